@@ -1,0 +1,1 @@
+"""All that is not the window. Never Qt."""

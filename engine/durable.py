@@ -1,0 +1,158 @@
+"""Writing that is whole or absent, also when the power fails.
+
+A folder is written under another, random name, every file and the folder itself are flushed to
+the disk, the manifest with sizes and SHA-256 is written last, and only then is it renamed.
+A link that stands where something is to be written is replaced, never followed.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import BadCheckpoint, DiskFull
+
+MANIFEST = "manifest.json"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def _flush(path: Path) -> None:
+    """fsync a file or, where the system can, a folder."""
+    if path.is_dir() and os.name == "nt":
+        return  # a folder cannot be opened there; NTFS journals its names
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether `error`, or what caused it, says that the disk is full or a file grew too large."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return True
+    text = str(error)
+    return any(words in text for words in ("No space left", "os error 28", "os error 27", "os error 122"))
+
+
+@contextmanager
+def disk_errors_for(path: Path) -> Iterator[None]:
+    """Turn “no space left” into a DiskFull that names the volume and what it has left."""
+    try:
+        yield
+    except Exception as error:  # libraries report a full disk by many types; anything else goes on
+        if not is_full(error):
+            raise
+        existing = next(p for p in (path, *path.parents) if p.exists())
+        free = shutil.disk_usage(existing).free
+        raise DiskFull(
+            f"The disk is full: {free / 1e6:.0f} MB are left where {path.name} should be written.",
+            f"Free some space on the disk of {existing} and try again; nothing that was there is lost.",
+        ) from error
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace `path` by `content`, or leave it as it was."""
+    temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        with disk_errors_for(path):
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            _flush(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill; afterwards it stands at `path`, complete and durable.
+
+    When the block raises, nothing is at `path` that was not there before. An existing folder at
+    `path` is replaced only after the new one is complete.
+    """
+    temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        with disk_errors_for(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir(mode=0o700)
+            yield temporary
+            _seal(temporary)
+            old = None
+            if path.is_symlink():
+                path.unlink()
+            elif path.exists():
+                old = path.with_name(f".{path.name}.old-{secrets.token_hex(4)}")
+                os.rename(path, old)
+            os.rename(temporary, path)
+            _flush(path.parent)
+            if old is not None:
+                shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _seal(folder: Path) -> None:
+    """Flush every file, then write the manifest and flush it and the folders."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    entries = {}
+    for file in files:
+        _flush(file)
+        name = file.relative_to(folder).as_posix()
+        entries[name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
+    manifest = folder / MANIFEST
+    with open(manifest, "x", encoding="utf-8") as out:
+        json.dump({"files": entries}, out, indent=1)
+        out.flush()
+        os.fsync(out.fileno())
+    for inner in sorted((p for p in folder.rglob("*") if p.is_dir()), reverse=True):
+        _flush(inner)
+    _flush(folder)
+
+
+def verify(folder: Path) -> None:
+    """Raise BadCheckpoint where a file differs from the manifest; a folder without one passes."""
+    manifest = folder / MANIFEST
+    if not manifest.exists():
+        return
+    try:
+        entries = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+        for name, entry in entries.items():
+            file = folder / name
+            if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
+                raise BadCheckpoint(
+                    f"{name} in {folder.name} is damaged: it is not what was saved.",
+                    "Use an earlier checkpoint, or copy this one again from where it came.",
+                )
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadCheckpoint(
+            f"The manifest of {folder.name} is damaged.", "Use an earlier checkpoint."
+        ) from error
+
+
+def clear_leftovers(parent: Path) -> None:
+    """Remove what an interrupted write left below `parent`; bring back a folder it had moved aside."""
+    if not parent.is_dir():
+        return
+    for entry in parent.iterdir():
+        name = entry.name
+        if name.startswith(".") and ".old-" in name:
+            target = parent / name[1 : name.rindex(".old-")]
+            if target.exists():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                os.rename(entry, target)
+        elif name.startswith(".") and ".tmp-" in name:
+            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)

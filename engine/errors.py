@@ -1,0 +1,58 @@
+"""What can go wrong in a way that the user understands.
+
+Three kinds of trouble are told apart by type: a `StudioError` is shown as it stands; any other
+exception is a bug and is caught only at the edges; a stop or a late answer is no exception.
+"""
+
+from pathlib import Path
+
+
+class StudioError(Exception):
+    """Something that the user can understand and act on; both parts are whole sentences."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.advice}".strip()
+
+
+class MissingColumn(StudioError):
+    """A dataset lacks a column that the task reads."""
+
+    def __init__(self, column: str, found: list[str]) -> None:
+        super().__init__(
+            f"The dataset has no column “{column}”.",
+            f"Choose one of its columns instead: {', '.join(found)}.",
+        )
+
+
+class BadFile(StudioError):
+    """A file is not what it should be; `line` and `column` count from 1 and 0 means unknown."""
+
+    def __init__(
+        self, path: Path, problem: str, advice: str = "", line: int = 0, column: int = 0
+    ) -> None:
+        where = f"{path.name}, line {line}" if line else path.name
+        where = f"{where}, column {column}" if column else where
+        super().__init__(f"{where}: {problem}", advice)
+        self.path, self.line, self.column = path, line, column
+
+
+class BadCheckpoint(StudioError):
+    """A checkpoint folder cannot be loaded."""
+
+
+class DiskFull(StudioError):
+    """Nothing more can be written."""
+
+
+def describe_validation(error: "object", where: str) -> StudioError:
+    """A pydantic ValidationError as one StudioError that names every wrong field in words."""
+    problems = [
+        f"{'.'.join(str(part) for part in item['loc']) or 'the whole'}: {item['msg']}"
+        for item in error.errors()  # type: ignore[attr-defined]
+    ]
+    return StudioError(f"{where} is not valid: {'; '.join(problems)}.", "Mend these fields.")

@@ -1,0 +1,62 @@
+"""Where things lie below the home folder."""
+
+import os
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+
+class Home:
+    """The folder that holds all that a user made: record, data sets, models, runs.
+
+    Everything below it is private to the user (mode 0700 on POSIX).
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        chosen = os.environ.get("BERT_STUDIO_HOME")
+        self.root = root or (Path(chosen) if chosen else user_data_path("BERT Studio", False))
+        self.root = self.root.expanduser().absolute()
+        self.lock = self.root / "home.lock"
+        self.record = self.root / "studio.db"
+        self.backups = self.root / "backups"
+        self.settings = self.root / "settings.json"
+        self.datasets = self.root / "datasets"
+        self.models = self.root / "models"
+        self.runs = self.root / "runs"
+        self.cache = self.root / "cache"
+        self.log = self.root / "studio.log"
+
+    def make(self) -> None:
+        """Make the folders that are missing."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.name == "posix":
+            self.root.chmod(0o700)
+        for folder in (self.backups, self.datasets, self.models, self.runs, self.cache):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
+WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{d}{n}" for d in ("com", "lpt") for n in "123456789"}
+
+
+def folder_name(name: str) -> str:
+    """A safe, single folder name for whatever a user typed: no separators, no device names.
+
+    Letters and digits of any script stay; all else becomes “-”; at most 80 characters and
+    120 bytes. An empty result is “unnamed”.
+    """
+    kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-_ ")
+    while "--" in kept:
+        kept = kept.replace("--", "-")
+    kept = kept[:80].encode("utf-8", "ignore")[:120].decode("utf-8", "ignore").strip(".-_ ")
+    if not kept or kept.split(".")[0].lower() in WINDOWS_DEVICES:
+        kept = f"unnamed-{kept}".rstrip("-") if kept else "unnamed"
+    return kept
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """A path below `parent` that does not exist yet, named after `name`."""
+    safe = folder_name(name)
+    candidate, number = parent / safe, 2
+    while candidate.exists() or candidate.is_symlink():
+        candidate, number = parent / f"{safe}-{number}", number + 1
+    return candidate

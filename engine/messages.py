@@ -1,0 +1,346 @@
+"""Every message between processes, and its line.
+
+An *event* is a line that a training worker appends to `events.jsonl`. A *question* goes to the
+explorer's stdin and each of its *answers* comes from its stdout. A tensor travels as a file that
+a message names. Old lines stay readable: a new field has a default, a kind never changes meaning.
+"""
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
+
+from engine.spec.job import JobSpec
+
+
+class Message(BaseModel):
+    """One line. Unknown fields of a newer writer are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    def line(self) -> bytes:
+        """The message as one line of JSON, with its newline."""
+        return self.model_dump_json().encode("utf-8") + b"\n"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+# ── what a training worker says ──────────────────────────────────────────────────────────────
+
+
+class Event(Message):
+    at: AwareDatetime = Field(default_factory=now)
+
+
+class Started(Event):
+    """The worker holds the lock. `step` is the checkpoint from which it goes on, 0 for a new run."""
+
+    kind: Literal["started"] = "started"
+    pid: int
+    step: int = 0
+    host: str = ""
+
+
+class Prepared(Event):
+    """Data, network and plan are ready; the first step comes next."""
+
+    kind: Literal["prepared"] = "prepared"
+    steps: int
+    parameters: int
+    examples: int
+    device: str
+    threads: int
+    versions: dict[str, str] = {}
+
+
+class Progressed(Event):
+    """A stage that is not training: tokens, evaluation. `total` 0 means unknown."""
+
+    kind: Literal["progressed"] = "progressed"
+    stage: str
+    done: int
+    total: int = 0
+
+
+class Measured(Event):
+    """One point of one curve. `value` is None where it was not finite, as `status` says."""
+
+    kind: Literal["measured"] = "measured"
+    name: str
+    step: int = Field(ge=0)
+    value: float | None
+    status: Literal["finite", "nan", "inf", "-inf"] = "finite"
+
+
+def measured(name: str, step: int, value: float) -> Measured:
+    """A `Measured` that keeps what was not finite as what it was: JSON has no NaN."""
+    if math.isfinite(value):
+        return Measured(name=name, step=step, value=value)
+    status: Literal["nan", "inf", "-inf"] = (
+        "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    )
+    return Measured(name=name, step=step, value=None, status=status)
+
+
+class Saved(Event):
+    """A checkpoint is whole and durable: `checkpoints/step-…` below the run folder."""
+
+    kind: Literal["saved"] = "saved"
+    step: int
+    folder: str = Field(description="Relative to the run folder.")
+    best: bool = False
+    bytes: int = 0
+
+
+class Removed(Event):
+    """A checkpoint was deleted by the rule of how many are kept."""
+
+    kind: Literal["removed"] = "removed"
+    step: int
+    folder: str
+
+
+class Noted(Event):
+    """Something that the user should know and that did not end the run."""
+
+    kind: Literal["noted"] = "noted"
+    text: str
+
+
+class Ended(Event):
+    """The last word of a worker."""
+
+    kind: Literal["ended"] = "ended"
+    outcome: Literal["finished", "stopped", "failed"]
+    step: int = 0
+    problem: str = ""
+    advice: str = ""
+    details: str = ""
+    bug: bool = Field(False, description="True where the studio is at fault.")
+
+
+AnyEvent = Annotated[
+    Started | Prepared | Progressed | Measured | Saved | Removed | Noted | Ended,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+
+# ── what is asked of the explorer, and what it answers ───────────────────────────────────────
+
+
+class Token(Message):
+    """One word piece, and the characters of the typed text that it stands for."""
+
+    text: str
+    id: int
+    segment: int = 0
+    start: int = Field(0, description="First character in its text; equal to `end` for [CLS] and [SEP].")
+    end: int = 0
+    word: int | None = Field(None, description="Which word of its text it belongs to; None for special tokens.")
+    special: bool = False
+
+
+class Likely(Message):
+    """A label with its probability."""
+
+    label: str
+    probability: float
+
+
+class Guess(Message):
+    """A stretch of tokens and ranked (label, probability) pairs: pieces for a mask, classes, …"""
+
+    first: int = 0
+    last: int = 0
+    ranked: tuple[Likely, ...]
+
+
+class ArrayFile(Message):
+    """A `.npy` file to be mapped."""
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Question(Message):
+    number: int = 0
+
+
+class Fill(Question):
+    """Which pieces fit at the masked places? [MASK] in the text counts, and so does `masked`."""
+
+    kind: Literal["fill"] = "fill"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = Field((), description="Token numbers that are hidden, as in `Tokens`.")
+    top: int = 10
+
+
+class Attend(Question):
+    """The attention of every head."""
+
+    kind: Literal["attend"] = "attend"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+
+
+class Classify(Question):
+    """The classes of a fine-tuned model, most likely first."""
+
+    kind: Literal["classify"] = "classify"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+
+
+class Examine(Question):
+    """What is in this folder, and would it load? Changes nothing."""
+
+    kind: Literal["examine"] = "examine"
+    folder: Path
+
+
+class Import(Question):
+    """Copy a foreign checkpoint into `into` in our layout; `into` appears whole or not at all."""
+
+    kind: Literal["import"] = "import"
+    folder: Path
+    into: Path
+
+
+class Estimate(Question):
+    """Time and memory of a job, from one measured worst-case step."""
+
+    kind: Literal["estimate"] = "estimate"
+    job: JobSpec
+
+
+AnyQuestion = Annotated[
+    Fill | Attend | Classify | Examine | Import | Estimate, Field(discriminator="kind")
+]
+QUESTION: TypeAdapter[AnyQuestion] = TypeAdapter(AnyQuestion)
+
+
+class Answer(Message):
+    """`to` is the number of the question."""
+
+    to: int = 0
+
+
+class Filled(Answer):
+    kind: Literal["filled"] = "filled"
+    tokens: tuple[Token, ...]
+    cut: bool = Field(False, description="The text was longer than the model allows.")
+    guesses: tuple[Guess, ...]
+    actual: tuple[Likely, ...] = Field((), description="For each guess, the piece that stood there and its probability.")
+    milliseconds: float = 0
+
+
+class Attended(Answer):
+    """float16 [L, H, T, T], query rows over key columns; rows sum to 1."""
+
+    kind: Literal["attended"] = "attended"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    weights: ArrayFile
+    milliseconds: float = 0
+
+
+class Classified(Answer):
+    kind: Literal["classified"] = "classified"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    guess: Guess
+
+
+class LoadReport(Message):
+    """What became of the tensors of a checkpoint, in our names where we have one."""
+
+    loaded: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
+    left_over: tuple[str, ...] = Field((), description="In the file and not used.")
+    notes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        parts = [f"{len(self.loaded)} tensors loaded"]
+        if self.fresh:
+            parts.append(f"{len(self.fresh)} newly made ({', '.join(self.fresh[:4])}{', …' if len(self.fresh) > 4 else ''})")
+        if self.left_over:
+            parts.append(f"{len(self.left_over)} left over ({', '.join(self.left_over[:4])}{', …' if len(self.left_over) > 4 else ''})")
+        return "; ".join(parts) + "."
+
+
+class CheckpointInfo(Message):
+    """What is known of a checkpoint folder without loading its weights into a network."""
+
+    family: str = "bert"
+    layers: int
+    width: int
+    heads: int
+    inner: int
+    positions: int
+    vocabulary: int
+    parameters: int
+    task_heads: tuple[str, ...] = Field((), description="Of “masked words”, “next sentence”, “pooler”, “classes”.")
+    labels: tuple[str, ...] = ()
+    lowercase: bool = True
+    dtype: str = "float32"
+    bytes: int = 0
+
+
+class Examined(Answer):
+    kind: Literal["examined"] = "examined"
+    info: CheckpointInfo
+    report: LoadReport
+
+
+class Imported(Answer):
+    kind: Literal["imported"] = "imported"
+    folder: Path
+    info: CheckpointInfo
+    report: LoadReport
+
+
+class Estimated(Answer):
+    kind: Literal["estimated"] = "estimated"
+    steps: int
+    seconds_per_step: float
+    seconds: float
+    memory: int = Field(description="Peak bytes of the measuring process.")
+    available: int = Field(description="Bytes of memory that are free on the device.")
+    parameters: int
+    device: str
+
+
+class Working(Answer):
+    """More is to come for this question."""
+
+    kind: Literal["working"] = "working"
+    stage: str
+    done: int = 0
+    total: int = 0
+
+
+class Refused(Answer):
+    """The question cannot be answered; the explorer lives on."""
+
+    kind: Literal["refused"] = "refused"
+    problem: str
+    advice: str = ""
+    details: str = ""
+    bug: bool = False
+
+
+AnyAnswer = Annotated[
+    Filled | Attended | Classified | Examined | Imported | Estimated | Working | Refused,
+    Field(discriminator="kind"),
+]
+ANSWER: TypeAdapter[AnyAnswer] = TypeAdapter(AnyAnswer)

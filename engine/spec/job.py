@@ -1,0 +1,42 @@
+"""A job: all that was asked, under one name. It never changes."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engine.spec import Spec
+from engine.spec.dataset import DataSource
+from engine.spec.model import BertSpec
+from engine.spec.task import TaskSpec
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+
+class FromScratch(Spec):
+    """Fresh weights, and a vocabulary: a published one, or one that is made from the data."""
+
+    kind: Literal["scratch"] = "scratch"
+    model: BertSpec
+    tokenizer: Path | None = Field(None, title="Vocabulary", description="A folder or vocab.txt; empty: a new one of the model's size is trained from the data.")
+    lowercase: bool = Field(True, title="Lower case", description="Whether a new vocabulary ignores case and accents.")
+
+
+class FromCheckpoint(Spec):
+    """The weights and the vocabulary of a checkpoint folder."""
+
+    kind: Literal["checkpoint"] = "checkpoint"
+    path: Path
+
+
+Start = Annotated[FromScratch | FromCheckpoint, Field(discriminator="kind")]
+
+
+class JobSpec(Spec):
+    """Task, start, data, training and hardware under one name."""
+
+    name: str = Field(min_length=1, max_length=200)
+    task: TaskSpec
+    start: Start
+    data: DataSource
+    training: TrainingSpec = TrainingSpec()
+    hardware: HardwareSpec = HardwareSpec()
