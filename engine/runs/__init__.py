@@ -1,0 +1,1 @@
+"""Run folders: job in, events and checkpoints out. Never torch."""

@@ -1,0 +1,243 @@
+"""A run is a folder: the only code that knows the file names in it.
+
+The window makes it and asks the run to stop; one worker at a time holds its lock and appends to
+its events. Nothing is ever written through a link.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from engine.durable import MANIFEST, clear_leftovers, disk_errors_for, write_file
+from engine.errors import StudioError, describe_validation
+from engine.messages import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
+from engine.runs.lock import hold, is_held, open_here
+from engine.spec.job import JobSpec
+
+CHUNK = 4 << 20  # bytes of events read at once
+CHANGES_OF_STATE = (Started, Saved, Ended)
+KINDS = {"started", "prepared", "progressed", "measured", "saved", "removed", "noted", "ended"}
+STEP = re.compile(r"step-(\d{8,})")
+
+
+class RunFolder:
+    """The files of one run, and what may be done with them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.spec_file = path / "spec.json"
+        self.events_file = path / "events.jsonl"
+        self.stop_file = path / "stop"
+        self.lock_file = path / "run.lock"
+        self.log = path / "worker.log"
+        self.checkpoints = path / "checkpoints"
+        self.dataset = path / "dataset"
+        self.cache = path / "cache"
+
+    @classmethod
+    def create(cls, path: Path, job: JobSpec) -> Self:
+        """Make the folder of a new run; an empty folder may stand there already."""
+        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+            raise StudioError(
+                f"There is something at {path} already.", "Choose a folder that does not exist yet."
+            )
+        with disk_errors_for(path):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = cls(path)
+        folder.checkpoints.mkdir(mode=0o700)
+        write_file(folder.spec_file, job.model_dump_json(indent=1).encode("utf-8"))
+        return folder
+
+    def job(self) -> JobSpec:
+        """What was asked for."""
+        try:
+            return JobSpec.model_validate_json(self.spec_file.read_bytes())
+        except FileNotFoundError as error:
+            raise StudioError(
+                f"{self.path} is not the folder of a run: it has no {self.spec_file.name}.",
+                "Choose a folder that a run was trained in.",
+            ) from error
+        except ValidationError as error:
+            raise describe_validation(error, f"{self.spec_file.name} of {self.path.name}") from error
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────
+
+    def append(self, event: Event) -> None:
+        """Add a line for good; one that changes the state of the run survives a power cut."""
+        with disk_errors_for(self.events_file):
+            descriptor = open_here(self.events_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                _write_whole(descriptor, event.line())
+                if isinstance(event, CHANGES_OF_STATE):
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def events_after(self, byte: int) -> tuple[list[AnyEvent], int]:
+        """The events from `byte` on, and the byte up to which they reach.
+
+        Long files come in pieces: call again until the byte stays the same. A last line that is
+        still being written waits. What cannot be understood is skipped, and a `Noted` says so.
+        A file that became shorter than `byte` is another one and is read from its start.
+        """
+        try:
+            with open(self.events_file, "rb") as file:
+                if byte > os.fstat(file.fileno()).st_size:
+                    byte = 0
+                file.seek(byte)
+                piece = file.read(CHUNK)
+                if piece and not piece.endswith(b"\n"):
+                    piece += file.readline()
+        except FileNotFoundError:
+            return [], 0
+        whole = piece[: piece.rfind(b"\n") + 1]
+        return _events(whole, byte), byte + len(whole)
+
+    def last_started(self) -> Started | None:
+        """What the present or the last worker said of itself."""
+        started, byte, before = None, 0, -1
+        while byte != before:
+            before = byte
+            events, byte = self.events_after(byte)
+            started = next((e for e in reversed(events) if isinstance(e, Started)), started)
+        return started
+
+    def log_end(self, characters: int = 4000) -> str:
+        """The end of what the worker printed, without control characters."""
+        try:
+            with open(self.log, "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 4 * characters))
+                text = file.read().decode("utf-8", "replace")
+        except OSError:
+            return ""
+        kept = "".join(c for c in text.replace("\r\n", "\n") if c.isprintable() or c in "\n\t")
+        return kept[-characters:].strip()
+
+    # ── who works here ───────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the worker of this run for the block; raises StudioError where another one is.
+
+        What an interrupted worker left half done is cleared away first.
+        """
+        held = StudioError(
+            f"A worker trains in {self.path.name} already.", "Wait for it, or stop that run first."
+        )
+        for inner in (self.checkpoints, self.dataset, self.cache, self.events_file):
+            if inner.is_symlink():
+                raise StudioError(
+                    f"{inner.name} in {self.path} is a link, and nothing is written through a link.",
+                    "Put what it points to in its place and try again.",
+                )
+        with hold(self.lock_file, held):
+            self.checkpoints.mkdir(mode=0o700, exist_ok=True)
+            self._mend_last_line()
+            clear_leftovers(self.path)
+            clear_leftovers(self.checkpoints)
+            yield
+
+    def has_worker(self) -> bool:
+        """Whether a living worker holds the lock."""
+        return is_held(self.lock_file)
+
+    def ask_stop(self) -> None:
+        """Ask the worker to save and end; it looks once per step."""
+        self.clear_stop()
+        os.close(open_here(self.stop_file, os.O_WRONLY | os.O_CREAT))
+
+    def stop_wanted(self) -> bool:
+        return self.stop_file.exists()
+
+    def clear_stop(self) -> None:
+        self.stop_file.unlink(missing_ok=True)
+
+    def _mend_last_line(self) -> None:
+        """End the line that a killed worker left open, or drop it where it is only a piece."""
+        if not self.events_file.exists():
+            return
+        descriptor = open_here(self.events_file, os.O_RDWR)
+        with open(descriptor, "r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            start, tail = size, b""
+            while start > 0 and b"\n" not in tail:
+                start = max(0, start - 65536)
+                file.seek(start)
+                tail = file.read(size - start)
+            torn = tail[tail.rfind(b"\n") + 1 :]
+            if torn and _event(torn) is not None:
+                file.write(b"\n")
+            elif torn:
+                file.truncate(size - len(torn))
+
+    # ── what was saved ───────────────────────────────────────────────────────────────────────
+
+    def checkpoint(self, step: int) -> Path:
+        """Where the checkpoint of a step stands or will stand."""
+        return self.checkpoints / f"step-{step:08d}"
+
+    def checkpoint_folders(self) -> list[Path]:
+        """All whole checkpoints, by step."""
+        if not self.checkpoints.is_dir():
+            return []
+        found = [
+            (int(match[1]), entry)
+            for entry in self.checkpoints.iterdir()
+            if (match := STEP.fullmatch(entry.name)) and (entry / MANIFEST).is_file()
+        ]
+        return [entry for _, entry in sorted(found)]
+
+
+def _write_whole(descriptor: int, line: bytes) -> None:
+    """Append all of `line`, or nothing of it where the disk is full."""
+    before = os.fstat(descriptor).st_size
+    written = 0
+    try:
+        while written < len(line):
+            written += os.write(descriptor, line[written:])
+    except OSError:
+        if written:
+            os.ftruncate(descriptor, before)
+        raise
+
+
+def _events(lines: bytes, byte: int) -> list[AnyEvent]:
+    """The events of whole lines that begin at `byte`."""
+    events: list[AnyEvent] = []
+    unknown = 0
+    for line in lines.splitlines(keepends=True):
+        event = _event(line)
+        if event is not None:
+            events.append(event)
+        elif _is_of_newer_kind(line):
+            unknown += 1
+        elif line.strip():
+            events.append(Noted(text=f"A damaged line at byte {byte} of the events was skipped."))
+        byte += len(line)
+    if unknown:
+        events.append(
+            Noted(text=f"{unknown} events were skipped: a newer version of BERT Studio wrote them.")
+        )
+    return events
+
+
+def _event(line: bytes) -> AnyEvent | None:
+    try:
+        return EVENT.validate_json(line)
+    except ValidationError:
+        return None
+
+
+def _is_of_newer_kind(line: bytes) -> bool:
+    try:
+        message = from_json(line)
+    except ValueError:
+        return False
+    kind = message.get("kind") if isinstance(message, dict) else None
+    return isinstance(kind, str) and kind not in KINDS

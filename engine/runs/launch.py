@@ -1,0 +1,111 @@
+"""From a run folder to a detached worker process, and to its end."""
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from engine.errors import StudioError
+from engine.runs.folder import RunFolder
+from engine.runs.lock import open_here
+
+CODE = Path(__file__).resolve().parents[2]  # the checkout, or where the packages are installed
+GIVEN_UP_FIRST = 500  # added to the worker's oom_score_adj, so that the window survives it
+
+
+def command(folder: Path) -> list[str]:
+    """The command line of the worker for `folder`."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "--engine-worker", "train", str(folder)]
+    return [sys.executable, "-m", "engine.worker", "train", str(folder)]
+
+
+def environment() -> dict[str, str]:
+    """What the worker finds in its environment: our own code first, and nothing of its folder."""
+    found = dict(os.environ)
+    path = [str(CODE), *filter(None, found.get("PYTHONPATH", "").split(os.pathsep))]
+    settings = {"PYTHONUTF8": "1", "PYTHONSAFEPATH": "1", "PYTHONFAULTHANDLER": "1"}
+    return found | settings | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the worker of `folder`, detached: it outlives this process and its terminal.
+
+    The caller keeps the result and polls it, so that an ended worker does not stay a zombie.
+    """
+    log = RunFolder(folder).log
+    if log.is_symlink():
+        log.unlink()
+    out = open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        worker = _spawn(command(folder.absolute()), out)
+    except OSError as error:
+        raise StudioError(
+            f"The training process could not be started: {error.strerror or error}.",
+            "Close other programs and try again.",
+        ) from error
+    finally:
+        os.close(out)
+    _give_up_first(worker.pid)
+    return worker
+
+
+if sys.platform == "win32":
+
+    def _spawn(arguments: list[str], out: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=CODE,
+            env=environment(),
+            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
+        )
+
+else:
+
+    def _spawn(arguments: list[str], out: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=CODE,
+            env=environment(),
+            start_new_session=True,
+        )
+
+
+def _give_up_first(pid: int) -> None:
+    """Where memory runs out, Linux should end the worker and not the window."""
+    score = Path(f"/proc/{pid}/oom_score_adj")
+    try:
+        score.write_text(str(min(1000, int(score.read_text()) + GIVEN_UP_FIRST)))
+    except (OSError, ValueError):
+        return  # another system, or the worker has ended already
+
+
+def stop_now(folder: Path) -> bool:
+    """Kill the worker of `folder` with all that it started; False where there is none here.
+
+    Only while the lock is held can its process id belong to nobody else.
+    """
+    run = RunFolder(folder)
+    started = run.last_started()
+    if started is None or started.host not in ("", platform.node()) or not run.has_worker():
+        return False
+    try:
+        if sys.platform != "win32" and os.getpgid(started.pid) == started.pid:
+            os.killpg(started.pid, signal.SIGKILL)
+            return True
+        worker = psutil.Process(started.pid)
+        for process in (*worker.children(recursive=True), worker):
+            process.kill()
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
+    return True

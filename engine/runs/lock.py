@@ -1,0 +1,90 @@
+"""A lock on a file that the system drops however its holder dies."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import StudioError
+
+PATIENCE = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _test(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _take(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _test(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def open_here(path: Path, flags: int) -> int:
+    """A descriptor of `path` itself, never of what a link at `path` points to."""
+    if path.is_symlink():
+        raise StudioError(
+            f"{path.name} in {path.parent} is a link, and nothing is written through a link.",
+            "Remove the link and try again.",
+        )
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock at `path`; asking takes it from nobody."""
+    try:
+        descriptor = open_here(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        _test(descriptor)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def hold(path: Path, held: StudioError) -> Iterator[None]:
+    """Hold the lock at `path` for the block; raise `held` where another process has it.
+
+    A forked child does not inherit it: what a worker leaves behind cannot keep the lock alive.
+    """
+    descriptor = open_here(path, os.O_RDWR | os.O_CREAT)
+    owner = os.getpid()
+    holding = [descriptor]
+
+    def leave_to_parent() -> None:
+        if holding and os.getpid() != owner:
+            os.close(holding.pop())
+
+    try:
+        _take_within(descriptor, PATIENCE, held)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=leave_to_parent)
+        yield
+    finally:
+        if holding:
+            os.close(holding.pop())
+
+
+def _take_within(descriptor: int, seconds: float, held: StudioError) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return _take(descriptor)
+        except OSError as error:
+            if time.monotonic() > end:
+                raise held from error
+            time.sleep(0.01)
