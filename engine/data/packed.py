@@ -1,0 +1,237 @@
+"""Token ids in memory-mapped files, made once and cached.
+
+N inputs of the network stand one after another in `ids.bin`; `offsets.npy` says where each begins
+and `splits.npy` where its second text does. A folder is whole or absent, and safe to delete.
+"""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.tokenizer import Tokenizer
+from engine.durable import verify, whole_folder
+from engine.errors import StudioError
+
+Progress = Callable[[int, int], None]
+BATCH_TEXTS = 2_000
+BATCH_CHARACTERS = 4_000_000
+SHORTEST_TAIL = (
+    2  # tokens of the next document that must fit behind a [SEP] to begin it in this row
+)
+
+
+class Packed:
+    """Inputs of the network, with [CLS] and [SEP], read from disk as they are needed.
+
+    Attributes:
+        lengths: int64 [N], tokens of each input.
+    """
+
+    def __init__(
+        self,
+        ids: NDArray[np.unsignedinteger],
+        offsets: NDArray[np.int64],
+        splits: NDArray[np.int32],
+    ) -> None:
+        self._ids, self._offsets, self._splits = ids, offsets, splits
+        self.lengths: NDArray[np.int64] = np.diff(offsets)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Map the files of a folder.
+
+        Raises:
+            StudioError: when they are damaged or do not belong together.
+        """
+        try:
+            spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+            offsets = np.load(folder / "offsets.npy", allow_pickle=False)
+            splits = np.load(folder / "splits.npy", allow_pickle=False)
+            dtype = np.dtype(spec["dtype"])
+            ids = (
+                np.memmap(folder / "ids.bin", dtype=dtype, mode="r")
+                if spec["tokens"]
+                else np.zeros(0, dtype=dtype)
+            )
+            if len(ids) != offsets[-1] or len(offsets) != len(splits) + 1:
+                raise ValueError("lengths differ")
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise StudioError(
+                f"The token files in {folder.name} are damaged.",
+                "Delete this folder; it is made again when it is needed.",
+            ) from error
+        return cls(ids, offsets, splits)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def tokens(self) -> int:
+        return int(self._offsets[-1])
+
+    def ids(self, number: int) -> NDArray[np.int64]:
+        """int64 [T], the piece ids of one input."""
+        first, last = self._offsets[number], self._offsets[number + 1]
+        return self._ids[first:last].astype(np.int64)
+
+    def segments(self, number: int) -> NDArray[np.int64]:
+        """int64 [T], 0 in the first text and 1 in the second."""
+        length, split = int(self.lengths[number]), int(self._splits[number])
+        return (np.arange(length) >= split).astype(np.int64)
+
+
+def key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
+    """A folder name that changes with the data, the vocabulary, the length and the way of packing."""
+    parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 1])
+    return f"{kind}-{hashlib.sha256(parts.encode('utf-8')).hexdigest()[:24]}"
+
+
+def pack_examples(
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    tokenizer: Tokenizer,
+    max_length: int,
+    folder: Path,
+    progress: Progress | None = None,
+) -> Packed:
+    """One input for each text, or pair of texts, in their order.
+
+    What already stands in `folder` is opened; name it by `key`.
+    """
+    ready = _ready(folder)
+    if ready is not None:
+        return ready
+    with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
+        for first in range(0, len(texts), BATCH_TEXTS):
+            last = min(first + BATCH_TEXTS, len(texts))
+            second = None if pairs is None else pairs[first:last]
+            for ids, segments in tokenizer.encode_many(texts[first:last], second, max_length):
+                writer.add(ids, len(segments) - sum(segments))
+            if progress is not None:
+                progress(last, len(texts))
+    return Packed.open(folder)
+
+
+def pack_stream(
+    texts: Iterable[str],
+    tokenizer: Tokenizer,
+    max_length: int,
+    folder: Path,
+    progress: Progress | None = None,
+    total: int = 0,
+) -> Packed:
+    """Documents as one stream, cut into rows of `max_length` tokens.
+
+    A row is [CLS], up to `max_length` - 2 tokens, [SEP]. Where a document ends, [SEP] and the next
+    one follow in the same row, as in the FULL-SENTENCES inputs of Liu et al. 2019, §4.2.
+    `total` is how many texts there are, for `progress`.
+
+    Raises:
+        StudioError: when there is no text at all.
+    """
+    ready = _ready(folder)
+    if ready is not None:
+        return ready
+    with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
+        cls, sep, room = tokenizer.cls, tokenizer.sep, max_length - 2
+        row: list[int] = []
+        done = 0
+        for batch in _batches(texts):
+            for ids in tokenizer.contents(batch):
+                if row and ids:
+                    row.append(sep)
+                start = 0
+                while start < len(ids):
+                    taken = ids[start : start + room - len(row)]
+                    start += len(taken)
+                    row += taken
+                    full = room - len(row) < (SHORTEST_TAIL + 1 if start == len(ids) else 1)
+                    if full:
+                        writer.add([cls, *row, sep])
+                        row = []
+            done += len(batch)
+            if progress is not None:
+                progress(done, total)
+        if row:
+            writer.add([cls, *row, sep])
+        if not writer.rows:
+            raise StudioError("There is no text to train on.", "Choose files with text.")
+    return Packed.open(folder)
+
+
+def _ready(folder: Path) -> Packed | None:
+    """What stands in `folder` already, if it is whole."""
+    if not folder.is_dir():
+        return None
+    try:
+        verify(folder)
+        return Packed.open(folder)
+    except StudioError:
+        return None
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in groups that fit well into memory."""
+    source = iter(texts)
+    while True:
+        batch: list[str] = []
+        characters = 0
+        for text in islice(source, BATCH_TEXTS):
+            batch.append(text)
+            characters += len(text)
+            if characters >= BATCH_CHARACTERS:
+                break
+        if not batch:
+            return
+        yield batch
+
+
+class _Writer:
+    """Writes the files of a folder row by row; on leaving without an error they are complete."""
+
+    def __init__(self, folder: Path, vocabulary: int) -> None:
+        self._folder = folder
+        self._dtype = np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+        self._offsets, self._splits = array("q", [0]), array("i")
+        self._waiting: list[int] = []
+        self._file: BinaryIO = open(folder / "ids.bin", "xb")  # noqa: SIM115  closed by __exit__
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, ids: list[int], split: int | None = None) -> None:
+        """Append one input; `split` is where its second text begins."""
+        self._waiting += ids
+        self._offsets.append(self._offsets[-1] + len(ids))
+        self._splits.append(len(ids) if split is None else split)
+        if len(self._waiting) > 1_000_000:
+            self._flush()
+
+    @property
+    def rows(self) -> int:
+        return len(self._splits)
+
+    def _flush(self) -> None:
+        self._file.write(np.array(self._waiting, dtype=self._dtype).tobytes())
+        self._waiting = []
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with self._file:
+            if kind is not None:
+                return
+            self._flush()
+        np.save(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
+        np.save(self._folder / "splits.npy", np.array(self._splits, dtype=np.int32))
+        spec = {
+            "dtype": self._dtype.str,
+            "rows": self.rows,
+            "tokens": self._offsets[-1],
+        }
+        (self._folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")

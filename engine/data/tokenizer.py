@@ -1,0 +1,357 @@
+"""Load and use a WordPiece tokenizer (Devlin et al. 2019, §3; Wu et al. 2016).
+
+The pieces and the few settings are all that a tokenizer is; the library's object is built from
+them here, so nothing of a foreign `tokenizer.json` but its known parts is ever carried out.
+`vocabulary.py` reads them from folders and files, `vocabulary_training.py` makes new ones.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from tokenizers import (
+    AddedToken,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
+from tokenizers import Encoding as LibraryEncoding
+from tokenizers import Tokenizer as LibraryTokenizer
+
+from engine.errors import BadCheckpoint, StudioError
+from engine.messages import Token
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PREFIX = "##"
+LONGEST_WORD = 100  # longer words become one [UNK], as in the published code
+LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
+BATCH_CHARACTERS = 4_000_000  # how much text is handed to the library's threads at once
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All that a tokenizer is made of.
+
+    `pieces` stand in the order of their ids. `special` names [PAD], [UNK], [CLS], [SEP] and [MASK],
+    in this order, as the vocabulary writes them. `added` are pieces that are never split.
+    """
+
+    pieces: tuple[str, ...]
+    lowercase: bool = True
+    strip_accents: bool | None = None  # None: as `lowercase`
+    split_chinese: bool = True
+    special: tuple[str, str, str, str, str] = SPECIAL
+    added: tuple[str, ...] = ()
+
+    @cached_property
+    def has_prefix(self) -> bool:
+        """Whether pieces inside a word are marked; without, pieces follow one another as they are."""
+        return any(piece.startswith(PREFIX) for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One input of the network: [CLS] text [SEP] (second text [SEP])."""
+
+    ids: list[int]
+    segments: list[int]  # 0 in the first text with its [CLS] and [SEP], 1 in the second
+    tokens: tuple[Token, ...]
+    cut: bool  # the texts were longer than the network allows
+
+
+class Tokenizer:
+    """From text to piece ids and back.
+
+    Raises:
+        BadCheckpoint: when the vocabulary lacks one of the five special pieces.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.pieces: list[str] = list(vocabulary.pieces)
+        self._ids = {piece: number for number, piece in enumerate(self.pieces)}
+        missing = [name for name in vocabulary.special if name not in self._ids]
+        if missing:
+            raise BadCheckpoint(
+                f"The vocabulary lacks {', '.join(missing)}.",
+                "Choose the vocabulary that was made for a BERT model.",
+            )
+        self.pad, self.unknown, self.cls, self.sep, self.mask = (
+            self._ids[name] for name in vocabulary.special
+        )
+        self.lowercase = vocabulary.lowercase
+        self._library = library_tokenizer(vocabulary, self._ids)
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Self:
+        """Read the tokenizer of a checkpoint folder; see `vocabulary.read_folder`."""
+        from engine.data.vocabulary import read_folder
+
+        return cls(read_folder(folder))
+
+    @classmethod
+    def from_vocabulary(cls, path: Path, lowercase: bool | None = None) -> Self:
+        """Read a `vocab.txt`; `lowercase` None means that its pieces tell."""
+        from engine.data.vocabulary import read_vocabulary
+
+        return cls(read_vocabulary(path, lowercase))
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        size: int,
+        lowercase: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Make a new vocabulary of at most `size` pieces; see `vocabulary_training`."""
+        from engine.data.vocabulary_training import learn_vocabulary
+
+        return cls(learn_vocabulary(texts, size, lowercase, progress))
+
+    @property
+    def size(self) -> int:
+        return len(self.pieces)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that decides how a text is encoded."""
+        v = self.vocabulary
+        parts = [
+            v.pieces,
+            v.lowercase,
+            v.strip_accents,
+            v.split_chinese,
+            v.special,
+            v.added,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+
+    def piece(self, number: int) -> str:
+        return self.pieces[number]
+
+    def id(self, piece: str) -> int:
+        """The id of a piece; that of [UNK] for what is none."""
+        return self._ids.get(piece, self.unknown)
+
+    def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> Encoding:
+        """Encode one input with what each token stands for.
+
+        A “[MASK]” in the text is the mask. Of two texts that are too long together, the longer one
+        is cut first.
+        """
+        parts = [text] if pair is None else [text, pair]
+        with _guarded():
+            encoded = [self._beginning(_clean(part), max_length) for part in parts]
+        kept = _share([len(one) for one in encoded], max_length)
+        tokens = [self._special(self.cls, 0)]
+        for segment, (one, count) in enumerate(zip(encoded, kept, strict=True)):
+            tokens += self._tokens(one, count, segment)
+            tokens.append(self._special(self.sep, segment, at=tokens[-1].end if count else 0))
+        return Encoding(
+            ids=[token.id for token in tokens],
+            segments=[token.segment for token in tokens],
+            tokens=tuple(tokens),
+            cut=any(count < len(one) for one, count in zip(encoded, kept, strict=True)),
+        )
+
+    def encode_many(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        max_length: int = 512,
+    ) -> list[tuple[list[int], list[int]]]:
+        """The ids and segments of many inputs, as `encode` gives them, on all cores."""
+        first = self.contents(texts, max_length)
+        if pairs is None:
+            rows = []
+            for ids in first:
+                row = [self.cls, *ids[: max(max_length - 2, 0)], self.sep]
+                rows.append((row, [0] * len(row)))
+            return rows
+        return [
+            self._joined(a, b, max_length)
+            for a, b in zip(first, self.contents(pairs, max_length), strict=True)
+        ]
+
+    def contents(self, texts: Sequence[str], enough: int | None = None) -> list[list[int]]:
+        """The ids of texts without [CLS] and [SEP].
+
+        With `enough`, a text of more tokens may give only its beginning, of more than `enough`.
+        """
+        found: list[list[int]] = []
+        with _guarded():
+            for batch in _batches(texts):
+                clean = [_clean(text) for text in batch]
+                is_long = [enough is not None and len(text) > _window(enough) for text in clean]
+                short = [text for text, long in zip(clean, is_long, strict=True) if not long]
+                encoded = iter(self._library.encode_batch_fast(short, add_special_tokens=False))
+                for text, long in zip(clean, is_long, strict=True):
+                    one = self._beginning(text, enough or 0) if long else next(encoded)
+                    found.append(one.ids)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write the four files of the Hugging Face layout into an existing folder."""
+        from engine.data.vocabulary import write_folder
+
+        write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
+
+    def _beginning(self, text: str, max_length: int) -> LibraryEncoding:
+        """Encode so much of a text that more than `max_length` right tokens come out, or all of it."""
+        window = _window(max_length)
+        while window < len(text):
+            encoded = self._library.encode(text[:window], add_special_tokens=False)
+            if _settled(encoded, window) > max_length:
+                return encoded
+            window *= 4
+        return self._library.encode(text, add_special_tokens=False)
+
+    def _tokens(self, encoded: LibraryEncoding, count: int, segment: int) -> list[Token]:
+        tokens = []
+        word, last = -1, object()
+        around = {self.pad, self.cls, self.sep}
+        rows = zip(encoded.ids[:count], encoded.offsets, encoded.word_ids, strict=False)
+        for number, (start, end), library_word in rows:
+            special = number in around
+            if library_word is None or library_word != last:
+                word += not special
+            last = library_word
+            tokens.append(
+                Token(
+                    text=self.pieces[number],
+                    id=number,
+                    segment=segment,
+                    start=start,
+                    end=end,
+                    word=None if special else word,
+                    special=special,
+                )
+            )
+        return tokens
+
+    def _special(self, number: int, segment: int, at: int = 0) -> Token:
+        return Token(
+            text=self.pieces[number],
+            id=number,
+            segment=segment,
+            start=at,
+            end=at,
+            word=None,
+            special=True,
+        )
+
+    def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
+        keep_a, keep_b = _share([len(a), len(b)], max_length)
+        ids = [self.cls, *a[:keep_a], self.sep, *b[:keep_b], self.sep]
+        return ids, [0] * (keep_a + 2) + [1] * (keep_b + 1)
+
+
+def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTokenizer:
+    """The library's tokenizer for a vocabulary: published steps only."""
+    unknown, cls, sep = vocabulary.special[1:4]
+    marked = vocabulary.has_prefix
+    library = LibraryTokenizer(
+        models.WordPiece(
+            ids,
+            unk_token=unknown,
+            max_input_chars_per_word=LONGEST_WORD if marked else LONGEST_WORD_WITHOUT_PREFIX,
+            continuing_subword_prefix=PREFIX if marked else "",
+        )
+    )
+    library.normalizer = normalizer(vocabulary)
+    library.pre_tokenizer = (
+        pre_tokenizers.BertPreTokenizer() if marked else pre_tokenizers.WhitespaceSplit()
+    )
+    library.post_processor = processors.TemplateProcessing(
+        single=f"{cls}:0 $A:0 {sep}:0",
+        pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
+        special_tokens=[(cls, ids[cls]), (sep, ids[sep])],
+    )
+    library.decoder = decoders.WordPiece(prefix=PREFIX)
+    library.add_special_tokens([AddedToken(p, normalized=False) for p in vocabulary.special])
+    library.add_tokens([AddedToken(p, normalized=False) for p in vocabulary.added])
+    return library
+
+
+def normalizer(vocabulary: Vocabulary) -> normalizers.Normalizer:
+    return normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=vocabulary.split_chinese,
+        strip_accents=vocabulary.strip_accents,
+        lowercase=vocabulary.lowercase,
+    )
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Turn what the library raises, its panics too (they are no `Exception`), into a StudioError."""
+    try:
+        yield
+    except (StudioError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise StudioError(
+            "The tokenizer cannot work on this text with this vocabulary.",
+            "Try another text, or another vocabulary.",
+        ) from error
+
+
+def _clean(text: str) -> str:
+    """The text with lone surrogates, which no encoding can hold, replaced one for one."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join(
+            "\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in text
+        )
+    return text
+
+
+def _window(max_length: int) -> int:
+    """How many characters nearly always hold more than `max_length` tokens."""
+    return 16 * max_length + 1_000
+
+
+def _settled(encoded: LibraryEncoding, end: int) -> int:
+    """How many tokens of a text cut at `end` would be the same in the whole text.
+
+    Not those of the last word, and not what may be the beginning of a special piece.
+    """
+    words = encoded.word_ids
+    return sum(
+        word != words[-1] and stop <= end - LONGEST_WORD
+        for word, (_, stop) in zip(words, encoded.offsets, strict=True)
+    )
+
+
+def _share(lengths: list[int], max_length: int) -> list[int]:
+    """How many tokens of one or two texts stay, as the published tokenizers cut: the longer first."""
+    room = max(max_length - 1 - len(lengths), 0)
+    if sum(lengths) <= room:
+        return lengths
+    if len(lengths) == 1:
+        return [room]
+    short, half = min(lengths), room // 2
+    kept = (short, room - short) if short <= half else (half, room - half)
+    return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text) + 50
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

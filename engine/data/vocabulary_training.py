@@ -1,0 +1,105 @@
+"""Make a new WordPiece vocabulary from text."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+
+from engine.data.tokenizer import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary, normalizer
+from engine.errors import StudioError
+
+MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
+RAREST = 2  # pieces that are seen less often are not made
+LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def learn_vocabulary(
+    texts: Iterable[str],
+    size: int,
+    lowercase: bool,
+    progress: Callable[[int, int], None] | None = None,
+) -> Vocabulary:
+    """Learn at most `size` pieces; the same texts always give the same vocabulary.
+
+    The special pieces get the ids 0 to 4. `progress` is told how many of how many texts were read;
+    they are read twice. Words of more than 100 characters are not learned from.
+
+    The library numbers the characters inside words in the order of a randomly seeded table, and
+    that number decides between equally frequent pieces. Hence the characters are counted here, and
+    named to the library beforehand.
+    """
+    if size < 2 * len(SPECIAL):
+        raise StudioError(
+            f"A vocabulary of {size} pieces is too small.",
+            "Ask for some hundreds at least.",
+        )
+    rows = texts if isinstance(texts, Sequence) else list(texts)
+    settings = Vocabulary(pieces=(), lowercase=lowercase)
+    normal, words = normalizer(settings), pre_tokenizers.BertPreTokenizer()
+    counts = _count_characters(rows, normal)
+    if not counts:
+        raise StudioError("There is no text to make a vocabulary from.", "Choose files with text.")
+    limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
+    alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
+    inner = [PREFIX + c for c in alphabet if len(words.pre_tokenize_str("a" + c)) == 1]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=RAREST,
+        special_tokens=[*SPECIAL, *inner],
+        limit_alphabet=limit,
+        initial_alphabet=alphabet,
+        continuing_subword_prefix=PREFIX,
+        show_progress=False,
+    )
+    library = LibraryTokenizer(models.WordPiece(unk_token=SPECIAL[1]))
+    library.normalizer, library.pre_tokenizer = normal, words
+    library.train_from_iterator(_told(rows, progress), trainer)
+    found = library.get_vocab(with_added_tokens=True)
+    base = [*SPECIAL, *alphabet, *inner]
+    learned = sorted(found.keys() - set(base), key=found.__getitem__)
+    return Vocabulary(pieces=tuple(base + learned)[:size], lowercase=lowercase)
+
+
+def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
+    """How often each character stands in the normalised texts, white space left out."""
+    raw = np.zeros(0x110000, dtype=np.int64)
+    for chunk in _chunks(texts):
+        codes = np.frombuffer(chunk.encode("utf-32-le"), dtype="<u4")
+        raw += np.bincount(codes, minlength=len(raw))
+    counts: Counter[str] = Counter()
+    for code in np.flatnonzero(raw):
+        for character in "".join(normal.normalize_str(chr(code)).split()):
+            counts[character] += int(raw[code])
+    return counts
+
+
+def _chunks(texts: Sequence[str], characters: int = 4_000_000) -> Iterator[str]:
+    part: list[str] = []
+    length = 0
+    for text in texts:
+        part.append(text)
+        length += len(text)
+        if length >= characters:
+            yield _usable("\n".join(part))
+            part, length = [], 0
+    yield _usable("\n".join(part))
+
+
+def _usable(text: str) -> str:
+    return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def _told(
+    texts: Sequence[str],
+    progress: Callable[[int, int], None] | None,
+    at_once: int = 1_000,
+) -> Iterator[list[str]]:
+    for first in range(0, len(texts), at_once):
+        batch = [_usable(text) for text in texts[first : first + at_once]]
+        yield batch
+        if progress is not None:
+            progress(first + len(batch), len(texts))
