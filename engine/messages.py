@@ -184,12 +184,13 @@ class Fill(Question):
 
 
 class Attend(Question):
-    """The attention of every head."""
+    """The attention of every head, over the text with the same tokens hidden as in `Fill`."""
 
     kind: Literal["attend"] = "attend"
     checkpoint: Path
     text: str
     pair: str | None = None
+    masked: tuple[int, ...] = ()
 
 
 class Classify(Question):
@@ -199,6 +200,7 @@ class Classify(Question):
     checkpoint: Path
     text: str
     pair: str | None = None
+    masked: tuple[int, ...] = ()
 
 
 class Examine(Question):
@@ -240,7 +242,7 @@ class Filled(Answer):
     tokens: tuple[Token, ...]
     cut: bool = Field(False, description="The text was longer than the model allows.")
     guesses: tuple[Guess, ...]
-    actual: tuple[Likely, ...] = Field((), description="For each guess, the piece that stood there and its probability.")
+    actual: tuple[Likely, ...] = Field((), description="For each guess, the piece that stood there and its probability; an empty label where [MASK] was typed.")
     milliseconds: float = 0
 
 
