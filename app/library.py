@@ -1,0 +1,114 @@
+"""What there is to choose from: the models and the data sets of a home folder.
+
+What was read once is read again only when its files have changed, so asking is quick. A damaged
+folder is listed with its problem instead of being left out.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.data.checkpoint_info import checkpoint_info
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages import CheckpointInfo
+from engine.shipped import starter_model
+from engine.spec.dataset import DatasetSpec
+
+Origin = Literal["starter", "imported", "run"]
+LARGEST_SPEC = 16_000_000  # bytes of a spec.json
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A checkpoint folder that can be chosen, or whose `problem` says why it cannot."""
+
+    name: str
+    path: Path
+    info: CheckpointInfo | None
+    origin: Origin
+    problem: str = ""
+    run: str = ""  # id of the run that made it
+    step: int = 0  # of that run
+    best: bool = False  # of that run's checkpoints
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """One version of a data set, or a folder whose `problem` says why it cannot be read."""
+
+    name: str
+    folder: Path
+    spec: DatasetSpec | None
+    problem: str = ""
+
+    @property
+    def version(self) -> int:
+        return self.spec.version if self.spec else 0
+
+
+def describe_model(
+    name: str, path: Path, origin: Origin, run: str = "", step: int = 0, best: bool = False
+) -> ModelEntry:
+    """The entry of one checkpoint folder."""
+    try:
+        return ModelEntry(name, path, checkpoint_info(path), origin, "", run, step, best)
+    except StudioError as error:
+        return ModelEntry(name, path, None, origin, error.problem, run, step, best)
+
+
+def own_models(home: Home) -> list[ModelEntry]:
+    """The starter model, then the imported ones by name."""
+    models = []
+    if starter_model().is_dir():
+        models.append(describe_model("Starter", starter_model(), "starter"))
+    models += [describe_model(f.name, f, "imported") for f in _folders(home.models)]
+    return models
+
+
+def datasets(home: Home) -> list[DataEntry]:
+    """Every version of every data set, the newest first."""
+    found = []
+    for folder in _folders(home.datasets):
+        versions = [f for f in _folders(folder) if (f / "spec.json").is_file()]
+        if (folder / "spec.json").is_file():
+            versions.append(folder)
+        found += [(_changed(version), _dataset(version)) for version in versions]
+    return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
+_known: dict[Path, tuple[int, int, DataEntry]] = {}
+
+
+def _dataset(folder: Path) -> DataEntry:
+    """The entry of one version; read again only when its file has changed."""
+    file = folder / "spec.json"
+    try:
+        stat = file.stat()
+        known = _known.get(folder)
+        if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
+            return known[2]
+        if stat.st_size > LARGEST_SPEC:
+            raise ValueError("too large")
+        spec = DatasetSpec.model_validate_json(file.read_bytes())
+    except (OSError, ValueError):
+        return DataEntry(folder.name, folder, None, f"The description of {folder.name} is damaged.")
+    entry = DataEntry(spec.name, folder, spec)
+    _known[folder] = (stat.st_mtime_ns, stat.st_size, entry)
+    return entry
+
+
+def _folders(parent: Path) -> list[Path]:
+    """The folders in `parent` by name; what is being written has a hidden name."""
+    try:
+        entries = sorted(parent.iterdir(), key=lambda entry: entry.name.casefold())
+    except OSError:
+        return []
+    return [e for e in entries if not e.name.startswith(".") and e.is_dir() and not e.is_symlink()]
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return (folder / "spec.json").stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,159 @@
+"""How notices and errors reach the user, and what happens to an exception that nobody caught.
+
+A notice tells something and goes by itself after a while; an error stays until it is closed. The
+window shows both as banners; a test reads them from `Notices.shown`.
+"""
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from types import TracebackType
+
+from PySide6.QtCore import QObject, Qt, QtMsgType, Signal, qInstallMessageHandler
+from PySide6.QtCore import QMessageLogContext
+
+from engine.errors import StudioError
+
+log = logging.getLogger("studio")
+
+CUT = 300  # characters of a sentence that a banner shows; the rest stands in its details
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One banner. `action` is the text of a button that calls `act` and closes it."""
+
+    problem: str
+    advice: str = ""
+    details: str = ""
+    is_error: bool = False
+    action: str = ""
+    act: Callable[[], None] | None = field(default=None, compare=False)
+    number: int = field(default_factory=count().__next__, compare=False)
+
+    def as_text(self) -> str:
+        """What “Copy” puts on the clipboard."""
+        return "\n".join(part for part in (self.problem, self.advice, self.details) if part)
+
+
+class Notices(QObject):
+    """What the user is being told now.
+
+    Signals:
+        added: a Notice to show.
+        repeated: a Notice that is shown already, and how often it came by now.
+        closed: a Notice that is over.
+    """
+
+    added = Signal(object)
+    repeated = Signal(object, int)
+    closed = Signal(object)
+    _arrived = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.shown: list[Notice] = []
+        self._times: dict[int, int] = {}
+        # from any thread: the signal is delivered on this object's
+        self._arrived.connect(self._on_arrived, Qt.ConnectionType.AutoConnection)
+
+    def say(self, text: str, action: str = "", act: Callable[[], None] | None = None) -> None:
+        """Tell something that needs no answer; with `action`, offer a button for it."""
+        self._arrived.emit(Notice(text, action=action, act=act))
+
+    def error(
+        self,
+        problem: str,
+        advice: str = "",
+        details: str = "",
+        action: str = "",
+        act: Callable[[], None] | None = None,
+    ) -> None:
+        """Say what is wrong in one sentence and what to do in another."""
+        log.warning("%s", one_line(f"{problem} {advice} {details}"))
+        self._arrived.emit(Notice(problem, advice, details, True, action, act))
+
+    def show(self, exception: BaseException) -> None:
+        """Show an exception: a StudioError as it stands, any other as a mistake of the studio."""
+        if isinstance(exception, StudioError):
+            self.error(exception.problem, exception.advice)
+        else:
+            self.bug(exception)
+
+    def bug(self, exception: BaseException) -> None:
+        """A mistake of the studio: one line for the user, all of it for whoever mends it."""
+        whole = "".join(traceback.format_exception(exception))
+        log.error("%s", whole)
+        last = traceback.format_exception_only(exception)[-1].strip()
+        problem = self.tr("BERT Studio made a mistake: {0}").format(shortened(last))
+        advice = self.tr(
+            "Nothing that was saved is lost. You can go on; copy the details to report it."
+        )
+        self._arrived.emit(Notice(problem, advice, whole, True))
+
+    def close(self, notice: Notice) -> None:
+        if notice in self.shown:
+            self.shown.remove(notice)
+            self._times.pop(notice.number, None)
+            self.closed.emit(notice)
+
+    def _on_arrived(self, notice: Notice) -> None:
+        for old in self.shown:
+            if old == notice:
+                self._times[old.number] = self._times.get(old.number, 1) + 1
+                self.repeated.emit(old, self._times[old.number])
+                return
+        self.shown.append(notice)
+        self.added.emit(notice)
+
+
+def shortened(text: str, characters: int = CUT) -> str:
+    """One line of at most `characters`, without control characters."""
+    line = one_line(text)
+    return line if len(line) <= characters else line[: characters - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    """`text` with every control character and line break replaced, so that a record is one line."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def catch_exceptions(notices: Notices) -> None:
+    """Show every exception that nobody caught, in a slot or a thread; the window lives on."""
+
+    def caught(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+        else:
+            notices.show(error)
+
+    def caught_in_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not issubclass(args.exc_type, SystemExit):
+            notices.show(args.exc_value)
+
+    sys.excepthook = caught
+    threading.excepthook = caught_in_thread
+
+
+LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+
+
+def log_qt_messages() -> None:
+    """Send what Qt has to say to the log instead of the terminal."""
+
+    def told(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        log.log(LEVELS.get(kind, logging.WARNING), "Qt: %s", one_line(message))
+
+    qInstallMessageHandler(told)

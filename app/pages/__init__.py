@@ -1,0 +1,1 @@
+"""One folder for each screen of the window; no page knows another."""

@@ -1,0 +1,101 @@
+"""Icons, fonts and styles, in a checkout and in the packaged program."""
+
+from functools import cache
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QDir, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QFont,
+    QFontDatabase,
+    QIcon,
+    QIconEngine,
+    QPainter,
+    QPixmap,
+)
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.theme import Role
+from engine.shipped import resources
+
+FAMILY = "Inter"
+MONO = "JetBrains Mono"
+
+
+def load(app: QApplication) -> None:
+    """Register the fonts and the folder of styles, and set the font of the application."""
+    QDir.setSearchPaths("styles", [str(resources() / "styles")])
+    for file in sorted((resources() / "fonts").glob("*.[ot]tf")):
+        QFontDatabase.addApplicationFont(str(file))
+    theme.set_font(app, FAMILY)
+
+
+def mono_font(points: float = 0) -> QFont:
+    """The font for code, tokens and numbers in columns; 0 means the size of the window's text."""
+    font = QFont(MONO)
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setPointSizeF(points or QApplication.font().pointSizeF() * 0.95)
+    return font
+
+
+@cache
+def _drawing(name: str) -> str:
+    """The SVG text of an icon.
+
+    Raises FileNotFoundError for a name that is not in resources/icons: a mistake in the program.
+    """
+    return (resources() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+class _Engine(QIconEngine):
+    """Draws a Lucide icon at any size in a colour of the present theme."""
+
+    def __init__(self, name: str, role: Role, active: Role) -> None:
+        super().__init__()
+        self._name, self._role, self._active = name, role, active
+
+    def paint(
+        self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State
+    ) -> None:
+        role = self._active if state == QIcon.State.On else self._role
+        if mode == QIcon.Mode.Disabled:
+            role = Role.DISABLED
+        colour = theme.colour(role).name()
+        drawing = _drawing(self._name).replace("currentColor", colour)
+        renderer = QSvgRenderer(QByteArray(drawing.encode("utf-8")))
+        side = min(rect.width(), rect.height())
+        square = QRectF(0, 0, side, side)
+        square.moveCenter(QRectF(rect).center())
+        renderer.render(painter, square)
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        picture = QPixmap(size)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        self.paint(painter, QRect(QPoint(0, 0), size), mode, state)
+        painter.end()
+        return picture
+
+    def clone(self) -> QIconEngine:
+        return _Engine(self._name, self._role, self._active)
+
+
+def icon(name: str, role: Role = Role.TEXT, active: Role | None = None) -> QIcon:
+    """The Lucide icon `name` in the colour of `role`, or of `active` while it is switched on."""
+    _drawing(name)
+    return QIcon(_Engine(name, role, active or role))
+
+
+def app_icon() -> QIcon:
+    """The picture of the program, for windows and task bars."""
+    return QIcon(str(resources() / "icons" / "bert-studio.svg"))
+
+
+def licence_files() -> dict[str, Path]:
+    """What is bundled and under which licence text."""
+    return {
+        "Inter": resources() / "fonts" / "Inter-LICENSE.txt",
+        "JetBrains Mono": resources() / "fonts" / "JetBrainsMono-LICENSE.txt",
+        "Lucide": resources() / "icons" / "LICENSE.txt",
+    }

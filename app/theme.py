@@ -1,0 +1,225 @@
+"""Colours, spacing and the look of the controls, light and dark.
+
+`colour(Role.…)` is the only source of colours in the window. Widgets that paint for themselves ask
+for it while they paint, and repaint by themselves when the palette changes. The chart colours are
+told apart by people with any kind of colour vision; lines differ in their dashes as well.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QFile, QObject, Qt
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+SPACE = 4  # px; every distance is a multiple of it
+
+Choice = Literal["light", "dark", "system"]
+
+
+class Role(StrEnum):
+    """What a colour is for."""
+
+    TEXT = "text"
+    MUTED = "muted"
+    ACCENT = "accent"
+    ON_ACCENT = "on_accent"
+    ACCENT_SOFT = "accent_soft"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+    BORDER = "border"
+    EDGE = "edge"  # the outline of a control: 3 : 1 against what is around it
+    WINDOW = "window"
+    SURFACE = "surface"
+    RAISED = "raised"
+    HOVER = "hover"
+    DISABLED = "disabled"
+    ACCENT_HOVER = "accent_hover"
+    CHART_1 = "chart_1"
+    CHART_2 = "chart_2"
+    CHART_3 = "chart_3"
+    CHART_4 = "chart_4"
+    CHART_5 = "chart_5"
+    CHART_6 = "chart_6"
+    CHART_7 = "chart_7"
+    CHART_8 = "chart_8"
+
+
+CHART = (
+    Role.CHART_1,
+    Role.CHART_2,
+    Role.CHART_3,
+    Role.CHART_4,
+    Role.CHART_5,
+    Role.CHART_6,
+    Role.CHART_7,
+    Role.CHART_8,
+)
+
+LIGHT: dict[Role, str] = {
+    Role.TEXT: "#1a2230",
+    Role.MUTED: "#586273",
+    Role.ACCENT: "#3a56d4",
+    Role.ON_ACCENT: "#ffffff",
+    Role.ACCENT_SOFT: "#e6eafb",
+    Role.GOOD: "#147a48",
+    Role.WARN: "#8f5a00",
+    Role.BAD: "#c0303a",
+    Role.BORDER: "#e0e4ea",
+    Role.EDGE: "#8b95a5",
+    Role.WINDOW: "#f5f6f9",
+    Role.SURFACE: "#ffffff",
+    Role.RAISED: "#ffffff",
+    Role.HOVER: "#eceff4",
+    Role.DISABLED: "#949dab",
+    Role.ACCENT_HOVER: "#2f48b8",
+    Role.CHART_1: "#3a56d4",
+    Role.CHART_2: "#c75100",
+    Role.CHART_3: "#00805f",
+    Role.CHART_4: "#a03a86",
+    Role.CHART_5: "#0f7fb8",
+    Role.CHART_6: "#8a6a00",
+    Role.CHART_7: "#b3263c",
+    Role.CHART_8: "#5c6675",
+}
+
+DARK: dict[Role, str] = {
+    Role.TEXT: "#e8ebf0",
+    Role.MUTED: "#a0a9b8",
+    Role.ACCENT: "#8ea2ff",
+    Role.ON_ACCENT: "#0d1330",
+    Role.ACCENT_SOFT: "#2a3252",
+    Role.GOOD: "#5ccb95",
+    Role.WARN: "#e8b95c",
+    Role.BAD: "#ff8a8d",
+    Role.BORDER: "#2f3641",
+    Role.EDGE: "#6a7484",
+    Role.WINDOW: "#13161b",
+    Role.SURFACE: "#1a1e25",
+    Role.RAISED: "#232831",
+    Role.HOVER: "#262c36",
+    Role.DISABLED: "#697282",
+    Role.ACCENT_HOVER: "#a8b7ff",
+    Role.CHART_1: "#8ea2ff",
+    Role.CHART_2: "#ff9a56",
+    Role.CHART_3: "#3fc79b",
+    Role.CHART_4: "#e28fd0",
+    Role.CHART_5: "#5cc3f2",
+    Role.CHART_6: "#e0c04a",
+    Role.CHART_7: "#ff8a8d",
+    Role.CHART_8: "#a0a9b8",
+}
+
+
+def is_dark() -> bool:
+    """Whether the present theme is the dark one."""
+    return QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128
+
+
+def colour(role: Role, opacity: float = 1.0) -> QColor:
+    """The colour of `role` in the present theme; `opacity` from 0 to 1."""
+    found = QColor((DARK if is_dark() else LIGHT)[role])
+    found.setAlphaF(opacity)
+    return found
+
+
+def system_is_dark() -> bool:
+    """What the desktop asks for; light where it says nothing."""
+    return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+
+
+def apply(app: QApplication, choice: Choice) -> None:
+    """Give the whole application the light or the dark look."""
+    hints = app.styleHints()
+    wanted = {
+        "light": Qt.ColorScheme.Light,
+        "dark": Qt.ColorScheme.Dark,
+        "system": Qt.ColorScheme.Unknown,
+    }
+    hints.setColorScheme(wanted[choice])  # title bars, and what the desktop draws itself
+    dark = choice == "dark" or (choice == "system" and system_is_dark())
+    colours = DARK if dark else LIGHT
+    if app.style().objectName() != "fusion":
+        app.setStyle("Fusion")
+    app.setPalette(_palette(colours))
+    app.setStyleSheet(_style_sheet(colours, "dark" if dark else "light"))
+
+
+class FollowSystem(QObject):
+    """Applies the theme again whenever the desktop changes between light and dark."""
+
+    def __init__(self, app: QApplication, choice: Choice) -> None:
+        super().__init__(app)
+        self._app = app
+        self._choice: Choice = choice
+        app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
+
+    def choose(self, choice: Choice) -> None:
+        self._choice = choice
+        apply(self._app, choice)
+
+    def _on_system_changed(self) -> None:
+        if self._choice == "system" and is_dark() != system_is_dark():
+            apply(self._app, "system")
+
+
+def set_font(app: QApplication, family: str) -> None:
+    """The family of the window's text in the size that the desktop asks for, at least 10 pt."""
+    size = max(app.font().pointSizeF(), 10.0)
+    font = QFont(family)
+    font.setPointSizeF(size)
+    app.setFont(font)
+
+
+def repaints(event: QEvent) -> bool:
+    """Whether `event`, seen in `changeEvent`, says that the theme has changed."""
+    return event.type() == QEvent.Type.PaletteChange
+
+
+def _palette(colours: dict[Role, str]) -> QPalette:
+    roles = {
+        QPalette.ColorRole.Window: Role.WINDOW,
+        QPalette.ColorRole.WindowText: Role.TEXT,
+        QPalette.ColorRole.Base: Role.SURFACE,
+        QPalette.ColorRole.AlternateBase: Role.WINDOW,
+        QPalette.ColorRole.Text: Role.TEXT,
+        QPalette.ColorRole.Button: Role.SURFACE,
+        QPalette.ColorRole.ButtonText: Role.TEXT,
+        QPalette.ColorRole.BrightText: Role.BAD,
+        QPalette.ColorRole.Highlight: Role.ACCENT,
+        QPalette.ColorRole.HighlightedText: Role.ON_ACCENT,
+        QPalette.ColorRole.Link: Role.ACCENT,
+        QPalette.ColorRole.LinkVisited: Role.ACCENT,
+        QPalette.ColorRole.Accent: Role.ACCENT,
+        QPalette.ColorRole.ToolTipBase: Role.RAISED,
+        QPalette.ColorRole.ToolTipText: Role.TEXT,
+        QPalette.ColorRole.PlaceholderText: Role.MUTED,
+        QPalette.ColorRole.Light: Role.RAISED,
+        QPalette.ColorRole.Midlight: Role.HOVER,
+        QPalette.ColorRole.Mid: Role.BORDER,
+        QPalette.ColorRole.Dark: Role.EDGE,
+        QPalette.ColorRole.Shadow: Role.BORDER,
+    }
+    palette = QPalette()
+    for qt_role, role in roles.items():
+        palette.setColor(qt_role, QColor(colours[role]))
+    faint = QColor(colours[Role.DISABLED])
+    for qt_role in (
+        QPalette.ColorRole.WindowText,
+        QPalette.ColorRole.Text,
+        QPalette.ColorRole.ButtonText,
+    ):
+        palette.setColor(QPalette.ColorGroup.Disabled, qt_role, faint)
+    return palette
+
+
+def _style_sheet(colours: dict[Role, str], name: str) -> str:
+    """`styles:studio.qss` with its @roles replaced; `app.resources.load` names the search path."""
+    file = QFile("styles:studio.qss")
+    if not file.open(QFile.OpenModeFlag.ReadOnly | QFile.OpenModeFlag.Text):
+        return ""
+    sheet = bytes(file.readAll().data()).decode("utf-8")
+    for role in sorted(Role, key=len, reverse=True):
+        sheet = sheet.replace(f"@{role.value};", f"{colours[role]};")
+    return sheet.replace("@theme/", f"{name}/")

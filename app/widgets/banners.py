@@ -1,0 +1,166 @@
+"""The banners above a page: what the user is told, with Details, Copy and a way to close each."""
+
+from PySide6.QtCore import QRect, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app import resources, theme
+from app.notices import Notice, Notices
+from app.theme import SPACE, Role
+from app.widgets import buttons
+from app.widgets.page import Picture
+from app.widgets.text import Text
+
+STAYS = 9000  # ms that a notice, not an error, is shown
+MOST = 3  # banners shown at once; the older ones wait behind a button
+
+
+class Banner(QFrame):
+    """One notice or error."""
+
+    def __init__(self, notice: Notice, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.notice, self._notices = notice, notices
+        self._role = Role.BAD if notice.is_error else Role.ACCENT
+        self.setProperty("look", "banner")
+        self.setAccessibleName(notice.problem)
+        self.setAccessibleDescription(notice.advice)
+        self.problem = Text(notice.problem, "strong", selectable=True)
+        self.advice = Text(notice.advice, "muted", selectable=True)
+        self.advice.setVisible(bool(notice.advice))
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.problem)
+        words.addWidget(self.advice)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Picture("circle-alert" if notice.is_error else "info", 18, self._role))
+        row.addLayout(words, 1)
+        self.details: QPlainTextEdit | None = None
+        if notice.action and notice.act is not None:
+            row.addWidget(buttons.plain(notice.action, self._on_act))
+        if notice.details:
+            self.more = buttons.quiet(self.tr("Details"), self._on_details)
+            row.addWidget(self.more)
+        if notice.is_error:
+            self.copy = buttons.quiet(self.tr("Copy"), self._on_copy)
+            row.addWidget(self.copy)
+        self.close_button = buttons.icon_button("x", self.tr("Close this message"), self._on_close)
+        row.addWidget(self.close_button)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
+        self._column.addLayout(row)
+        if not notice.is_error:
+            self._timer = QTimer(self, singleShot=True, interval=STAYS)
+            self._timer.timeout.connect(self._on_close)
+            self._timer.start()
+
+    def repeat(self, times: int) -> None:
+        """The same came again: say how often by now."""
+        self.problem.setText(self.tr("{0} ({1} times)").format(self.notice.problem, times))
+
+    def enterEvent(self, event: object) -> None:
+        if not self.notice.is_error:
+            self._timer.stop()
+
+    def leaveEvent(self, event: object) -> None:
+        if not self.notice.is_error:
+            self._timer.start()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour(self._role))
+        painter.drawRoundedRect(QRect(0, 8, 4, self.height() - 16), 2, 2)
+
+    def _on_details(self) -> None:
+        if self.details is None:
+            self.details = QPlainTextEdit(readOnly=True)
+            self.details.setFont(resources.mono_font())
+            self.details.setPlainText(self.notice.details[:20_000])
+            self.details.setAccessibleName(self.tr("Details"))
+            self.details.setFixedHeight(180)
+            self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+            self._column.addWidget(self.details)
+            self.details.hide()
+        shown = self.details.isHidden()
+        self.details.setVisible(shown)
+        self.more.setText(self.tr("Hide details") if shown else self.tr("Details"))
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.notice.as_text())
+        self.copy.setText(self.tr("Copied"))
+
+    def _on_act(self) -> None:
+        act = self.notice.act
+        self._on_close()
+        if act is not None:
+            act()
+
+    def _on_close(self) -> None:
+        self._notices.close(self.notice)
+
+
+class Banners(QWidget):
+    """All banners, the newest on top; nothing and no height while there are none."""
+
+    def __init__(self, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._notices = notices
+        self._all: dict[int, Banner] = {}
+        self._expanded = False
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(4 * SPACE, 3 * SPACE, 4 * SPACE, 0)
+        self._column.setSpacing(2 * SPACE)
+        self.older = buttons.quiet("", self._on_older)
+        self._column.addWidget(self.older, 0, Qt.AlignmentFlag.AlignRight)
+        notices.added.connect(self._on_added)
+        notices.repeated.connect(self._on_repeated)
+        notices.closed.connect(self._on_closed)
+        for notice in notices.shown:
+            self._on_added(notice)
+        self._arrange()
+
+    def banner(self, notice: Notice) -> Banner:
+        return self._all[notice.number]
+
+    def _on_added(self, notice: Notice) -> None:
+        banner = Banner(notice, self._notices)
+        self._all[notice.number] = banner
+        self._column.insertWidget(0, banner)
+        self._arrange()
+
+    def _on_repeated(self, notice: Notice, times: int) -> None:
+        self._all[notice.number].repeat(times)
+
+    def _on_closed(self, notice: Notice) -> None:
+        banner = self._all.pop(notice.number)
+        had_focus = banner.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
+        banner.hide()
+        banner.deleteLater()
+        self._arrange()
+        if had_focus and self._all:
+            next(reversed(self._all.values())).close_button.setFocus()
+
+    def _on_older(self) -> None:
+        self._expanded = not self._expanded
+        self._arrange()
+
+    def _arrange(self) -> None:
+        newest_first = list(reversed(self._all.values()))
+        for place, banner in enumerate(newest_first):
+            banner.setVisible(place < MOST or self._expanded)
+        waiting = len(newest_first) - MOST
+        self._expanded = self._expanded and waiting > 0
+        self.older.setVisible(waiting > 0)
+        if waiting > 0:
+            text = (
+                self.tr("Show fewer messages")
+                if self._expanded
+                else self.tr("Show %n older message(s)", "", waiting)
+            )
+            self.older.setText(text)
+            self.older.setAccessibleName(text)
+        self.setVisible(bool(newest_first))

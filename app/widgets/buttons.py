@@ -1,0 +1,118 @@
+"""Buttons in their few looks.
+
+The text is the studio's own and may name a key with “&”; for a name that somebody chose, pass it
+through `text.plain_menu_text` first.
+"""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
+
+from app import resources
+from app.theme import Role
+from app.widgets.text import tooltip
+
+
+def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
+    button = QPushButton(text)
+    button.setProperty("kind", kind)
+    button.setAccessibleName(text.replace("&&", "\0").replace("&", "").replace("\0", "&"))
+    button.setAutoDefault(False)
+    if icon:
+        role = {"primary": Role.ON_ACCENT, "quiet": Role.ACCENT, "danger": Role.BAD}.get(kind, Role.TEXT)
+        button.setIcon(resources.icon(icon, role))
+    if act is not None:
+        button.clicked.connect(lambda: act())
+    return button
+
+
+def primary(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
+    """The one thing to do next on a page."""
+    return _button(text, "primary", icon, act)
+
+
+def plain(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
+    """One of several things to do."""
+    return _button(text, "plain", icon, act)
+
+
+def quiet(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
+    """Something beside the way; looks like a link."""
+    return _button(text, "quiet", icon, act)
+
+
+def danger(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
+    """Something that takes away."""
+    return _button(text, "danger", icon, act)
+
+
+def icon_button(
+    name: str, text: str, act: Callable[[], object] | None = None, checkable: bool = False
+) -> QToolButton:
+    """A picture alone; `text` is its tooltip and its accessible name."""
+    button = QToolButton()
+    button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
+    button.setToolTip(tooltip(text))
+    button.setAccessibleName(text)
+    button.setCheckable(checkable)
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    if act is not None:
+        button.clicked.connect(lambda: act())
+    return button
+
+
+class Segments(QWidget):
+    """A row of joined buttons of which one is chosen; arrow keys move the choice.
+
+    Signals:
+        chosen: the user chose this number.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, texts: Sequence[str], name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.group = QButtonGroup(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for number, text in enumerate(texts):
+            button = _button(text, "plain", "", None)
+            button.setCheckable(True)
+            button.setAccessibleName(f"{name}: {button.accessibleName()}")
+            button.setProperty("segment", True)
+            button.setProperty("first", number == 0)
+            button.setProperty("last", number == len(texts) - 1)
+            self.group.addButton(button, number)
+            row.addWidget(button)
+        row.addStretch()
+        self.group.idClicked.connect(self.chosen)
+
+    def choose(self, number: int) -> None:
+        """Show `number` as chosen, or none for -1; `chosen` is not emitted."""
+        button = self.group.button(number)
+        if button is not None:
+            button.setChecked(True)
+            return
+        self.group.setExclusive(False)
+        for each in self.group.buttons():
+            each.setChecked(False)
+        self.group.setExclusive(True)
+
+    def choice(self) -> int:
+        """The number that is chosen, or -1."""
+        return self.group.checkedId()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        buttons = self.group.buttons()
+        focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
+        if not step or focused < 0:
+            super().keyPressEvent(event)
+            return
+        target = buttons[(focused + step) % len(buttons)]
+        target.setFocus(Qt.FocusReason.TabFocusReason)
+        target.click()

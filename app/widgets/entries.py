@@ -1,0 +1,248 @@
+"""A list of things as cards in a column: an icon, a name, a line of facts, a figure, a mark.
+
+It is a list view, so that a thousand entries are no slower than ten, the arrow keys work, and a
+screen reader reads each entry as one sentence. All text is painted as it is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.resources import icon
+from app.theme import SPACE, Role, colour
+from app.widgets.text import visible
+
+Index = QModelIndex | QPersistentModelIndex
+ENTRY = Qt.ItemDataRole.UserRole
+NOWHERE = QModelIndex()
+LONGEST = 300  # characters of a text that are painted
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One card.
+
+    Args:
+        key: what the list gives back when the entry is opened.
+        figure: a short number at the right, with its `unit` below.
+        mark: a word or two in a small frame after the title; `warns` gives it the warning colour.
+    """
+
+    key: object
+    title: str
+    facts: str
+    icon: str
+    figure: str = ""
+    unit: str = ""
+    mark: str = ""
+    warns: bool = False
+
+    def sentence(self) -> str:
+        """All of it in one line, for a screen reader."""
+        figure = f"{self.figure} {self.unit}".strip()
+        return ", ".join(part for part in (self.title, self.mark, figure, self.facts) if part)
+
+
+class EntryModel(QAbstractListModel):
+    """The entries that are shown."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._entries: list[Entry] = []
+
+    def show(self, entries: list[Entry]) -> None:
+        if entries != self._entries:
+            self.beginResetModel()
+            self._entries = list(entries)
+            self.endResetModel()
+
+    def entry(self, row: int) -> Entry:
+        return self._entries[row]
+
+    def row_of(self, key: object) -> int:
+        """Which row has this key; -1 where none has."""
+        return next((row for row, entry in enumerate(self._entries) if entry.key == key), -1)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._entries)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        entry = self._entries[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return _line(entry.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return _line(entry.sentence())
+            case _ if role == ENTRY:
+                return entry
+        return None
+
+
+class EntryList(QListView):
+    """Signals:
+    opened: the key of the entry that was clicked, or chosen with Enter or Space.
+    """
+
+    opened = Signal(object)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entries = EntryModel(self)
+        self.setModel(self.entries)
+        self.setItemDelegate(_Cards(self))
+        self.setAccessibleName(name)
+        self.setMouseTracking(True)
+        self.setFrameShape(QListView.Shape.NoFrame)
+        self.setStyleSheet("QListView { background: transparent; border: none; }")
+        self.viewport().setAutoFillBackground(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setUniformItemSizes(True)
+        self.clicked.connect(self._open)
+
+    def show_entries(self, entries: list[Entry]) -> None:
+        """Show these; the current entry stays current where it is still there."""
+        current = self.currentIndex()
+        key = self.entries.entry(current.row()).key if current.isValid() else None
+        self.entries.show(entries)
+        row = self.entries.row_of(key)
+        if entries:
+            self.setCurrentIndex(self.entries.index(max(row, 0), 0))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self._open(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self.scheduleDelayedItemsLayout()
+
+    def _open(self, index: Index) -> None:
+        if index.isValid():
+            self.opened.emit(self.entries.entry(index.row()).key)
+
+
+class _Cards(QStyledItemDelegate):
+    """Paints an entry as a card."""
+
+    GAP = 2 * SPACE
+    PADDING = 4 * SPACE
+    SIDE = 6 * SPACE  # of the icon
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = QFontMetricsF(_title_font(option.font)).height() + option.fontMetrics.height()
+        return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry = index.data(ENTRY)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        card = QRectF(option.rect).adjusted(1, 1, -1, -1 - self.GAP)
+        self._paint_card(painter, option, card)
+        inner = card.adjusted(self.PADDING, self.PADDING, -self.PADDING, -self.PADDING)
+        picture = QRectF(inner.left(), inner.center().y() - self.SIDE / 2, self.SIDE, self.SIDE)
+        icon(entry.icon, Role.ACCENT).paint(painter, picture.toRect())
+        inner.setLeft(picture.right() + self.PADDING)
+        inner.setRight(self._paint_figure(painter, option.font, inner, entry))
+        self._paint_words(painter, option.font, inner, entry)
+        painter.restore()
+
+    def _paint_card(self, painter: QPainter, option: QStyleOptionViewItem, card: QRectF) -> None:
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        has_focus = bool(option.state & QStyle.StateFlag.State_HasFocus)
+        edge = Role.ACCENT if hovered or has_focus else Role.BORDER
+        painter.setPen(QPen(colour(edge), 2 if has_focus else 1))
+        painter.setBrush(colour(Role.SURFACE))
+        painter.drawRoundedRect(card, 10, 10)
+
+    def _paint_figure(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> float:
+        """Paint the figure at the right and say where the words must end."""
+        if not entry.figure:
+            return inner.right()
+        large, small = _title_font(font), _small_font(font)
+        width = max(
+            QFontMetricsF(large).horizontalAdvance(entry.figure),
+            QFontMetricsF(small).horizontalAdvance(entry.unit),
+        )
+        at = QRectF(inner.right() - width - 1, inner.top(), width + 1, inner.height())
+        right = Qt.AlignmentFlag.AlignRight
+        painter.setFont(large)
+        painter.setPen(colour(Role.TEXT))
+        painter.drawText(at, right | Qt.AlignmentFlag.AlignTop, entry.figure)
+        painter.setFont(small)
+        painter.setPen(colour(Role.MUTED))
+        painter.drawText(at, right | Qt.AlignmentFlag.AlignBottom, entry.unit)
+        return at.left() - self.PADDING
+
+    def _paint_words(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> None:
+        title_font = _title_font(font)
+        metrics = QFontMetricsF(title_font)
+        mark_width = self._mark_width(font, entry.mark)
+        room = inner.width() - (mark_width + self.GAP if entry.mark else 0)
+        title = metrics.elidedText(_line(entry.title), Qt.TextElideMode.ElideRight, room)
+        painter.setFont(title_font)
+        painter.setPen(colour(Role.TEXT))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
+        if entry.mark:
+            left = inner.left() + metrics.horizontalAdvance(title) + self.GAP
+            frame = QRectF(left, inner.top(), mark_width, metrics.height())
+            self._paint_mark(painter, font, frame, entry)
+        painter.setFont(font)
+        painter.setPen(colour(Role.MUTED))
+        facts = QFontMetricsF(font).elidedText(
+            _line(entry.facts), Qt.TextElideMode.ElideRight, inner.width()
+        )
+        painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, facts)
+
+    def _paint_mark(self, painter: QPainter, font: QFont, frame: QRectF, entry: Entry) -> None:
+        role = Role.WARN if entry.warns else Role.MUTED
+        painter.setPen(QPen(colour(role), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(frame, 4, 4)
+        painter.setFont(_small_font(font))
+        painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, entry.mark)
+
+    def _mark_width(self, font: QFont, mark: str) -> float:
+        return QFontMetricsF(_small_font(font)).horizontalAdvance(mark) + 3 * SPACE
+
+
+def _line(text: str) -> str:
+    return visible(text[:LONGEST]).replace("\n", " ")
+
+
+def _title_font(font: QFont) -> QFont:
+    larger = QFont(font)
+    larger.setPointSizeF(font.pointSizeF() * 1.1)
+    larger.setWeight(QFont.Weight.DemiBold)
+    return larger
+
+
+def _small_font(font: QFont) -> QFont:
+    smaller = QFont(font)
+    smaller.setPointSizeF(font.pointSizeF() * 0.88)
+    return smaller

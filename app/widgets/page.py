@@ -1,0 +1,232 @@
+"""The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import resources, theme
+from app.theme import SPACE, Role
+from app.widgets.text import Text
+
+MARGIN = 7 * SPACE
+
+
+class Page(QWidget):
+    """A page with a title, a line below it, actions at the right, and a body.
+
+    `body` is the layout to fill. With `scrolls`, the body scrolls when it is higher than the window
+    and is at most `widest` pixels wide, so that lines stay readable.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        subtitle: str = "",
+        parent: QWidget | None = None,
+        scrolls: bool = False,
+        widest: int = 1280,
+    ) -> None:
+        super().__init__(parent)
+        self.title = Text(title, "title")
+        self.subtitle = Text(subtitle, "muted")
+        self.subtitle.setVisible(bool(subtitle))
+        self.actions = QHBoxLayout()
+        self.actions.setSpacing(2 * SPACE)
+        words = QVBoxLayout()
+        words.setSpacing(SPACE)
+        words.addWidget(self.title)
+        words.addWidget(self.subtitle)
+        self.head = QHBoxLayout()
+        self.head.setSpacing(4 * SPACE)
+        self.head.addLayout(words, 1)
+        self.head.addLayout(self.actions)
+        self.head.setAlignment(self.actions, Qt.AlignmentFlag.AlignTop)
+        self.body = QVBoxLayout()
+        self.body.setSpacing(4 * SPACE)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        if not scrolls:
+            column.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
+            column.setSpacing(5 * SPACE)
+            column.addLayout(self.head)
+            column.addLayout(self.body, 1)
+            return
+        inner = QWidget()
+        inner.setProperty("bare", True)
+        inner.setMaximumWidth(widest + 2 * MARGIN)
+        inside = QVBoxLayout(inner)
+        inside.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
+        inside.setSpacing(5 * SPACE)
+        inside.addLayout(self.head)
+        inside.addLayout(self.body, 1)
+        column.addWidget(scrolling(inner))
+
+    def set_title(self, title: str, subtitle: str = "") -> None:
+        self.title.setText(title)
+        self.subtitle.setText(subtitle)
+        self.subtitle.setVisible(bool(subtitle))
+
+
+def scrolling(inner: QWidget) -> QScrollArea:
+    """`inner` in an area that scrolls up and down, and sideways only if it must."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.viewport().setAutoFillBackground(False)
+    inner.setAutoFillBackground(False)
+    inner.setProperty("bare", True)
+    area.setWidget(inner)
+    return area
+
+
+def rule() -> QFrame:
+    """A thin line between two parts."""
+    line = QFrame()
+    line.setProperty("look", "rule")
+    return line
+
+
+class Card(QFrame):
+    """A raised area with a `body` layout. A pressable card is a big button.
+
+    Signals:
+        pressed: clicked, or Enter or Space while it has the focus.
+    """
+
+    pressed = Signal()
+
+    def __init__(
+        self,
+        title: str = "",
+        parent: QWidget | None = None,
+        pressable: bool = False,
+        padding: int = 5 * SPACE,
+    ) -> None:
+        super().__init__(parent)
+        self.setProperty("look", "card")
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(padding, padding, padding, padding)
+        self.body.setSpacing(3 * SPACE)
+        self.heading = Text(title, "heading") if title else None
+        if self.heading is not None:
+            self.body.addWidget(self.heading)
+        self._pressable = pressable
+        if pressable:
+            self.setProperty("pressable", True)
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.setAccessibleName(title)
+
+    def set_picked(self, picked: bool) -> None:
+        """Show the card as the one that is chosen."""
+        self.setProperty("picked", picked)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        inside = self.rect().contains(event.position().toPoint())
+        if self._pressable and inside and event.button() == Qt.MouseButton.LeftButton:
+            self.pressed.emit()
+        super().mouseReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+        if self._pressable and event.key() in keys:
+            self.pressed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class Picture(QWidget):
+    """An icon alone, in the colour of a role, on a soft disc if asked for."""
+
+    def __init__(
+        self, name: str, side: int = 24, role: Role = Role.ACCENT, disc: bool = False
+    ) -> None:
+        super().__init__()
+        self._name, self._role, self._disc = name, role, disc
+        self._icon = resources.icon(name, role)
+        self._side = side
+        whole = side * 2 if disc else side
+        self.setFixedSize(whole, whole)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._disc:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
+            painter.drawRoundedRect(QRectF(self.rect()), 10, 10)
+        offset = (self.width() - self._side) // 2
+        square = self.rect().adjusted(offset, offset, -offset, -offset)
+        self._icon.paint(painter, square)
+
+
+class EmptyState(QWidget):
+    """What stands where there is nothing yet: why, and the next thing to do as a button."""
+
+    def __init__(
+        self,
+        icon: str,
+        title: str,
+        text: str,
+        action: QPushButton | None = None,
+        second: QPushButton | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        column = QVBoxLayout(self)
+        column.setSpacing(3 * SPACE)
+        column.addStretch()
+        column.addWidget(Picture(icon, 28, disc=True), 0, Qt.AlignmentFlag.AlignHCenter)
+        self.title = Text(title, "heading")
+        self.text = Text(text, "muted")
+        for label in (self.title, self.text):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            label.setMaximumWidth(440)
+            label.setMinimumWidth(440)
+            column.addWidget(label, 0, Qt.AlignmentFlag.AlignHCenter)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(2 * SPACE)
+        buttons.addStretch()
+        for button in (action, second):
+            if button is not None:
+                buttons.addWidget(button)
+        buttons.addStretch()
+        column.addSpacing(SPACE)
+        column.addLayout(buttons)
+        column.addStretch()
+
+
+def clear(layout: QBoxLayout) -> None:
+    """Take everything out of `layout`, and delete it once the event loop comes round."""
+    while layout.count():
+        item = layout.takeAt(0)
+        widget, inner = item.widget(), item.layout()
+        if widget is not None:
+            widget.hide()
+            widget.deleteLater()
+        elif isinstance(inner, QBoxLayout):
+            clear(inner)
+
+
+def labelled(label: str, field: QWidget) -> QVBoxLayout:
+    """A field with its name above it."""
+    name = Text(label, "strong")
+    name.setBuddy(field)
+    column = QVBoxLayout()
+    column.setSpacing(SPACE)
+    column.addWidget(name)
+    column.addWidget(field)
+    if not field.accessibleName():
+        field.setAccessibleName(label)
+    return column

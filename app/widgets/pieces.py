@@ -1,0 +1,187 @@
+"""Word pieces in a row, as the model sees them.
+
+The segment is told by the colour and by the bar under the piece: one line for the first text, two
+for the second. Special pieces stand in a frame; [UNK] warns. Pieces that go on a word touch the
+one before. The widget is as high as its width needs, and paints no more pieces than `most`.
+"""
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour
+from app.widgets.text import visible
+from engine.messages import Token
+
+SEGMENTS = (Role.CHART_1, Role.CHART_2)
+LONGEST = 40  # characters of a piece that are painted
+PAD = 1.5 * SPACE  # beside the text of a piece
+
+
+class Pieces(QWidget):
+    """Shows tokens; `most` of them at the most, and says how many more there are."""
+
+    def __init__(self, most: int = 160, with_ids: bool = False) -> None:
+        super().__init__()
+        self._most, self._with_ids = most, with_ids
+        self._tokens: tuple[Token, ...] = ()
+        self._left_out = 0
+        self._unknown = -1
+        self._boxes: list[QRectF] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def show_tokens(self, tokens: tuple[Token, ...], unknown: int) -> None:
+        """Show these pieces; `unknown` is the id of [UNK]."""
+        self._tokens = tokens[: self._most]
+        self._left_out = len(tokens) - len(self._tokens)
+        self._unknown = unknown
+        self._lay_out()
+        self.setAccessibleName(self.tr("Word pieces"))
+        self.setAccessibleDescription(self._sentence())
+        self.updateGeometry()
+        self.update()
+
+    @property
+    def shown(self) -> tuple[Token, ...]:
+        return self._tokens
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = self._place(width)
+        return round(boxes[-1].bottom()) + 2 if boxes else self._line_height()
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 80 * SPACE)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, self._line_height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self._lay_out()
+            self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            self._tell(event)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for token, box in zip(self._tokens, self._boxes, strict=False):
+            if box.intersects(QRectF(event.rect())):
+                self._paint(painter, token, box)
+        if self._left_out and self._boxes:
+            painter.setFont(self.font())
+            painter.setPen(colour(Role.MUTED))
+            painter.drawText(self._boxes[-1], Qt.AlignmentFlag.AlignCenter, self._rest())
+
+    def _paint(self, painter: QPainter, token: Token, box: QRectF) -> None:
+        role = Role.MUTED if token.special else SEGMENTS[token.segment % len(SEGMENTS)]
+        if token.id == self._unknown:
+            role = Role.WARN
+        bar = colour(SEGMENTS[token.segment % len(SEGMENTS)])
+        text_box = QRectF(box.left(), box.top(), box.width(), self._chip_height())
+        painter.setPen(QPen(colour(role, 0.7), 1) if self._is_framed(token) else Qt.PenStyle.NoPen)
+        painter.setBrush(colour(role, 0.06 if token.special else 0.14))
+        painter.drawRoundedRect(text_box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+        painter.setFont(mono_font())
+        painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
+        painter.drawText(text_box, Qt.AlignmentFlag.AlignCenter, _painted(token))
+        painter.setPen(QPen(bar, 1.5))
+        y = text_box.bottom() + 2
+        for line in range(1 + token.segment % len(SEGMENTS)):
+            at = y + 3 * line
+            painter.drawLine(QPointF(box.left() + 1, at), QPointF(box.right() - 1, at))
+        if self._with_ids:
+            painter.setFont(_id_font())
+            painter.setPen(colour(Role.MUTED))
+            below = QRectF(box.left(), y + 4, box.width(), box.bottom() - y - 4)
+            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, str(token.id))
+
+    def _is_framed(self, token: Token) -> bool:
+        return token.special or token.id == self._unknown
+
+    def _lay_out(self) -> None:
+        self._boxes = self._place(self.width())
+
+    def _place(self, width: int) -> list[QRectF]:
+        """Where each piece stands; one more box for “and n more”."""
+        metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
+        widths = [metrics.horizontalAdvance(_painted(token)) + 2 * PAD for token in self._tokens]
+        if self._with_ids:
+            numbers = (ids.horizontalAdvance(str(token.id)) + 2 for token in self._tokens)
+            widths = [max(pair) for pair in zip(widths, numbers, strict=True)]
+        if self._left_out:
+            widths.append(QFontMetricsF(self.font()).horizontalAdvance(self._rest()) + 2 * PAD)
+        boxes: list[QRectF] = []
+        x, y, height = 0.0, 1.0, float(self._line_height())
+        for number, wide in enumerate(widths):
+            x += 0 if self._goes_on(number) else SPACE
+            if x + wide > width and x > SPACE:
+                x, y = SPACE, y + height + SPACE
+            boxes.append(QRectF(x, y, wide, height))
+            x += wide + 1
+        return boxes
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether this piece belongs to the word of the piece before."""
+        if not 0 < number < len(self._tokens):
+            return False
+        here, before = self._tokens[number], self._tokens[number - 1]
+        return here.word is not None and (here.word, here.segment) == (before.word, before.segment)
+
+    def _chip_height(self) -> float:
+        return QFontMetricsF(mono_font()).height() + SPACE
+
+    def _line_height(self) -> int:
+        ids = QFontMetricsF(_id_font()).height() if self._with_ids else 0
+        return round(self._chip_height() + 2 * SPACE + ids)
+
+    def _rest(self) -> str:
+        return self.tr("and %n more", "", self._left_out)
+
+    def _sentence(self) -> str:
+        pieces = " ".join(_painted(token) for token in self._tokens)
+        return f"{pieces} {self._rest()}" if self._left_out else pieces
+
+    def _tell(self, event: QHelpEvent) -> None:
+        at = QPointF(event.pos())
+        for token, box in zip(self._tokens, self._boxes, strict=False):
+            if box.contains(at):
+                segment = self.tr("first text") if token.segment == 0 else self.tr("second text")
+                text = self.tr("id {0}, {1}").format(token.id, segment)
+                QToolTip.showText(event.globalPos(), text, self, box.toRect())
+                return
+        QToolTip.hideText()
+
+
+def _painted(token: Token) -> str:
+    """The piece as one short line; what cannot be seen is made visible."""
+    text = visible(token.text[: LONGEST + 1]).replace("\n", "⏎")
+    return f"{text[:LONGEST]}…" if len(text) > LONGEST else text
+
+
+def _id_font() -> QFont:
+    return mono_font(mono_font().pointSizeF() * 0.8)

@@ -1,0 +1,143 @@
+"""Text on the window: always plain, never taken as markup."""
+
+from typing import Literal
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QPalette, QResizeEvent
+from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
+
+from app import resources, theme
+from app.theme import Role
+
+Look = Literal["body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"]
+
+SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # of the window's text
+WEIGHTS = {
+    "title": QFont.Weight.DemiBold,
+    "heading": QFont.Weight.DemiBold,
+    "strong": QFont.Weight.DemiBold,
+}
+COLOURS = {
+    "muted": Role.MUTED,
+    "small": Role.MUTED,
+    "good": Role.GOOD,
+    "warn": Role.WARN,
+    "bad": Role.BAD,
+}
+
+
+class Text(QLabel):
+    """A label that shows what it is given, letter by letter, and breaks long lines.
+
+    Control characters, which could turn the direction of a line or hide a part of it, are shown as
+    a middle dot. The text can be selected with the mouse where `selectable` is set.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        look: Look = "body",
+        parent: QWidget | None = None,
+        wraps: bool = True,
+        selectable: bool = False,
+    ) -> None:
+        super().__init__(parent)
+        self._look: Look = look
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wraps)
+        if selectable:
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if wraps:
+            policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+            policy.setHeightForWidth(True)
+            self.setSizePolicy(policy)
+        _dress(self, self._look)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        super().setText(visible(text))
+
+    def set_look(self, look: Look) -> None:
+        self._look = look
+        _dress(self, self._look)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+            _dress(self, self._look)
+
+
+class OneLine(QLabel):
+    """One line of plain text that ends in “…” where there is no room; the tooltip has all of it."""
+
+    def __init__(self, text: str = "", look: Look = "body", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self._look: Look = look
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        _dress(self, self._look)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        self._whole = visible(text).replace("\n", " ")
+        self.setAccessibleName(self._whole)
+        self._cut()
+
+    def whole(self) -> str:
+        return self._whole
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._cut()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+            _dress(self, self._look)
+
+    def _cut(self) -> None:
+        shown = QFontMetrics(self.font()).elidedText(
+            self._whole[:1000], Qt.TextElideMode.ElideRight, self.width()
+        )
+        super().setText(shown)
+        self.setToolTip(tooltip(self._whole) if shown != self._whole else "")
+
+
+def font(look: Look = "body") -> QFont:
+    """The font of a look."""
+    points = QApplication.font().pointSizeF() * SIZES.get(look, 1.0)
+    if look == "mono":
+        return resources.mono_font(points * 0.95)
+    made = QFont(QApplication.font())
+    made.setPointSizeF(points)
+    made.setWeight(WEIGHTS.get(look, QFont.Weight.Normal))
+    return made
+
+
+def _dress(label: QLabel, look: Look) -> None:
+    """Give `label` the font and the colour of `look` in the present theme."""
+    label.setFont(font(look))
+    palette = QPalette(QApplication.palette())
+    palette.setColor(QPalette.ColorRole.WindowText, theme.colour(COLOURS.get(look, Role.TEXT)))
+    label.setPalette(palette)
+
+
+def visible(text: str) -> str:
+    """`text` with control and direction characters made visible; line breaks and tabs stay."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u00ad" else "·" for c in text
+    )
+
+
+def tooltip(text: str) -> str:
+    """`text` for `setToolTip`, which would take it as markup: escaped, cut, and in one paragraph."""
+    shown = visible(text[:1000])
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "<br>")):
+        shown = shown.replace(character, entity)
+    return f"<qt>{shown}</qt>"
+
+
+def plain_menu_text(text: str) -> str:
+    """`text` for a button, menu or tab, where “&” would name a key."""
+    return visible(text).replace("\n", " ").replace("&", "&&")

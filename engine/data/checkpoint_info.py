@@ -1,0 +1,172 @@
+"""What is known of a checkpoint folder from its config and the header of its weights; no torch.
+
+It reads a few kilobytes, so a page can list many folders. Whether the weights fit the config in
+every tensor is for `engine.models.checkpoint` to find out when it loads them.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadCheckpoint
+from engine.messages import CheckpointInfo
+
+LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
+LARGEST_HEADER = 32_000_000  # bytes
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+TIED = ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias")  # stored twice, used once
+BUFFERS = ("position_ids",)
+HEADS = {
+    "masked words": "cls.predictions.",
+    "next sentence": "cls.seq_relationship.",
+    "pooler": "bert.pooler.",
+    "classes": "classifier.",
+}
+
+_known: dict[Path, tuple[tuple[int, ...], CheckpointInfo]] = {}
+
+
+def checkpoint_info(folder: Path) -> CheckpointInfo:
+    """Describe the checkpoint in `folder`; quick for one that did not change since the last time.
+
+    Raises BadCheckpoint where the folder is no checkpoint or a damaged one.
+    """
+    try:
+        stamp = _stamp(folder)
+    except OSError as error:
+        raise _bad(folder, "it cannot be read") from error
+    known = _known.get(folder)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    info = _read(folder)
+    _known[folder] = (stamp, info)
+    return info
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    found: list[int] = []
+    for name in ("config.json", "tokenizer_config.json", WEIGHTS, INDEX):
+        file = folder / name
+        if file.exists():
+            stat = file.stat()
+            found += [stat.st_mtime_ns, stat.st_size]
+        else:
+            found += [0, 0]
+    return tuple(found)
+
+
+def _read(folder: Path) -> CheckpointInfo:
+    config = _object(folder, "config.json")
+    tokenizer = _object(folder, "tokenizer_config.json") if _has(folder, "tokenizer_config.json") else {}
+    files = _weight_files(folder)
+    tensors: dict[str, tuple[str, list[int]]] = {}
+    for file in files:
+        tensors |= _header(folder, file)
+    sizes = {
+        "layers": _number(folder, config, "num_hidden_layers"),
+        "width": _number(folder, config, "hidden_size"),
+        "heads": _number(folder, config, "num_attention_heads"),
+        "inner": _number(folder, config, "intermediate_size"),
+        "positions": _number(folder, config, "max_position_embeddings"),
+        "vocabulary": _number(folder, config, "vocab_size"),
+    }
+    counted = [
+        math.prod(shape)
+        for name, (_, shape) in tensors.items()
+        if name not in TIED and not name.endswith(BUFFERS)
+    ]
+    dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES]
+    return CheckpointInfo(
+        family=str(config.get("model_type", "bert"))[:40],
+        **sizes,
+        parameters=sum(counted),
+        task_heads=tuple(
+            head for head, prefix in HEADS.items() if any(n.startswith(prefix) for n in tensors)
+        ),
+        labels=_labels(config, tensors),
+        lowercase=bool(tokenizer.get("do_lower_case", True)),
+        dtype=DTYPES[max(set(dtypes), key=dtypes.count)] if dtypes else "float32",
+        bytes=sum(file.stat().st_size for file in files),
+    )
+
+
+def _labels(config: dict[str, Any], tensors: dict[str, tuple[str, list[int]]]) -> tuple[str, ...]:
+    """The names of the classes by id; none where the file has no head for them."""
+    names = config.get("id2label")
+    if "classifier.weight" not in tensors or not isinstance(names, dict):
+        return ()
+    numbered = sorted((int(key), str(name)) for key, name in names.items() if str(key).isdigit())
+    return tuple(name for _, name in numbered)
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The safetensors of the folder; a shard has a plain name and lies in the folder itself."""
+    if _has(folder, WEIGHTS):
+        return [folder / WEIGHTS]
+    if not _has(folder, INDEX):
+        raise _bad(folder, f"it has no {WEIGHTS}")
+    shards = _object(folder, INDEX).get("weight_map")
+    if not isinstance(shards, dict):
+        raise _bad(folder, f"{INDEX} names no files")
+    names = {str(name) for name in shards.values()}
+    for name in names:
+        if Path(name).name != name or not _has(folder, name):
+            raise _bad(folder, f"{INDEX} names a file that is not in the folder")
+    return [folder / name for name in sorted(names)]
+
+
+def _header(folder: Path, file: Path) -> dict[str, tuple[str, list[int]]]:
+    """Name → (dtype, shape) of a safetensors file: 8 bytes of length, then JSON, then the data."""
+    try:
+        with open(file, "rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            if length > LARGEST_HEADER:
+                raise _bad(folder, f"{file.name} is no safetensors file")
+            header = json.loads(opened.read(length))
+        tensors = {
+            name: (str(entry["dtype"]), [int(size) for size in entry["shape"]])
+            for name, entry in header.items()
+            if name != "__metadata__"
+        }
+        end = max((int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0)
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise _bad(folder, f"{file.name} is damaged") from error
+    if file.stat().st_size != 8 + length + end:
+        raise _bad(folder, f"{file.name} is not complete")
+    return tensors
+
+
+def _object(folder: Path, name: str) -> dict[str, Any]:
+    file = folder / name
+    if not _has(folder, name):
+        raise _bad(folder, f"it has no {name}")
+    try:
+        if file.stat().st_size > LARGEST_CONFIG:
+            raise ValueError("too large")
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(whole, dict):
+            raise ValueError("no object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise _bad(folder, f"{name} is damaged") from error
+    return whole
+
+
+def _number(folder: Path, config: dict[str, Any], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
+        raise _bad(folder, f"config.json has no usable “{name}”")
+    return value
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / name).is_file()
+
+
+def _bad(folder: Path, why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{folder.name} cannot be used as a model: {why}.",
+        "Import it again from where it came, or choose another one.",
+    )
