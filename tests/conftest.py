@@ -1,0 +1,175 @@
+"""Fixtures for all tests: no screen, the same looks everywhere, nothing left behind."""
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["QT_SCALE_FACTOR"] = os.environ.get("TEST_SCALE", "1")
+os.environ["QT_STYLE_OVERRIDE"] = "Fusion"
+os.environ["HF_HUB_OFFLINE"] = "1"  # transformers, with which ours is compared, asks nobody
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import psutil
+import pytest
+
+from engine.home import Home
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
+STUCK = 15_000  # ms after which a dialog that nothing closes is closed
+PATIENCE = 5  # s for what a test started to come to its end
+
+
+def picture_of(name: str) -> Path:
+    """Where the picture `name` goes; the folder is made."""
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    return ARTIFACTS / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-150:]}.png"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Keep a picture of every window that is shown when a test fails."""
+    report = yield
+    if report.when == "call" and report.failed and "qtbot" in getattr(item, "fixturenames", ()):
+        from PySide6.QtWidgets import QApplication
+
+        for number, window in enumerate(w for w in QApplication.topLevelWidgets() if w.isVisible()):
+            path = picture_of(f"{item.nodeid}-{number}")
+            window.grab().save(str(path))
+            report.sections.append(("picture", str(path)))
+    return report
+
+
+@pytest.fixture(scope="session")
+def assets() -> Path:
+    """The shared checkpoints, data sets and corpora; tests that need them skip without."""
+    found = REPOSITORY.parent / "shared" / "assets"
+    if not found.is_dir():
+        pytest.skip("the shared assets are not here")
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no process of a test, sees what the user of this machine has made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERT_STUDIO_HOME", str(tmp_path_factory.mktemp("nobody") / "home"))
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A fresh home; processes that the test starts find it as theirs."""
+    made = Home(tmp_path / "home")
+    made.make()
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(made.root))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def no_child_left() -> Iterator[None]:
+    """Every process and every thread that a test starts has ended when it ends."""
+    me = psutil.Process()
+    children = {child.pid for child in me.children(recursive=True)}
+    threads = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - threads:
+        if not thread.daemon:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), f"a thread that goes on: {thread.name}"
+    left = [child for child in me.children(recursive=True) if child.pid not in children]
+    _, alive = psutil.wait_procs([child for child in left if not _is_over(child)], PATIENCE)
+    names = [_named(child) for child in alive]
+    for child in alive:
+        child.kill()
+    assert not names, f"processes that go on: {names}"
+
+
+def _is_over(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE or "resource_tracker" in _named(process)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _named(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())[:120]
+    except psutil.Error:
+        return str(process.pid)
+
+
+@pytest.fixture(autouse=True)
+def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A test of the window fails when the event loop was blocked for more than 200 ms."""
+    if "qtbot" not in request.fixturenames:
+        yield None
+        return
+    request.getfixturevalue("qtbot")
+    from tests.watchdog import is_off, on_guard
+
+    if is_off():
+        yield None
+        return
+    with on_guard(monkeypatch) as dog:
+        yield dog
+        blocked, dog.blocked = dog.blocked, []
+    assert not blocked, "the window's thread was blocked:\n" + "\n".join(blocked)
+
+
+@pytest.fixture(autouse=True)
+def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that waits in a dialog's own loop fails after 15 s.
+
+    The signal method of pytest-timeout never gets through to it, and its thread method ends the
+    whole run.
+    """
+    if "qtbot" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("qapp")
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QApplication
+
+    stuck: list[str] = []
+
+    def close() -> None:
+        while (dialog := QApplication.activeModalWidget()) is not None and len(stuck) < 10:
+            stuck.append(f"{type(dialog).__name__} “{dialog.windowTitle()}”")
+            dialog.close()
+            dialog.hide()
+
+    timer = QTimer()
+    timer.timeout.connect(close)
+    timer.start(STUCK)
+    yield
+    timer.stop()
+    assert not stuck, f"dialogs that nothing closed: {stuck}"
+
+
+@pytest.fixture(autouse=True)
+def no_work_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test started off the window's thread has ended before the next test begins."""
+    yield
+    if "qtbot" in request.fixturenames:
+        from PySide6.QtCore import QThreadPool
+
+        assert QThreadPool.globalInstance().waitForDone(PATIENCE * 1000), "work goes on"
+
+
+@pytest.fixture
+def screen() -> Callable[[Any, str], Path]:
+    """`screen(widget, name)` keeps a picture of a widget among the artifacts."""
+
+    def keep(widget: Any, name: str) -> Path:
+        path = picture_of(name)
+        assert widget.grab().save(str(path))
+        return path
+
+    return keep

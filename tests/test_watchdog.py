@@ -1,0 +1,39 @@
+"""The watchdog bites whoever blocks the window's thread, and nobody else."""
+
+import time
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QPushButton
+
+from tests.watchdog import LIMIT, on_guard
+
+
+def block():
+    time.sleep(2 * LIMIT)
+
+
+def test_a_handler_that_blocks_the_loop_is_named(qtbot, monkeypatch, watchdog):
+    with on_guard(monkeypatch) as dog:
+        QTimer.singleShot(0, block)
+        qtbot.wait(50)
+    assert len(dog.blocked) == 1
+    assert "in block" in dog.blocked[0]
+    watchdog.blocked.clear()
+
+
+def test_a_click_that_blocks_is_named(qtbot, monkeypatch, watchdog):
+    button = QPushButton("Go")
+    qtbot.addWidget(button)
+    button.clicked.connect(block)
+    with on_guard(monkeypatch) as dog:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert "in block" in dog.blocked[0]
+    watchdog.blocked.clear()
+
+
+def test_a_quiet_loop_and_a_slow_test_are_let_be(qtbot, monkeypatch):
+    with on_guard(monkeypatch) as dog:
+        qtbot.wait(10)
+        block()
+        qtbot.wait(round(2000 * LIMIT))
+    assert dog.blocked == []

@@ -1,0 +1,127 @@
+"""Tells when the window's thread was blocked: nothing there may take more than a few milliseconds.
+
+While pytest-qt runs an event loop, a timer beats every 10 ms; a late beat means that some handler
+held the loop. Mouse and keyboard events that pytest-qt sends are handled before the call returns,
+so their calls are measured as well. What a test does outside of these is its own affair.
+
+On a busy machine a thread may also wait for a processor. Linux says how long it did
+(`schedstat`: time on a processor, time waiting for one, in ns), and that part is taken off.
+"""
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from pytestqt.qt_compat import qt_api
+from pytestqt.qtbot import QtBot
+
+LIMIT = 0.2  # s; far above the few milliseconds that are wanted, for slow machines
+BEAT = 10  # ms
+GESTURES = (
+    *("mouseClick", "mouseDClick", "mouseMove", "mousePress", "mouseRelease"),
+    *("keyClick", "keyClicks", "keyEvent", "keyPress", "keyRelease", "keySequence"),
+)
+
+
+class Watchdog:
+    """Measures the stretches in which the event loop ran and did not come round."""
+
+    def __init__(self) -> None:
+        self.blocked: list[str] = []
+        self._schedstat = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        self._thread = threading.get_ident()
+        self._since: tuple[float, float] | None = None  # clock and waiting time at the last beat
+        self._stack = ""
+        self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
+        self._timer.timeout.connect(self._beat)
+        self._over = threading.Event()
+        self._witness = threading.Thread(target=self._look, daemon=True)
+
+    def start(self) -> None:
+        self._timer.start()
+        self._witness.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+        self._timer.deleteLater()
+        self._over.set()
+        self._witness.join()
+
+    @contextmanager
+    def watching(self, parts: int = 1) -> Iterator[None]:
+        """Measure from here to the end of the block; it may consist of several events."""
+        outer, self._since, self._stack = self._since, self._now(), ""
+        try:
+            yield
+        finally:
+            self._judge(parts)
+            self._since = None if outer is None else self._now()
+
+    def _now(self) -> tuple[float, float]:
+        try:
+            waited = int(self._schedstat.read_bytes().split()[1]) / 1e9
+        except (OSError, IndexError):
+            waited = 0.0  # another system
+        return time.perf_counter(), waited
+
+    def _beat(self) -> None:
+        if self._since is not None:
+            self._judge(1)
+            self._since, self._stack = self._now(), ""
+
+    def _judge(self, parts: int) -> None:
+        assert self._since is not None
+        clock, waited = self._now()
+        held = (clock - self._since[0]) - (waited - self._since[1])
+        if held > LIMIT * parts:
+            where = self._stack or "between two looks of the witness\n"
+            self.blocked.append(f"{held * 1000:.0f} ms, for instance in\n{where}")
+
+    def _look(self) -> None:
+        """Keep the stack of a thread that is late, while it is: afterwards nobody knows it."""
+        while not self._over.wait(LIMIT / 4):
+            since = self._since
+            if since is not None and not self._stack and time.perf_counter() - since[0] > LIMIT / 2:
+                frame = sys._current_frames().get(self._thread)
+                self._stack = "".join(traceback.format_stack(frame)[-6:])
+
+
+@contextmanager
+def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
+    """A watchdog over every event loop and every gesture of pytest-qt in the block."""
+    dog = Watchdog()
+    run_loop = qt_api.exec
+
+    def watched_loop(thing: Any, *rest: Any, **named: Any) -> Any:
+        with dog.watching():
+            return run_loop(thing, *rest, **named)
+
+    def watched(gesture: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def perform(*given: Any, **named: Any) -> Any:
+            text = given[1] if name == "keyClicks" and len(given) > 1 else " "
+            with dog.watching(max(1, len(text))):
+                return gesture(*given, **named)
+
+        return perform
+
+    monkeypatch.setattr(qt_api, "exec", watched_loop)
+    for name in GESTURES:
+        monkeypatch.setattr(QtBot, name, staticmethod(watched(getattr(QtBot, name), name)))
+    dog.start()
+    try:
+        yield dog
+    finally:
+        dog.stop()
+
+
+def is_off() -> bool:
+    """Whether times mean nothing here: under a debugger, or a profiler."""
+    return sys.gettrace() is not None or bool(os.environ.get("BERT_STUDIO_NO_WATCHDOG"))
