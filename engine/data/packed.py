@@ -88,7 +88,7 @@ class Packed:
 
 
 def key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
-    """A folder name that changes with the data, the vocabulary, the length and the way of packing."""
+    """A folder name that changes with the data, the vocabulary, the length and the way."""
     parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 1])
     return f"{kind}-{hashlib.sha256(parts.encode('utf-8')).hexdigest()[:24]}"
 

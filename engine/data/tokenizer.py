@@ -25,35 +25,20 @@ from tokenizers import (
 from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
 
+from engine.data.vocabulary import (
+    LONGEST_WORD,
+    PREFIX,
+    Vocabulary,
+    read_folder,
+    read_vocabulary,
+    write_folder,
+)
+from engine.data.vocabulary_training import learn_vocabulary
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages import Token
 
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-PREFIX = "##"
-LONGEST_WORD = 100  # longer words become one [UNK], as in the published code
 LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
 BATCH_CHARACTERS = 4_000_000  # how much text is handed to the library's threads at once
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """All that a tokenizer is made of.
-
-    `pieces` stand in the order of their ids. `special` names [PAD], [UNK], [CLS], [SEP] and [MASK],
-    in this order, as the vocabulary writes them. `added` are pieces that are never split.
-    """
-
-    pieces: tuple[str, ...]
-    lowercase: bool = True
-    strip_accents: bool | None = None  # None: as `lowercase`
-    split_chinese: bool = True
-    special: tuple[str, str, str, str, str] = SPECIAL
-    added: tuple[str, ...] = ()
-
-    @cached_property
-    def has_prefix(self) -> bool:
-        """Whether pieces inside a word are marked; without, pieces follow one another as they are."""
-        return any(piece.startswith(PREFIX) for piece in self.pieces)
 
 
 @dataclass(frozen=True)
@@ -92,15 +77,11 @@ class Tokenizer:
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
         """Read the tokenizer of a checkpoint folder; see `vocabulary.read_folder`."""
-        from engine.data.vocabulary import read_folder
-
         return cls(read_folder(folder))
 
     @classmethod
     def from_vocabulary(cls, path: Path, lowercase: bool | None = None) -> Self:
         """Read a `vocab.txt`; `lowercase` None means that its pieces tell."""
-        from engine.data.vocabulary import read_vocabulary
-
         return cls(read_vocabulary(path, lowercase))
 
     @classmethod
@@ -112,8 +93,6 @@ class Tokenizer:
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Make a new vocabulary of at most `size` pieces; see `vocabulary_training`."""
-        from engine.data.vocabulary_training import learn_vocabulary
-
         return cls(learn_vocabulary(texts, size, lowercase, progress))
 
     @property
@@ -200,12 +179,10 @@ class Tokenizer:
 
     def save(self, folder: Path) -> None:
         """Write the four files of the Hugging Face layout into an existing folder."""
-        from engine.data.vocabulary import write_folder
-
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
     def _beginning(self, text: str, max_length: int) -> LibraryEncoding:
-        """Encode so much of a text that more than `max_length` right tokens come out, or all of it."""
+        """Encode a text, or enough of it for more than `max_length` right tokens."""
         window = _window(max_length)
         while window < len(text):
             encoded = self._library.encode(text[:window], add_special_tokens=False)
@@ -266,7 +243,12 @@ def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTok
             continuing_subword_prefix=PREFIX if marked else "",
         )
     )
-    library.normalizer = normalizer(vocabulary)
+    library.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=vocabulary.split_chinese,
+        strip_accents=vocabulary.strip_accents,
+        lowercase=vocabulary.lowercase,
+    )
     library.pre_tokenizer = (
         pre_tokenizers.BertPreTokenizer() if marked else pre_tokenizers.WhitespaceSplit()
     )
@@ -281,23 +263,14 @@ def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTok
     return library
 
 
-def normalizer(vocabulary: Vocabulary) -> normalizers.Normalizer:
-    return normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=vocabulary.split_chinese,
-        strip_accents=vocabulary.strip_accents,
-        lowercase=vocabulary.lowercase,
-    )
-
-
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """Turn what the library raises, its panics too (they are no `Exception`), into a StudioError."""
+    """Turn what the library raises, its panics too, into a StudioError."""
     try:
         yield
     except (StudioError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:
+    except BaseException as error:  # a panic is no `Exception`
         raise StudioError(
             "The tokenizer cannot work on this text with this vocabulary.",
             "Try another text, or another vocabulary.",
@@ -333,7 +306,7 @@ def _settled(encoded: LibraryEncoding, end: int) -> int:
 
 
 def _share(lengths: list[int], max_length: int) -> list[int]:
-    """How many tokens of one or two texts stay, as the published tokenizers cut: the longer first."""
+    """How many tokens of each text stay, as the published tokenizers cut: the longer first."""
     room = max(max_length - 1 - len(lengths), 0)
     if sum(lengths) <= room:
         return lengths

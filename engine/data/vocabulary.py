@@ -7,16 +7,41 @@ or refused.
 
 import json
 import re
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engine.data.tokenizer import PREFIX, SPECIAL, Vocabulary
 from engine.errors import BadCheckpoint
 
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PREFIX = "##"  # of a piece inside a word
+LONGEST_WORD = 100  # characters; longer words become one [UNK], as in the published code
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 MOST_PIECES = 10_000_000
 SPECIAL_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 ADVICE = "Copy the files of the tokenizer again, or choose another checkpoint."
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All that a tokenizer is made of.
+
+    `pieces` stand in the order of their ids. `special` names [PAD], [UNK], [CLS], [SEP] and [MASK],
+    in this order, as the vocabulary writes them. `added` are pieces that are never split.
+    """
+
+    pieces: tuple[str, ...]
+    lowercase: bool = True
+    strip_accents: bool | None = None  # None: as `lowercase`
+    split_chinese: bool = True
+    special: tuple[str, str, str, str, str] = SPECIAL
+    added: tuple[str, ...] = ()
+
+    @cached_property
+    def has_prefix(self) -> bool:
+        """Whether pieces inside a word are marked; else all pieces just follow one another."""
+        return any(piece.startswith(PREFIX) for piece in self.pieces)
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -39,19 +64,19 @@ def read_folder(folder: Path) -> Vocabulary:
             return _vocabulary(pieces, {**settings, **_settings(config)}, config, added)
         if not plain.exists():
             raise BadCheckpoint(
-                f"{published.name} in {folder.name} describes a tokenizer that is not BERT's WordPiece.",
+                f"{published.name} in {folder.name} describes no WordPiece tokenizer of BERT.",
                 "Choose a checkpoint of the BERT family.",
             )
     if not plain.exists():
         raise BadCheckpoint(
-            f"The folder {folder.name} has no vocabulary: neither tokenizer.json nor vocab.txt is in it.",
+            f"{folder.name} has no vocabulary: neither tokenizer.json nor vocab.txt is there.",
             ADVICE,
         )
     return _vocabulary(_lines(plain), _settings(config), config, ())
 
 
 def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
-    """Read a `vocab.txt`, or the folder that holds one; None: lowercase unless a piece has capitals."""
+    """Read a `vocab.txt`, or the folder of one; None: lowercase unless a piece has capitals."""
     if path.is_dir():
         return read_folder(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
@@ -59,7 +84,7 @@ def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
 
 
 def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:
-    """Write the files that the published tools read; `vocab.txt` only where its lines can hold it."""
+    """Write what the published tools read; `vocab.txt` only where its lines can hold it."""
     (folder / "tokenizer.json").write_text(library_json, encoding="utf-8")
     if not any("\n" in piece or "\r" in piece for piece in vocabulary.pieces):
         text = "".join(f"{piece}\n" for piece in vocabulary.pieces)
@@ -167,7 +192,7 @@ def _in_order(ids: dict[str, Any], path: Path) -> list[str]:
     size = max(ids.values()) + 1
     if size > 2 * len(ids) + 1_000 or len(set(ids.values())) < len(ids):
         raise BadCheckpoint(
-            f"{path.name} numbers its {len(ids)} pieces up to {size - 1}, some of them twice or not at all.",
+            f"{path.name} numbers its {len(ids)} pieces up to {size - 1}: some twice, or not at all.",
             ADVICE,
         )
     pieces = [f"[hole{number}]" for number in range(size)]

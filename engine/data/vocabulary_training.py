@@ -8,7 +8,7 @@ import numpy as np
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
-from engine.data.tokenizer import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary, normalizer
+from engine.data.vocabulary import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary
 from engine.errors import StudioError
 
 MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
@@ -38,8 +38,8 @@ def learn_vocabulary(
             "Ask for some hundreds at least.",
         )
     rows = texts if isinstance(texts, Sequence) else list(texts)
-    settings = Vocabulary(pieces=(), lowercase=lowercase)
-    normal, words = normalizer(settings), pre_tokenizers.BertPreTokenizer()
+    normal = normalizers.BertNormalizer(lowercase=lowercase)
+    words = pre_tokenizers.BertPreTokenizer()
     counts = _count_characters(rows, normal)
     if not counts:
         raise StudioError("There is no text to make a vocabulary from.", "Choose files with text.")
