@@ -110,6 +110,7 @@ class Tokenizer:
             v.split_chinese,
             v.special,
             v.added,
+            v.marked,
         ]
         return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
@@ -234,13 +235,14 @@ class Tokenizer:
 def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTokenizer:
     """The library's tokenizer for a vocabulary: published steps only."""
     unknown, cls, sep = vocabulary.special[1:4]
-    marked = vocabulary.has_prefix
     library = LibraryTokenizer(
         models.WordPiece(
             ids,
             unk_token=unknown,
-            max_input_chars_per_word=LONGEST_WORD if marked else LONGEST_WORD_WITHOUT_PREFIX,
-            continuing_subword_prefix=PREFIX if marked else "",
+            max_input_chars_per_word=LONGEST_WORD
+            if vocabulary.marked
+            else LONGEST_WORD_WITHOUT_PREFIX,
+            continuing_subword_prefix=PREFIX if vocabulary.marked else "",
         )
     )
     library.normalizer = normalizers.BertNormalizer(
@@ -250,7 +252,7 @@ def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTok
         lowercase=vocabulary.lowercase,
     )
     library.pre_tokenizer = (
-        pre_tokenizers.BertPreTokenizer() if marked else pre_tokenizers.WhitespaceSplit()
+        pre_tokenizers.BertPreTokenizer() if vocabulary.marked else pre_tokenizers.WhitespaceSplit()
     )
     library.post_processor = processors.TemplateProcessing(
         single=f"{cls}:0 $A:0 {sep}:0",

@@ -8,7 +8,6 @@ or refused.
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,7 @@ class Vocabulary:
     split_chinese: bool = True
     special: tuple[str, str, str, str, str] = SPECIAL
     added: tuple[str, ...] = ()
-
-    @cached_property
-    def has_prefix(self) -> bool:
-        """Whether pieces inside a word are marked; else all pieces just follow one another."""
-        return any(piece.startswith(PREFIX) for piece in self.pieces)
+    marked: bool = True  # “##” begins the pieces inside a word; False: no piece is marked
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -91,7 +86,7 @@ def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> Non
         (folder / "vocab.txt").write_bytes(text.encode("utf-8"))
     special = dict(zip(SPECIAL_KEYS, vocabulary.special, strict=True))
     config = {
-        "tokenizer_class": "BertTokenizer" if vocabulary.has_prefix else "PreTrainedTokenizerFast",
+        "tokenizer_class": "BertTokenizer" if vocabulary.marked else "PreTrainedTokenizerFast",
         "do_lower_case": vocabulary.lowercase,
         "strip_accents": vocabulary.strip_accents,
         "tokenize_chinese_chars": vocabulary.split_chinese,
@@ -113,7 +108,9 @@ def _vocabulary(
 ) -> Vocabulary:
     if "lowercase" not in settings:
         settings = {**settings, "lowercase": not any(map(_has_capitals, pieces))}
-    if not any(piece.startswith(PREFIX) for piece in pieces):
+    if "marked" not in settings:
+        settings = {**settings, "marked": any(piece.startswith(PREFIX) for piece in pieces)}
+    if not settings["marked"]:
         settings = {**settings, "split_chinese": False}
     names = [
         _name(config.get(key), default) for key, default in zip(SPECIAL_KEYS, SPECIAL, strict=True)
@@ -158,16 +155,15 @@ def _known_parts(
     before = content.get("pre_tokenizer")
     if not isinstance(model, dict) or model.get("type", "WordPiece") != "WordPiece":
         return None
-    if model.get("continuing_subword_prefix", PREFIX) not in (PREFIX, ""):
+    marked = model.get("continuing_subword_prefix", PREFIX) == PREFIX
+    words = "BertPreTokenizer" if marked else "WhitespaceSplit"
+    if not isinstance(before, dict) or before.get("type") != words:
         return None
-    if not isinstance(before, dict) or before.get("type") not in (
-        "BertPreTokenizer",
-        "WhitespaceSplit",
-    ):
+    if not marked and model["continuing_subword_prefix"] != "":
         return None
     if not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
         return None
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"marked": marked}
     for theirs, ours in (
         ("lowercase", "lowercase"),
         ("strip_accents", "strip_accents"),
@@ -192,7 +188,7 @@ def _in_order(ids: dict[str, Any], path: Path) -> list[str]:
     size = max(ids.values()) + 1
     if size > 2 * len(ids) + 1_000 or len(set(ids.values())) < len(ids):
         raise BadCheckpoint(
-            f"{path.name} numbers its {len(ids)} pieces up to {size - 1}: some twice, or not at all.",
+            f"{path.name} numbers {len(ids)} pieces up to {size - 1}: some twice, or not at all.",
             ADVICE,
         )
     pieces = [f"[hole{number}]" for number in range(size)]
