@@ -178,6 +178,11 @@ class Tokenizer:
                     found.append(one.ids)
         return found
 
+    def normalise(self, text: str) -> str:
+        """The text as it is before it is split into words."""
+        with _guarded():
+            return str(self._library.normalizer.normalize_str(_clean(text)))
+
     def save(self, folder: Path) -> None:
         """Write the four files of the Hugging Face layout into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
