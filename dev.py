@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""BERT Studio from a fresh checkout, with nothing but Python:
+
+    python3 dev.py run         start BERT Studio
+    python3 dev.py run ARGS    the same program with a command: run fill "Paris is in [MASK]."
+    python3 dev.py test        all checks and tests: style, types, structure, tests, real windows
+    python3 dev.py test ARGS   only pytest, with ARGS: test tests/engine -k mask
+    python3 dev.py doctor      what this machine has: Python, torch, GPU, Qt, system packages
+    python3 dev.py pictures    make the pictures of docs/pictures anew
+    python3 dev.py setup       only make or renew the environment; --fresh makes it anew,
+                               --torch BACKEND takes another build of the pinned torch, for example
+                               auto, cpu or cu130. Without it pip decides: CUDA on Linux, CPU on
+                               Windows, Metal on a Mac
+    python3 dev.py clean       remove the environment and what tools left behind
+
+The first call makes an environment in .venv and installs BERT Studio into it with its pinned
+libraries; where nothing has changed since, a later one goes straight to the command. On Debian and
+Ubuntu missing system packages are installed for root, and named in one command for anybody else.
+
+BERT_STUDIO_VENV may name another place for the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = Path(os.environ.get("BERT_STUDIO_VENV") or ROOT / ".venv").absolute()
+SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
+STAMP = VENV / ".dev-stamp"
+FIRST, LAST = (3, 11), (3, 14)  # supported versions of Python
+SYSTEM = "packaging/install-system-libs.sh"
+LINUX = sys.platform.startswith("linux")
+LEFT_BEHIND = (
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),
+    *("build", "dist", "bert_studio.egg-info", "test-artifacts"),
+)
+
+QT = (
+    *("libglib-2.0.so.0", "libEGL.so.1", "libGL.so.1", "libdbus-1.so.3", "libfontconfig.so.1"),
+    *("libfreetype.so.6", "libxkbcommon.so.0", "libX11.so.6"),
+)
+SCREEN = (
+    *("libxcb-cursor.so.0", "libxcb-icccm.so.4", "libxcb-image.so.0", "libxcb-keysyms.so.1"),
+    *("libxcb-randr.so.0", "libxcb-render-util.so.0", "libxcb-shape.so.0", "libxcb-sync.so.1"),
+    *("libxcb-util.so.1", "libxcb-xfixes.so.0", "libxcb-xkb.so.1", "libX11-xcb.so.1"),
+    "libxkbcommon-x11.so.0",
+)
+GUI_TOOLS = ("Xvfb", "xvfb-run", "xauth", "openbox", "xdotool")
+
+NO_DISPLAY = """\
+There is no display here (DISPLAY and WAYLAND_DISPLAY are empty), so the window cannot open.
+BERT Studio takes the same road without it: it fine-tunes the starter model on the sample,
+predicts, fills a mask and draws what it saw. That takes about two minutes."""
+
+HEADLESS = """\
+The commands that need no window: tour, job, train, resume, predict, evaluate, fill, attention,
+check.
+For example:  python3 dev.py run fill "The capital of France is [MASK]."
+All of them:  {program} --help"""
+
+
+class Trouble(Exception):
+    """Something that whoever called this can mend; the text says how."""
+
+
+def say(*words: object) -> None:
+    print("[dev]", *words, file=sys.stderr, flush=True)
+
+
+def say_all(text: str) -> None:
+    for line in text.splitlines():
+        say(line)
+
+
+# ── what the system lacks ────────────────────────────────────────────────────────────────────
+
+
+def missing_libraries(
+    names: Sequence[str], load: Callable[[str], object] = ctypes.CDLL
+) -> list[str]:
+    """Those of the shared libraries `names` that the system's loader does not find."""
+    missing = []
+    for name in names:
+        try:
+            load(name)
+        except OSError:
+            missing.append(name)
+    return missing
+
+
+def missing_tools(find: Callable[[str], str | None] = shutil.which) -> list[str]:
+    return [tool for tool in GUI_TOOLS if not find(tool)]
+
+
+def can_install() -> bool:
+    """Whether packages can be installed without asking anybody."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and bool(shutil.which("apt-get"))
+
+
+def advice(missing: Sequence[str], options: Sequence[str]) -> str:
+    """One exact command where there is one, for somebody who may become root."""
+    named = f"This system lacks {', '.join(missing)}."
+    if shutil.which("apt-get"):
+        command = shlex.join(["sudo", "sh", str(ROOT / SYSTEM), *options])
+    elif tool := next((t for t in ("dnf", "zypper") if shutil.which(t)), None):
+        wanted = [f"{name}()(64bit)" if ".so." in name else name for name in missing]
+        command = shlex.join(["sudo", tool, "install", *wanted])
+    else:
+        return f"{named} Install them with the system's package manager and run this again."
+    return f"{named} Install them with this command and run this again:\n\n    {command}\n"
+
+
+def need(missing: Sequence[str], options: Sequence[str]) -> None:
+    """Install what is missing, or raise Trouble with the command that does."""
+    if not missing:
+        return
+    if not can_install():
+        raise Trouble(advice(missing, options))
+    say("missing on this system, to be installed:", ", ".join(missing))
+    done = subprocess.run(["sh", str(ROOT / SYSTEM), *options], stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise Trouble(advice(missing, options))
+
+
+def has_display(environment: Mapping[str, str], system: str = sys.platform) -> bool:
+    """Whether a window can be shown; only on Linux may there be no display at all."""
+    if not system.startswith("linux"):
+        return True
+    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+
+
+# ── the environment ──────────────────────────────────────────────────────────────────────────
+
+
+def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> None:
+    """Go on with a supported Python, where this one is not and another is there."""
+    if FIRST <= version[:2] <= LAST:
+        return
+    for minor in range(LAST[1], FIRST[1] - 1, -1):
+        other = shutil.which(f"python3.{minor}")
+        if other and os.name != "nt":
+            say(f"this is Python {version[0]}.{version[1]}; going on with {other}")
+            os.execv(other, [other, str(Path(__file__).resolve()), *sys.argv[1:]])
+    raise Trouble(
+        f"BERT Studio needs Python {FIRST[0]}.{FIRST[1]} to {LAST[0]}.{LAST[1]}; "
+        f"this is {'.'.join(map(str, version))}."
+    )
+
+
+def venv_package(
+    find: Callable[[str], object] = importlib.util.find_spec,
+    version: tuple[int, ...] = sys.version_info[:2],
+) -> str | None:
+    """The Debian package without which this Python can make no environment, if it is missing."""
+    if LINUX and not (find("venv") and find("ensurepip")):
+        return f"python{version[0]}.{version[1]}-venv"
+    return None
+
+
+def fingerprint(extra: str) -> str:
+    """What an environment was made from: this Python, this place, and pyproject.toml."""
+    made_from = hashlib.sha256(repr((sys.version_info[:2], str(ROOT))).encode())
+    made_from.update((ROOT / "pyproject.toml").read_bytes())
+    return f"{made_from.hexdigest()} {extra}".strip()
+
+
+def is_ready(extra: str, stamp: Path = STAMP) -> bool:
+    """Whether nothing has changed; an environment for tests is also one to run in."""
+    if not PYTHON.exists() or not stamp.exists():
+        return False
+    return stamp.read_text(encoding="utf-8").strip() in {fingerprint(extra), fingerprint("test")}
+
+
+def is_ours() -> bool:
+    """Whether the environment works and is of this version of Python."""
+    settings = VENV / "pyvenv.cfg"
+    if not (settings.exists() and PYTHON.exists()):
+        return False
+    text = settings.read_text(encoding="utf-8")
+    version = re.search(r"^version\s*=\s*(\d+)\.(\d+)", text, re.MULTILINE)
+    same = version is not None and (int(version[1]), int(version[2])) == sys.version_info[:2]
+    pip = [str(PYTHON), "-m", "pip", "--version"]
+    return same and subprocess.run(pip, capture_output=True).returncode == 0
+
+
+def make_venv() -> None:
+    if VENV.exists() and any(VENV.iterdir()) and not (VENV / "pyvenv.cfg").exists():
+        raise Trouble(f"{VENV} holds something else; set BERT_STUDIO_VENV to another place.")
+    say("making", VENV)
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    if made.returncode:
+        raise Trouble(f"{sys.executable} could not make an environment in {VENV}.")
+
+
+def install(extra: str, torch: str | None) -> None:
+    """pip installs the project in editable form; uv chooses another build of torch."""
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", *quiet]
+    steps = [[*pip, "-e", f"{ROOT}[{extra}]" if extra else str(ROOT)]]
+    if torch:
+        pinned = re.search(r'"(torch==[^"]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+        assert pinned is not None
+        uv = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON)]
+        steps.insert(0, [*uv, f"--torch-backend={torch}", "--reinstall-package=torch", pinned[1]])
+        steps.insert(0, [*pip, "uv"])
+    elif LINUX and not shutil.which("nvidia-smi") and not (VENV / ".torch-told").exists():
+        say("this machine has no NVIDIA driver; where several GB of CUDA libraries are too much,")
+        say("break off (Ctrl+C) and call first:  python3 dev.py setup --torch cpu")
+        (VENV / ".torch-told").touch()
+    for step in steps:
+        if subprocess.run(step, cwd=ROOT).returncode:
+            raise Trouble(
+                "The libraries could not be installed; the lines above say why. "
+                "With a connection to the package registry, run this again."
+            )
+
+
+def set_up(extra: str = "", torch: str | None = None, fresh: bool = False) -> None:
+    """Make or renew the environment where it is not as it should be."""
+    if is_ready(extra) and torch is None and not fresh:
+        return
+    start = time.monotonic()
+    STAMP.unlink(missing_ok=True)
+    if fresh or not is_ours():
+        if package := venv_package():
+            need([package], ["--only", package])
+        make_venv()
+    say("installing BERT Studio; the first time takes a minute or more")
+    install(extra, torch)
+    STAMP.write_text(fingerprint(extra) + "\n", encoding="utf-8")
+    say(f"ready after {time.monotonic() - start:.0f} s")
+
+
+# ── the commands ─────────────────────────────────────────────────────────────────────────────
+
+
+def call(command: Sequence[str | Path], **environment: str) -> int:
+    """Run a program of the environment in the repository."""
+    settings = dict(os.environ, PYTHONUTF8="1", **environment)
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env=settings).returncode
+
+
+def run(arguments: list[str]) -> int:
+    """Open the window, or take its road without one."""
+    program = SCRIPTS / ("bert-studio.exe" if os.name == "nt" else "bert-studio")
+    windowless = not arguments and not has_display(os.environ)
+    if LINUX and not arguments and not windowless:
+        need(missing_libraries(QT + SCREEN), [])
+    if windowless:
+        say_all(NO_DISPLAY)
+    set_up()
+    ended = subprocess.run([str(program), *(["tour"] if windowless else arguments)]).returncode
+    if windowless:
+        say_all(HEADLESS.format(program=program))
+    elif ended < 0 and not arguments:
+        say(f"the program was ended by signal {-ended}; can the display be reached from here?")
+    return ended if ended >= 0 else 128 - ended
+
+
+VIRTUAL = "-screen 0 1920x1200x24"
+MANAGED = 'openbox & manager=$!; sleep 1; "$@"; ended=$?; kill $manager; exit $ended'
+NO_TESTS = 5  # pytest's exit code where nothing was chosen
+CHECKS: dict[str, list[str | Path]] = {
+    "style": [PYTHON, "-m", "ruff", "check"],
+    "format": [PYTHON, "-m", "ruff", "format", "--check"],
+    "types": [PYTHON, "-m", "mypy"],
+    "structure": [SCRIPTS / "lint-imports", "--no-logo"],
+}
+
+
+def test(arguments: list[str]) -> int:
+    """All checks, then the tests; or only pytest, where it is given arguments."""
+    lacking, tools = (missing_libraries(QT), missing_tools()) if LINUX else ([], [])
+    if LINUX and can_install():
+        need([*missing_libraries(QT + SCREEN), *tools], ["--gui-tests"])
+        tools = []
+    else:
+        need(lacking, [])
+    set_up("test")
+    if arguments:
+        return call([PYTHON, "-m", "pytest", *arguments])
+    failed = [name for name, command in CHECKS.items() if not passes(name, command)]
+    if LINUX and not tools:
+        if not passes("tests in real windows", IN_WINDOWS, QT_QPA_PLATFORM="xcb"):
+            failed.append("tests in real windows")
+    else:
+        say(f"tests in real windows are left out: they need {', '.join(tools) or 'Xvfb'}")
+    processes = str(max(2, min(8, (os.cpu_count() or 2) // 2)))
+    if not passes("tests", [*PYTEST, "not gui", "-n", processes, "--dist", "worksteal"]):
+        failed.append("tests")
+    if failed:
+        say("did not pass:", ", ".join(failed))
+    return 1 if failed else 0
+
+
+PYTEST: list[str | Path] = [PYTHON, "-m", "pytest", "-m"]
+IN_WINDOWS = ["xvfb-run", "-a", "-s", VIRTUAL, "sh", "-c", MANAGED, "sh", *PYTEST, "gui"]
+
+
+def passes(name: str, command: Sequence[str | Path], **environment: str) -> bool:
+    say(name)
+    return call(command, **environment) in (0, NO_TESTS)
+
+
+REPORT = """
+import PySide6, platform, shutil, torch
+from engine.home import Home
+print("Python     ", platform.python_version(), "on", platform.platform())
+print("torch      ", torch.__version__, "with", torch.get_num_threads(), "threads")
+print("GPU        ", torch.cuda.get_device_name() if torch.cuda.is_available() else
+      "Metal" if torch.backends.mps.is_available() else "none that torch can use")
+if shutil.which("nvidia-smi") and not torch.cuda.is_available():
+    print("            There is an NVIDIA driver, but this torch cannot use it:")
+    print("            python3 dev.py setup --torch auto")
+print("PySide6    ", PySide6.__version__)
+print("Home folder", Home().root)
+"""
+
+
+def doctor() -> int:
+    """Print what there is; 1 where something is missing."""
+    lacking = missing_libraries(QT + SCREEN) if LINUX else []
+    ready = is_ready("")
+    print("Environment", VENV, "is ready" if ready else "is not made yet, or out of date")
+    print("Display    ", "yes" if has_display(os.environ) else "none: the headless commands work")
+    print("For Qt     ", f"missing: {', '.join(lacking)}" if lacking else "all libraries there")
+    if LINUX:
+        tools = missing_tools()
+        print("For tests  ", f"missing: {', '.join(tools)}" if tools else "all tools there")
+    sys.stdout.flush()
+    return 1 if lacking or not ready else call([PYTHON, "-c", REPORT])
+
+
+def pictures(arguments: list[str]) -> int:
+    if LINUX:
+        need(missing_libraries(QT), [])
+    set_up()
+    return call([PYTHON, "tools/pictures.py", *arguments], QT_QPA_PLATFORM="offscreen")
+
+
+def setup(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="dev.py setup")
+    parser.add_argument("--torch", metavar="BACKEND", help="auto, cpu, cu130, …")
+    parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    asked = parser.parse_args(arguments)
+    set_up("", asked.torch, asked.fresh)
+    return 0
+
+
+def clean() -> int:
+    """Remove the environment, if it is one, and what tools left behind."""
+    if (VENV / "pyvenv.cfg").exists():
+        shutil.rmtree(VENV)
+    for name in LEFT_BEHIND:
+        shutil.rmtree(ROOT / name, ignore_errors=True)
+    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    command, *rest = arguments or ["--help"]
+    commands: dict[str, Callable[[], int]] = {
+        "run": lambda: run(rest),
+        "test": lambda: test(rest),
+        "doctor": doctor,
+        "pictures": lambda: pictures(rest),
+        "setup": lambda: setup(rest),
+        "clean": clean,
+    }
+    if command in ("-h", "--help"):
+        print(__doc__, end="")
+        return 0 if arguments else 2
+    if command not in commands:
+        say(f"“{command}” is none of: {', '.join(commands)}")
+        return 2
+    try:
+        check_python()
+        return commands[command]()
+    except Trouble as trouble:
+        say_all(str(trouble))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
