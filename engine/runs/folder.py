@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +22,7 @@ from engine.runs.lock import hold, is_held, open_here
 from engine.spec.job import JobSpec
 
 CHUNK = 4 << 20  # bytes of events read at once
+TAIL = 64 << 10  # bytes in which the last events are looked for
 CHANGES_OF_STATE = (Started, Saved, Ended)
 KINDS = {"started", "prepared", "progressed", "measured", "saved", "removed", "noted", "ended"}
 STEP = re.compile(r"step-(\d{8,})")
@@ -64,7 +66,9 @@ class RunFolder:
                 "Choose a folder that a run was trained in.",
             ) from error
         except ValidationError as error:
-            raise describe_validation(error, f"{self.spec_file.name} of {self.path.name}") from error
+            raise describe_validation(
+                error, f"{self.spec_file.name} of {self.path.name}"
+            ) from error
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
@@ -79,25 +83,38 @@ class RunFolder:
             finally:
                 os.close(descriptor)
 
-    def events_after(self, byte: int) -> tuple[list[AnyEvent], int]:
+    def events_after(self, byte: int, piece_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
         """The events from `byte` on, and the byte up to which they reach.
 
-        Long files come in pieces: call again until the byte stays the same. A last line that is
-        still being written waits. What cannot be understood is skipped, and a `Noted` says so.
-        A file that became shorter than `byte` is another one and is read from its start.
+        Long files come in pieces of about `piece_size` bytes: call again until the byte stays the
+        same. A last line that is still being written waits. What cannot be understood is skipped,
+        and a `Noted` says so. A file that became shorter than `byte` is another one and is read
+        from its start.
         """
         try:
             with open(self.events_file, "rb") as file:
                 if byte > os.fstat(file.fileno()).st_size:
                     byte = 0
                 file.seek(byte)
-                piece = file.read(CHUNK)
+                piece = file.read(piece_size)
                 if piece and not piece.endswith(b"\n"):
                     piece += file.readline()
         except FileNotFoundError:
             return [], 0
         whole = piece[: piece.rfind(b"\n") + 1]
         return _events(whole, byte), byte + len(whole)
+
+    def events_size(self) -> int:
+        """How many bytes of events there are."""
+        try:
+            return self.events_file.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def last_words(self) -> list[AnyEvent]:
+        """The events at the very end, found quickly in a file of any length."""
+        events, _ = self.events_after(self._line_start(max(0, self.events_size() - TAIL)))
+        return events
 
     def last_started(self) -> Started | None:
         """What the present or the last worker said of itself."""
@@ -119,6 +136,19 @@ class RunFolder:
         kept = "".join(c for c in text.replace("\r\n", "\n") if c.isprintable() or c in "\n\t")
         return kept[-characters:].strip()
 
+    def created(self) -> datetime:
+        """When the job was asked for."""
+        return datetime.fromtimestamp(self.spec_file.stat().st_mtime, UTC)
+
+    def _line_start(self, byte: int) -> int:
+        """The first byte of the first line that begins at or after `byte`."""
+        if byte == 0:
+            return 0
+        with open(self.events_file, "rb") as file:
+            file.seek(byte - 1)
+            file.readline()
+            return file.tell()
+
     # ── who works here ───────────────────────────────────────────────────────────────────────
 
     @contextmanager
@@ -133,7 +163,7 @@ class RunFolder:
         for inner in (self.checkpoints, self.dataset, self.cache, self.events_file):
             if inner.is_symlink():
                 raise StudioError(
-                    f"{inner.name} in {self.path} is a link, and nothing is written through a link.",
+                    f"{inner.name} in {self.path} is a link; nothing is written through a link.",
                     "Put what it points to in its place and try again.",
                 )
         with hold(self.lock_file, held):
@@ -186,12 +216,14 @@ class RunFolder:
         """All whole checkpoints, by step."""
         if not self.checkpoints.is_dir():
             return []
-        found = [
-            (int(match[1]), entry)
-            for entry in self.checkpoints.iterdir()
-            if (match := STEP.fullmatch(entry.name)) and (entry / MANIFEST).is_file()
-        ]
-        return [entry for _, entry in sorted(found)]
+        found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
+        return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step in the name of a checkpoint folder."""
+    match = STEP.fullmatch(checkpoint.name)
+    return int(match[1]) if match else 0
 
 
 def _write_whole(descriptor: int, line: bytes) -> None:
@@ -221,9 +253,8 @@ def _events(lines: bytes, byte: int) -> list[AnyEvent]:
             events.append(Noted(text=f"A damaged line at byte {byte} of the events was skipped."))
         byte += len(line)
     if unknown:
-        events.append(
-            Noted(text=f"{unknown} events were skipped: a newer version of BERT Studio wrote them.")
-        )
+        text = f"A newer BERT Studio wrote this; {unknown} of its lines mean nothing to this one."
+        events.append(Noted(text=text))
     return events
 
 

@@ -81,6 +81,12 @@ else:
         )
 
 
+def leave(worker: subprocess.Popen[bytes]) -> None:
+    """Let go of a worker that lives on after this process, without a warning of Python."""
+    if worker.poll() is None:
+        worker.returncode = 0
+
+
 def _give_up_first(pid: int) -> None:
     """Where memory runs out, Linux should end the worker and not the window."""
     score = Path(f"/proc/{pid}/oom_score_adj")

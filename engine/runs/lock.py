@@ -42,8 +42,10 @@ def open_here(path: Path, flags: int) -> int:
 
 def is_held(path: Path) -> bool:
     """Whether a living process holds the lock at `path`; asking takes it from nobody."""
+    if path.is_symlink():
+        return False  # no holder goes through a link
     try:
-        descriptor = open_here(path, os.O_RDWR)
+        descriptor = open_here(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:

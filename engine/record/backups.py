@@ -1,0 +1,94 @@
+"""Copies of the record, each checked before an older one goes.
+
+Only SQLite itself ever opens the file: a plain open and close in this process would drop its locks.
+"""
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.durable import disk_errors_for
+from engine.errors import StudioError
+
+KEPT = 5  # of each reason
+NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
+
+
+def back_up(record: Path, backups: Path, reason: str) -> Path:
+    """Copy the record while it may be in use; the copy is whole, checked and durable, or absent.
+
+    Backups are counted, not dated: a clock that was wrong once cannot make the newest one go.
+    """
+    number = max((_number(b) for b in all_backups(backups)), default=0) + 1
+    target = backups / f"studio-{number:06d}-{datetime.now(UTC):%Y%m%d}-{reason}.db"
+    temporary = target.with_suffix(".tmp")
+    with disk_errors_for(target):
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            _copy(record, temporary)
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    of_reason = [b for b in all_backups(backups) if _reason(b) == reason]
+    for old in of_reason[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return target
+
+
+def back_up_daily(record: Path, backups: Path) -> Path | None:
+    """Back up the record once a day, and only if it changed since the last time."""
+    newest = all_backups(backups)[-1:]
+    if newest:
+        same_day = f"-{datetime.now(UTC):%Y%m%d}-" in newest[0].name
+        if same_day or _changed(record) <= newest[0].stat().st_mtime:
+            return None
+    return back_up(record, backups, "daily")
+
+
+def all_backups(backups: Path) -> list[Path]:
+    """Every backup, the newest last."""
+    found = backups.iterdir() if backups.is_dir() else ()
+    return sorted((b for b in found if NAME.fullmatch(b.name)), key=_number)
+
+
+def quick_check(connection: sqlite3.Connection) -> bool:
+    """Whether SQLite finds the structure of the file in order."""
+    rows = connection.execute("PRAGMA quick_check(1)").fetchall()
+    return rows == [("ok",)]
+
+
+def _copy(record: Path, copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as target:
+        with closing(sqlite3.connect(record, timeout=10)) as source:
+            source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+        if not quick_check(target):
+            raise StudioError(
+                "The record could not be backed up: the copy is not in order.",
+                "Close BERT Studio and check the disk; the record itself was not touched.",
+            )
+    descriptor = os.open(copy, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _number(backup: Path) -> int:
+    match = NAME.fullmatch(backup.name)
+    return int(match[1]) if match else 0
+
+
+def _reason(backup: Path) -> str:
+    match = NAME.fullmatch(backup.name)
+    return match[3] if match else ""
+
+
+def _changed(record: Path) -> float:
+    log = record.with_name(record.name + "-wal")
+    return max(f.stat().st_mtime for f in (record, log) if f.exists())

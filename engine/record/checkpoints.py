@@ -1,0 +1,92 @@
+"""Checkpoints: those that runs saved and those that were imported."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import ForeignKey, delete, select, update
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from engine.messages import Saved
+from engine.record.runs import Run
+from engine.record.tables import Moment, Place, Table
+from engine.runs.folder import RunFolder, step_of
+
+
+class Checkpoint(Table):
+    """A folder with weights. Without a run it was imported."""
+
+    __tablename__ = "checkpoints"
+
+    folder: Mapped[Path] = mapped_column(Place, primary_key=True)
+    run_id: Mapped[str | None] = mapped_column(ForeignKey(Run.id, ondelete="CASCADE"), index=True)
+    step: Mapped[int] = mapped_column(default=0)
+    best: Mapped[bool] = mapped_column(default=False)  # of its run
+    saved: Mapped[datetime] = mapped_column(Moment)
+
+
+def checkpoints_of(session: Session, run_id: str) -> Sequence[Checkpoint]:
+    """The checkpoints of a run by step."""
+    return session.scalars(
+        select(Checkpoint).where(Checkpoint.run_id == run_id).order_by(Checkpoint.step)
+    ).all()
+
+
+def all_checkpoints(session: Session) -> Sequence[Checkpoint]:
+    """Every checkpoint: imported ones first, then run by run."""
+    return session.scalars(
+        select(Checkpoint).order_by(Checkpoint.run_id, Checkpoint.step, Checkpoint.folder)
+    ).all()
+
+
+def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) -> None:
+    """Record what a run saved; a new best one takes that mark from the one before."""
+    if event.best:
+        session.execute(update(Checkpoint).where(Checkpoint.run_id == run_id).values(best=False))
+    _add(session, folder.checkpoint(event.step), run_id, event.step, event.best, event.at)
+
+
+def add_imported(session: Session, folder: Path) -> None:
+    """Record a folder of imported weights."""
+    saved = datetime.fromtimestamp(folder.stat().st_mtime).astimezone()
+    _add(session, folder, None, 0, False, saved)
+
+
+def remove_checkpoint(session: Session, folder: Path) -> None:
+    """Forget a checkpoint; its folder is another matter."""
+    session.execute(delete(Checkpoint).where(Checkpoint.folder == folder))
+
+
+def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
+    """Make the rows of a run say what stands on the disk.
+
+    A worker can be killed between the saving of a checkpoint and the line that tells of it, and
+    a user can delete a folder by hand.
+    """
+    known = {c.folder for c in checkpoints_of(session, run_id)}
+    standing = set(folder.checkpoint_folders())
+    for gone in known - standing:
+        remove_checkpoint(session, gone)
+    for untold in standing - known:
+        saved = datetime.fromtimestamp(untold.stat().st_mtime).astimezone()
+        _add(session, untold, run_id, step_of(untold), False, saved)
+
+
+def match_imported(session: Session, models: Path) -> None:
+    """The same for the folder of imported models."""
+    found = models.iterdir() if models.is_dir() else ()
+    standing = {f for f in found if not f.name.startswith(".") and (f / "config.json").is_file()}
+    known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
+    for gone in known - standing:
+        remove_checkpoint(session, gone)
+    for new in standing - known:
+        add_imported(session, new)
+
+
+def _add(
+    session: Session, folder: Path, run_id: str | None, step: int, best: bool, saved: datetime
+) -> None:
+    new = {"run_id": run_id, "step": step, "best": best, "saved": saved}
+    upsert = insert(Checkpoint).values(folder=folder, **new)
+    session.execute(upsert.on_conflict_do_update(set_=new))

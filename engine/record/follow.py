@@ -1,0 +1,150 @@
+"""From the events of a run folder to rows of the record.
+
+The rows and the byte up to which the events were read are saved in the same transaction, so that
+no event is lost or counted twice, however the program ends.
+"""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from engine.messages import (
+    AnyEvent,
+    Ended,
+    Measured,
+    Noted,
+    Prepared,
+    Removed,
+    Saved,
+    Started,
+    now,
+)
+from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
+from engine.record.metrics import add_metrics, extreme
+from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.job import JobSpec
+
+PIECE = 256 << 10  # bytes of events in one transaction, some 2,000 lines
+JUDGED_BY = {"classification": ("dev_accuracy", True), "pretraining": ("dev_loss", False)}
+LONGEST_GAP = 3600.0  # s between two events; in more of it the machine slept
+
+
+def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
+    """Record the next piece of what happened, and return it; call again until it is empty."""
+    events, byte = folder.events_after(run.bytes_read, PIECE)
+    if byte < run.bytes_read:
+        run.remarks = []  # another file stands there now, and it was read from its start
+    points = [event for event in events if isinstance(event, Measured)]
+    add_metrics(session, run.id, points)
+    state: State | None = None
+    for event in events:
+        state = _apply(session, run, folder, event) or state
+    _judge(session, run, points)
+    run.bytes_read = byte
+    if state is not None:
+        run.state = state
+    return events
+
+
+def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = False) -> Run:
+    """Record a run whose folder is there already: all that happened, and how it stands now.
+
+    One that never started waits in the queue only if it is `queued`; nothing is trained unasked.
+    """
+    run = add_run(session, folder, job, "queued" if queued else "stopped")
+    held = folder.has_worker()  # before the lines are read, so that no last word is missed
+    while catch_up(session, run, folder):
+        session.flush()
+    if held and run.state not in WORKING:
+        run.state, run.launched = "starting", now()
+    elif not held and run.state in WORKING:
+        crash(session, run, folder)
+    match_folders(session, run.id, folder)
+    return run
+
+
+def crash(
+    session: Session,
+    run: Run,
+    folder: RunFolder,
+    exit_code: int | None = None,
+    by_user: bool = False,
+) -> None:
+    """Record that the worker of `run` died without a last word.
+
+    `exit_code` is minus the signal where there was one, and None where nobody knows it.
+    """
+    cause = "you ended it at once" if by_user else _cause(exit_code)
+    match_folders(session, run.id, folder)
+    saved = folder.checkpoint_folders()
+    run.state, run.ended, run.bug = "crashed", run.heard or now(), False
+    run.problem = f"Training stopped: {cause} at step {run.step}."
+    run.advice = (
+        f"Resume goes on from step {step_of(saved[-1])}."
+        if saved
+        else "Resume starts from the beginning: no checkpoint had been saved."
+    )
+    run.details = folder.log_end()
+
+
+def _cause(exit_code: int | None) -> str:
+    match exit_code:
+        case None:
+            return "the worker is gone"
+        case -9:
+            return "the worker was killed by signal 9 (perhaps out of memory)"
+        case -4 | -6 | -7 | -8 | -11:
+            return f"the worker was killed by signal {-exit_code} (a fault inside a library)"
+        case code if code < 0:
+            return f"the worker was killed by signal {-code}"
+        case code:
+            return f"the worker ended with exit code {code}"
+
+
+def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:
+    """Record what one event says of its run, and return the state that it leads to."""
+    if not isinstance(event, Started):
+        run.seconds += _seconds(run.heard, event.at)
+    run.heard = event.at
+    match event:
+        case Started():
+            run.started, run.step = run.started or event.at, event.step
+            run.ended = run.paced_from = None
+            run.problem = run.advice = run.details = ""
+            return "stopping" if folder.stop_wanted() else "running"
+        case Prepared():
+            run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
+            run.device, run.threads, run.versions = event.device, event.threads, event.versions
+        case Measured():
+            if run.paced_from is None:
+                run.paced_from, run.paced_step = event.at, event.step
+            run.step = max(run.step, event.step)
+            run.loss = event.value if event.name == "loss" else run.loss
+        case Saved():
+            add_saved(session, run.id, folder, event)
+        case Removed():
+            remove_checkpoint(session, folder.checkpoint(event.step))
+        case Noted():
+            run.remarks = [*run.remarks, event.text][-MOST_REMARKS:]
+        case Ended():
+            run.step, run.ended, run.bug = event.step, event.at, event.bug
+            run.problem, run.advice, run.details = event.problem, event.advice, event.details
+            match_folders(session, run.id, folder)
+            return event.outcome
+    return None
+
+
+def _seconds(before: datetime | None, after: datetime) -> float:
+    """The time between two events, whatever somebody did to the clock."""
+    gap = (after - before).total_seconds() if before is not None else 0.0
+    return min(max(gap, 0.0), LONGEST_GAP)
+
+
+def _judge(session: Session, run: Run, points: list[Measured]) -> None:
+    """Find the best value of the metric by which the task is judged, where it has a new point."""
+    name, highest = JUDGED_BY.get(run.task, ("", False))
+    if any(point.name == name for point in points):
+        run.best_metric_name = name
+        best = extreme(session, run.id, name, highest)
+        run.best_step, run.best_metric = best if best is not None else (0, None)

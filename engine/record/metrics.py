@@ -1,0 +1,95 @@
+"""Curves: one table for the points of all runs."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ForeignKey, Integer, cast, func, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from engine.messages import Measured
+from engine.record.runs import Run
+from engine.record.tables import Table
+
+Point = tuple[int, float | None, str]  # step, value, status
+
+
+class Metric(Table):
+    """One point of a curve. `value` is NULL where it was not finite, and `status` says how."""
+
+    __tablename__ = "metrics"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    run_id: Mapped[str] = mapped_column(ForeignKey(Run.id, ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float | None]
+    status: Mapped[str]
+
+
+def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> None:
+    """Record `points`; a step measured again after a resume replaces the old value."""
+    rows = [
+        {"run_id": run_id, "name": p.name, "step": p.step, "value": p.value, "status": p.status}
+        for p in points
+    ]
+    upsert = insert(Metric)
+    new = {"value": upsert.excluded.value, "status": upsert.excluded.status}
+    if rows:
+        session.execute(upsert.on_conflict_do_update(set_=new), rows)
+
+
+def metric_names(session: Session, run_id: str) -> Sequence[str]:
+    """The names of the curves of a run, sorted."""
+    return session.scalars(
+        select(Metric.name).where(Metric.run_id == run_id).distinct().order_by(Metric.name)
+    ).all()
+
+
+def curve(session: Session, run_id: str, name: str, after_step: int = -1) -> list[Point]:
+    """The points of one curve after a step, in the order of steps."""
+    wanted = select(Metric.step, Metric.value, Metric.status).where(
+        Metric.run_id == run_id, Metric.name == name, Metric.step > after_step
+    )
+    return [
+        (step, value, status)
+        for step, value, status in session.execute(wanted.order_by(Metric.step))
+    ]
+
+
+def curves(session: Session, run_id: str) -> dict[str, list[Point]]:
+    """All curves of a run by name."""
+    found: dict[str, list[Point]] = {}
+    wanted = select(Metric.name, Metric.step, Metric.value, Metric.status)
+    for name, step, value, status in session.execute(
+        wanted.where(Metric.run_id == run_id).order_by(Metric.name, Metric.step)
+    ):
+        found.setdefault(name, []).append((step, value, status))
+    return found
+
+
+def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> list[float]:
+    """The shape of a curve in at most `points` values, each the mean of a stretch of steps."""
+    of_curve = (Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))
+    first, last = session.execute(
+        select(func.min(Metric.step), func.max(Metric.step)).where(*of_curve)
+    ).one()
+    if first is None:
+        return []
+    stretch = cast((Metric.step - first) * points / (last - first + 1), Integer)
+    return list(
+        session.scalars(
+            select(func.avg(Metric.value)).where(*of_curve).group_by(stretch).order_by(stretch)
+        )
+    )
+
+
+def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[int, float] | None:
+    """The step and the value of the best finite point; the earliest of equals."""
+    order = Metric.value.desc() if highest else Metric.value.asc()
+    found = session.execute(
+        select(Metric.step, Metric.value)
+        .where(Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))
+        .order_by(order, Metric.step)
+        .limit(1)
+    ).one_or_none()
+    return None if found is None or found.value is None else (found.step, found.value)

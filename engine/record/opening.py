@@ -1,0 +1,276 @@
+"""Open the record, bring it to the present version, and give sessions on it.
+
+One process writes (the window), and others may read or write beside it for a moment: there is a
+write-ahead log, a writer takes the write lock with its first statement, and everyone waits for up
+to ten seconds.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, String, create_engine, event, func, type_coerce, update
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from engine.durable import disk_errors_for
+from engine.errors import DiskFull, StudioError
+from engine.record.about import fact, set_fact
+from engine.record.backups import back_up, quick_check
+from engine.record.checkpoints import Checkpoint
+from engine.record.datasets import DatasetVersion
+from engine.record.runs import Run
+from engine.record.tables import Place
+
+VERSION = 1  # of the tables: the number of the last migration
+MIGRATIONS = Path(__file__).with_name("migrations")
+SETTINGS = (
+    "PRAGMA busy_timeout = 10000",  # ms
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA journal_size_limit = 67108864",  # bytes
+)
+NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+}
+
+
+class NewerRecord(StudioError):
+    """A newer program made the record; this one leaves it alone."""
+
+    def __init__(self, path: Path, program: str) -> None:
+        made_by = f"a newer BERT Studio ({program})" if program else "a newer BERT Studio"
+        super().__init__(
+            f"The record {path.name} was made by {made_by} and stays untouched.",
+            f"Install that version again; this one is {program_version()}.",
+        )
+
+
+class Record:
+    """The open record.
+
+    `set_aside` is where a damaged one went, as long as its runs are not in the present one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.set_aside: Path | None = None
+        self._engine = _engine(path)
+        self._writing = self._engine.execution_options(writes=True)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """One transaction that may write: all of the block, or nothing of it."""
+        with (
+            _in_words(),
+            Session(self._writing, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """One view of the record that does not move while the block reads."""
+        with _in_words(), Session(self._engine, expire_on_commit=False) as session:
+            yield session
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def open_record(path: Path, backups: Path) -> Record:
+    """Open the record at `path`, or make it.
+
+    An older one is backed up and upgraded. A damaged one is set aside, and the new one in its place
+    is empty until `rebuild.refill` has filled it. Raises NewerRecord.
+    """
+    if path.is_symlink():
+        raise StudioError(
+            f"{path} is a link, and the record is never written through a link.",
+            "Put the file that it points to in its place.",
+        )
+    set_aside = None
+    try:
+        found = _version(path)
+    except _Damaged:
+        set_aside = _set_aside(path)
+        found = 0
+    with disk_errors_for(path):
+        if found < VERSION:
+            _upgrade(path, backups, found)
+    record = Record(path)
+    with record.session() as session:
+        _settle_home(session, path.parent)
+        set_fact(session, "program", program_version())
+        if set_aside is not None:
+            set_fact(session, "set_aside", set_aside.name)
+        waiting = fact(session, "set_aside")  # also one of an earlier start that was cut short
+    record.set_aside = path.with_name(waiting) if waiting else None
+    return record
+
+
+def program_version() -> str:
+    """The version of this program, as it is installed."""
+    try:
+        return version("bert-studio")
+    except PackageNotFoundError:
+        return "a checkout"
+
+
+class _Damaged(Exception):
+    """The file is not a record, or not one any more."""
+
+
+def _version(path: Path) -> int:
+    """The version of the tables in the file, 0 where there is none. Changes nothing on the disk.
+
+    Raises NewerRecord, or _Damaged.
+    """
+    log = path.with_name(path.name + "-wal")
+    if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
+        return 0
+    mode = "mode=ro" if log.exists() else "immutable=1"  # without a log nobody else has it open
+    try:
+        with closing(
+            sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=10)
+        ) as connection:
+            found = _version_of(connection)
+            if found > VERSION:
+                raise NewerRecord(path, _program_of(connection))
+            if not quick_check(connection):
+                raise _Damaged
+            return found
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
+            raise StudioError(
+                f"The record {path} cannot be read: {error}.",
+                "Check the disk and the rights of this file, then start again.",
+            ) from error
+        raise _Damaged from error
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    if len(rows) != 1:
+        raise _Damaged
+    revision = str(rows[0][0])
+    return max(int(number), int(revision) if revision.isdecimal() else VERSION + 1)
+
+
+def _program_of(connection: sqlite3.Connection) -> str:
+    try:
+        rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
+    except sqlite3.Error:
+        return ""  # a newer one may keep this elsewhere
+    return str(rows[0][0])[:40] if rows else ""
+
+
+def _set_aside(path: Path) -> Path:
+    """Move a damaged file with its log out of the way; nothing of it is lost."""
+    stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    aside, number = path.with_name(f"{path.name}.corrupt-{stamp}"), 2
+    while aside.exists():
+        aside, number = path.with_name(f"{path.name}.corrupt-{stamp}-{number}"), number + 1
+    for ending in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + ending)
+        if part.exists():
+            os.rename(part, aside.with_name(aside.name + ending))
+    return aside
+
+
+def _upgrade(path: Path, backups: Path, found: int) -> None:
+    """Run the migrations that are missing, each in one transaction, after a backup."""
+    from alembic import command  # late: takes a third of a second, and is rarely needed
+    from alembic.config import Config
+
+    if found:
+        back_up(path, backups, "upgrade")
+    elif not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    engine = _engine(path, foreign_keys=False)  # a table that is made anew must not drop its rows
+    try:
+        with engine.connect() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except DBAPIError as error:
+        raise StudioError(
+            f"The record could not be upgraded: {error.orig}.",
+            "It is as it was before, and a copy lies in the folder “backups”.",
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _settle_home(session: Session, home: Path) -> None:
+    """Note where the home folder stands; where it was moved, move the places in the record too."""
+    before = fact(session, "home")
+    if before is not None and before != str(home):
+        for table in (Run, Checkpoint, DatasetVersion):
+            folder = type_coerce(table.folder, String)
+            rest = func.substr(folder, len(before) + 1)
+            moved = update(table).where(func.substr(folder, 1, len(before)) == before)
+            session.execute(moved.values(folder=type_coerce(str(home) + rest, Place)))
+    set_fact(session, "home", str(home))
+
+
+def _engine(path: Path, foreign_keys: bool = True) -> Engine:
+    engine = create_engine(f"sqlite:///{path}")
+
+    @event.listens_for(engine, "connect")
+    def settle(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        cursor = connection.cursor()
+        for setting in SETTINGS:
+            cursor.execute(setting)
+        if not foreign_keys:
+            cursor.execute("PRAGMA foreign_keys = OFF")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What a full or failing disk does to the record, in words that the user understands."""
+    try:
+        yield
+    except DBAPIError as error:
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            raise DiskFull(
+                "The disk is full: nothing more can be recorded.",
+                "Free some space; what was recorded before is kept, and runs go on by themselves.",
+            ) from error
+        if code in NOT_THE_FILE:
+            raise StudioError(
+                f"The record cannot be used at the moment: {error.orig}.",
+                "Check that no other program holds it open and that its disk is in order.",
+            ) from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise StudioError(
+                "The record is damaged.",
+                "Start BERT Studio again: it sets the file aside and rebuilds it from your runs.",
+            ) from error
+        raise

@@ -1,0 +1,136 @@
+"""Runs: what was asked, how far it came, how it ended, and what the user says of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import JSON, delete, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from engine.record.tables import Moment, Place, Table
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+
+State = Literal[
+    "queued", "starting", "running", "stopping", "stopped", "finished", "failed", "crashed"
+]
+WORKING: tuple[State, ...] = ("starting", "running", "stopping")
+RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
+MOST_REMARKS = 200  # kept of one run
+
+
+class Run(Table):
+    """One execution of a job. Its id is the name of its folder.
+
+    `name`, `notes` and `star` belong to the user; all else comes from the folder.
+    """
+
+    __tablename__ = "runs"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    notes: Mapped[str] = mapped_column(default="")
+    star: Mapped[bool] = mapped_column(default=False)
+
+    task: Mapped[str]
+    job: Mapped[str]  # the JobSpec as JSON
+    folder: Mapped[Path] = mapped_column(Place)
+    state: Mapped[str] = mapped_column(index=True)
+    created: Mapped[datetime] = mapped_column(Moment)
+    launched: Mapped[datetime | None] = mapped_column(Moment)  # the last time
+    started: Mapped[datetime | None] = mapped_column(Moment)  # the first time
+    ended: Mapped[datetime | None] = mapped_column(Moment)
+    heard: Mapped[datetime | None] = mapped_column(Moment)  # time of the last event
+    seconds: Mapped[float] = mapped_column(default=0.0)  # spent by all its workers together
+
+    step: Mapped[int] = mapped_column(default=0)
+    steps: Mapped[int] = mapped_column(default=0)  # 0: not known yet
+    paced_step: Mapped[int] = mapped_column(default=0)  # the first that the present worker measured
+    paced_from: Mapped[datetime | None] = mapped_column(Moment)  # … and when
+    examples: Mapped[int] = mapped_column(default=0)
+    parameters: Mapped[int] = mapped_column(default=0)
+    device: Mapped[str] = mapped_column(default="")  # empty: not known yet
+    threads: Mapped[int] = mapped_column(default=0)
+    versions: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
+
+    loss: Mapped[float | None]  # the last one; NULL where it was not finite
+    best_metric_name: Mapped[str] = mapped_column(default="")
+    best_metric: Mapped[float | None]
+    best_step: Mapped[int] = mapped_column(default=0)
+
+    problem: Mapped[str] = mapped_column(default="")
+    advice: Mapped[str] = mapped_column(default="")
+    details: Mapped[str] = mapped_column(default="")
+    bug: Mapped[bool] = mapped_column(default=False)
+    remarks: Mapped[list[str]] = mapped_column(JSON, default=list)  # what the worker noted
+    bytes_read: Mapped[int] = mapped_column(default=0)  # of its events
+
+    def asked(self) -> JobSpec:
+        """The job as it was asked for; a ValidationError where another version made it."""
+        return JobSpec.model_validate_json(self.job)
+
+    def run_folder(self) -> RunFolder:
+        return RunFolder(self.folder)
+
+    def is_unfinished(self) -> bool:
+        return self.state == "queued" or self.state in WORKING
+
+    def seconds_left(self) -> float | None:
+        """How long it will still take at the pace of the present worker; None: not known yet."""
+        if self.paced_from is None or self.heard is None or self.step <= self.paced_step:
+            return None
+        pace = (self.heard - self.paced_from).total_seconds() / (self.step - self.paced_step)
+        return max(0.0, pace * (self.steps - self.step)) if self.steps else None
+
+
+def add_run(session: Session, folder: RunFolder, job: JobSpec, state: State) -> Run:
+    """Record the run in `folder`, of which nothing has been read yet."""
+    run = Run(
+        id=folder.path.name,
+        name=job.name,
+        task=job.task.kind,
+        job=job.model_dump_json(),
+        folder=folder.path,
+        state=state,
+        created=folder.created(),
+    )
+    session.add(run)
+    session.flush()
+    return run
+
+
+def all_runs(session: Session) -> Sequence[Run]:
+    """Every run, the newest first."""
+    return session.scalars(select(Run).order_by(Run.created.desc(), Run.id.desc())).all()
+
+
+def run(session: Session, run_id: str) -> Run | None:
+    return session.get(Run, run_id)
+
+
+def runs_in(session: Session, states: Sequence[State]) -> Sequence[Run]:
+    """The runs in these states in the order in which they were asked for."""
+    return session.scalars(
+        select(Run).where(Run.state.in_(states)).order_by(Run.created, Run.id)
+    ).all()
+
+
+def remove_run(session: Session, run_id: str) -> None:
+    """Forget a run with its curves and checkpoints; its folder is another matter."""
+    session.execute(delete(Run).where(Run.id == run_id))
+
+
+def set_name(session: Session, run_id: str, name: str) -> None:
+    if (found := run(session, run_id)) is not None:
+        found.name = name
+
+
+def set_notes(session: Session, run_id: str, notes: str) -> None:
+    if (found := run(session, run_id)) is not None:
+        found.notes = notes
+
+
+def set_star(session: Session, run_id: str, star: bool) -> None:
+    if (found := run(session, run_id)) is not None:
+        found.star = star
