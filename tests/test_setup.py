@@ -1,0 +1,181 @@
+"""dev.py, the way in from a fresh checkout: what it finds missing, what it says, when it works."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch, venv: Path) -> ModuleType:
+    """dev.py as a module that would use `venv`."""
+    monkeypatch.setenv("BERT_STUDIO_VENV", str(venv))
+    spec = importlib.util.spec_from_file_location("dev", REPOSITORY / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def dev(monkeypatch, tmp_path):
+    return loaded(monkeypatch, tmp_path / "venv")
+
+
+def called(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    return subprocess.run(
+        [sys.executable, str(REPOSITORY / "dev.py"), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=settings | environment,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def pretend_environment(dev: ModuleType) -> None:
+    """An environment that stands, so that only the stamp decides."""
+    dev.PYTHON.parent.mkdir(parents=True)
+    dev.PYTHON.touch()
+
+
+def test_a_stamp_of_the_same_project_means_that_nothing_is_to_do(dev):
+    pretend_environment(dev)
+    assert not dev.is_ready("")
+    dev.STAMP.write_text(dev.fingerprint("") + "\n")
+    assert dev.is_ready("")
+
+
+def test_an_environment_for_tests_runs_the_program_but_not_the_other_way_round(dev):
+    pretend_environment(dev)
+    dev.STAMP.write_text(dev.fingerprint("test"))
+    assert dev.is_ready("")
+    dev.STAMP.write_text(dev.fingerprint(""))
+    assert not dev.is_ready("test")
+
+
+def test_a_change_of_pyproject_asks_for_a_new_install(dev, monkeypatch, tmp_path):
+    pretend_environment(dev)
+    dev.STAMP.write_text(dev.fingerprint(""))
+    changed = tmp_path / "checkout"
+    changed.mkdir()
+    (changed / "pyproject.toml").write_text("[project]\n")
+    monkeypatch.setattr(dev, "ROOT", changed)
+    assert not dev.is_ready("")
+
+
+def test_missing_libraries_are_named_in_their_order(dev):
+    def load(name: str) -> None:
+        if name != "libpresent.so.1":
+            raise OSError(name)
+
+    wanted = ["libgone.so.1", "libpresent.so.1", "libaway.so.2"]
+    assert dev.missing_libraries(wanted, load) == ["libgone.so.1", "libaway.so.2"]
+
+
+def test_whoever_is_not_root_gets_one_exact_command(dev, monkeypatch):
+    monkeypatch.setattr(dev, "can_install", lambda: False)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "apt-get" else None)
+    with pytest.raises(dev.Trouble) as caught:
+        dev.need(["libEGL.so.1", "libGL.so.1"], ["--gui-tests"])
+    commands = [line for line in str(caught.value).splitlines() if line.startswith("    ")]
+    script = REPOSITORY / "packaging" / "install-system-libs.sh"
+    assert "libEGL.so.1, libGL.so.1" in str(caught.value)
+    assert commands == [f"    sudo sh {script} --gui-tests"]
+    assert script.exists()
+
+
+def test_a_system_with_dnf_gets_a_command_of_dnf(dev, monkeypatch):
+    monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "dnf" else None)
+    told = dev.advice(["libEGL.so.1", "Xvfb"], [])
+    assert "sudo dnf install 'libEGL.so.1()(64bit)' Xvfb" in told
+
+
+def test_nothing_missing_asks_for_nothing(dev, monkeypatch):
+    monkeypatch.setattr(dev, "can_install", lambda: False)
+    dev.need([], [])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Debian's split of Python")
+def test_a_python_without_ensurepip_needs_the_package_of_its_own_version(dev):
+    assert dev.venv_package(lambda name: name != "ensurepip", (3, 13)) == "python3.13-venv"
+    assert dev.venv_package(lambda name: True, (3, 13)) is None
+
+
+def test_an_old_python_is_told_which_ones_will_do(dev, monkeypatch):
+    monkeypatch.setattr(dev.shutil, "which", lambda name: None)
+    with pytest.raises(dev.Trouble, match=r"Python 3\.11 to 3\.14; this is 3\.10\.2"):
+        dev.check_python((3, 10, 2))
+    dev.check_python((3, 14, 0))
+
+
+def test_supported_pythons_are_those_of_the_project(dev):
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    after = dev.LAST[1] + 1
+    assert project["requires-python"] == f">={dev.FIRST[0]}.{dev.FIRST[1]},<{dev.LAST[0]}.{after}"
+
+
+def test_only_linux_can_lack_a_display(dev):
+    assert not dev.has_display({}, "linux")
+    assert not dev.has_display({"DISPLAY": ""}, "linux")
+    assert dev.has_display({"DISPLAY": ":0"}, "linux")
+    assert dev.has_display({"WAYLAND_DISPLAY": "wayland-0"}, "linux")
+    assert dev.has_display({}, "win32")
+    assert dev.has_display({}, "darwin")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is a display")
+def test_without_a_display_the_tour_is_taken_and_the_commands_are_named(dev, monkeypatch, tmp_path):
+    venv = tmp_path / "venv"
+    pretend_environment(dev)
+    dev.STAMP.write_text(dev.fingerprint(""))
+    program = venv / "bin" / "bert-studio"
+    program.write_text('#!/bin/sh\necho "asked for: $*"\n')
+    program.chmod(0o755)
+    without = called("run", BERT_STUDIO_VENV=str(venv))
+    assert without.returncode == 0, without.stderr
+    assert without.stdout == "asked for: tour\n"
+    assert "There is no display here" in without.stderr
+    assert f"{program} --help" in without.stderr
+    with_command = called("run", "fill", "a [MASK]", BERT_STUDIO_VENV=str(venv))
+    assert with_command.stdout == "asked for: fill a [MASK]\n"
+    assert with_command.stderr == ""
+
+
+def test_a_folder_with_other_things_is_not_taken_for_the_environment(dev):
+    dev.VENV.mkdir()
+    (dev.VENV / "letters.txt").write_text("keep me")
+    with pytest.raises(dev.Trouble, match="holds something else"):
+        dev.make_venv()
+    assert dev.clean() == 0
+    assert (dev.VENV / "letters.txt").exists()
+
+
+def test_an_unknown_command_lists_the_known_ones():
+    answer = called("frobnicate")
+    assert answer.returncode == 2
+    assert "run, test, doctor" in answer.stderr
+
+
+def test_the_first_lines_need_no_more_than_an_old_python(dev):
+    """A Python that is too old must get as far as saying so: no syntax newer than 3.8."""
+    import ast
+
+    ast.parse((REPOSITORY / "dev.py").read_text("utf-8"), feature_version=(3, 8))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a script for Debian and Ubuntu")
+def test_the_script_for_system_packages_is_sound():
+    script = REPOSITORY / "packaging" / "install-system-libs.sh"
+    assert subprocess.run(["sh", "-n", str(script)]).returncode == 0
+    wrong = subprocess.run(["sh", str(script), "--bogus"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert "--gui-tests" in wrong.stdout
