@@ -4,8 +4,8 @@
     job = background.run(self, work, self._on_done, progress=self._on_progress)   # work(progress)
 
 The result comes on the window's thread, and only while `owner` exists and the job is not cancelled.
-An error without `failed` goes to `sys.excepthook`, where `app.notices` shows it: a StudioError in its
-own words, anything else as a mistake of the studio.
+An error without `failed` goes to `sys.excepthook`, where `app.notices` shows it: a StudioError in
+its own words, anything else as a mistake of the studio.
 """
 
 import sys
@@ -106,7 +106,7 @@ class _Work(QRunnable):
                 result = self._work(Progress(self._job._reported.emit, self._job._cancelled))
             else:
                 result = self._work()
-        except BaseException as caught:  # the edge of a thread; Rust libraries raise BaseException
+        except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
             error = caught
         self._job._finished.set()
         self._job._ended.emit(result, error)
@@ -153,7 +153,7 @@ def run(
 
 
 def finish(seconds: float = 5.0) -> bool:
-    """Cancel all that runs, and wait; whether everything ended in time. For the end of the program."""
+    """At the end of the program: cancel all that runs, and wait; whether it ended in time."""
     for job in _running:
         job.cancel()
     return QThreadPool.globalInstance().waitForDone(int(seconds * 1000))

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from types import TracebackType
 
-from PySide6.QtCore import QObject, Qt, QtMsgType, Signal, qInstallMessageHandler
-from PySide6.QtCore import QMessageLogContext
+from PySide6.QtCore import (
+    QMessageLogContext,
+    QObject,
+    Qt,
+    QtMsgType,
+    Signal,
+    qInstallMessageHandler,
+)
 
 from engine.errors import StudioError
 
@@ -153,7 +159,7 @@ LEVELS = {
 def log_qt_messages() -> None:
     """Send what Qt has to say to the log instead of the terminal."""
 
-    def told(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+    def told(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
         log.log(LEVELS.get(kind, logging.WARNING), "Qt: %s", one_line(message))
 
     qInstallMessageHandler(told)

@@ -49,15 +49,16 @@ def _drawing(name: str) -> str:
 
 
 class _Engine(QIconEngine):
-    """Draws a Lucide icon at any size in a colour of the present theme."""
+    """Draws a Lucide icon at any size in a colour of the present theme.
+
+    In a rectangle that is wider than high it stands at the left, which leaves room before a text.
+    """
 
     def __init__(self, name: str, role: Role, active: Role) -> None:
         super().__init__()
         self._name, self._role, self._active = name, role, active
 
-    def paint(
-        self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State
-    ) -> None:
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         role = self._active if state == QIcon.State.On else self._role
         if mode == QIcon.Mode.Disabled:
             role = Role.DISABLED
@@ -65,9 +66,8 @@ class _Engine(QIconEngine):
         drawing = _drawing(self._name).replace("currentColor", colour)
         renderer = QSvgRenderer(QByteArray(drawing.encode("utf-8")))
         side = min(rect.width(), rect.height())
-        square = QRectF(0, 0, side, side)
-        square.moveCenter(QRectF(rect).center())
-        renderer.render(painter, square)
+        top = rect.top() + (rect.height() - side) / 2
+        renderer.render(painter, QRectF(rect.left(), top, side, side))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         picture = QPixmap(size)

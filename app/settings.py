@@ -1,8 +1,8 @@
 """What the user prefers, typed, kept in `settings.json` of the home folder.
 
 `Preferences` is what the Settings page shows. `places` is what the window remembers by itself:
-geometry, splitters, columns. A damaged file never stops the start: it is kept as `settings.json.bad`
-and the defaults are taken.
+geometry, splitters, columns. A damaged file never stops the start: it is kept as
+`settings.json.bad` and the defaults are taken.
 """
 
 import json

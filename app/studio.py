@@ -4,7 +4,6 @@ A page gets the studio in `__init__` and takes from it what it needs. Signals he
 concerns more than one page.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -14,7 +13,6 @@ from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.settings import Settings
 from engine.home import Home
-from engine.messages import AnyQuestion, Answer, Refused, Working
 
 
 class Studio(QObject):
@@ -53,5 +51,5 @@ class Studio(QObject):
         return library.datasets(self.home)
 
     def models(self) -> list[ModelEntry]:
-        """The starter model, the imported ones, and of each run its best and its last checkpoint."""
+        """The starter model, the imported ones, and of each run the best and the last one."""
         return library.own_models(self.home)

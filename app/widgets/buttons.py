@@ -6,7 +6,7 @@ through `text.plain_menu_text` first.
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
 
@@ -21,10 +21,13 @@ def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -
     button.setAccessibleName(text.replace("&&", "\0").replace("&", "").replace("\0", "&"))
     button.setAutoDefault(False)
     if icon:
-        role = {"primary": Role.ON_ACCENT, "quiet": Role.ACCENT, "danger": Role.BAD}.get(kind, Role.TEXT)
+        role = {"primary": Role.ON_ACCENT, "quiet": Role.ACCENT, "danger": Role.BAD}.get(
+            kind, Role.TEXT
+        )
         button.setIcon(resources.icon(icon, role))
+        button.setIconSize(QSize(22, 16))  # 6 px between the picture and the text
     if act is not None:
-        button.clicked.connect(lambda: act())
+        button.clicked.connect(lambda _=False: act())
     return button
 
 
@@ -56,10 +59,11 @@ def icon_button(
     button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
     button.setToolTip(tooltip(text))
     button.setAccessibleName(text)
+    button.setIconSize(QSize(16, 16))
     button.setCheckable(checkable)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     if act is not None:
-        button.clicked.connect(lambda: act())
+        button.clicked.connect(lambda _=False: act())
     return button
 
 

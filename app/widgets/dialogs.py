@@ -82,7 +82,7 @@ def ask(
     choices: Sequence[Choice],
     on_answer: Callable[[str], object],
 ) -> Question:
-    """Open a question over the window of `owner` and return at once; the last choice is harmless."""
+    """Open a question over the window of `owner`, and return at once."""
     question = Question(owner, title, text, choices, on_answer)
     question.open()
     return question

@@ -22,8 +22,9 @@ MARGIN = 7 * SPACE
 class Page(QWidget):
     """A page with a title, a line below it, actions at the right, and a body.
 
-    `body` is the layout to fill. With `scrolls`, the body scrolls when it is higher than the window
-    and is at most `widest` pixels wide, so that lines stay readable.
+    `body` is the layout to fill, `action_row` takes the buttons at the upper right. With `scrolls`,
+    the body scrolls when it is higher than the window and is at most `widest` pixels wide, so that
+    lines stay readable.
     """
 
     def __init__(
@@ -38,8 +39,8 @@ class Page(QWidget):
         self.title = Text(title, "title")
         self.subtitle = Text(subtitle, "muted")
         self.subtitle.setVisible(bool(subtitle))
-        self.actions = QHBoxLayout()
-        self.actions.setSpacing(2 * SPACE)
+        self.action_row = QHBoxLayout()
+        self.action_row.setSpacing(2 * SPACE)
         words = QVBoxLayout()
         words.setSpacing(SPACE)
         words.addWidget(self.title)
@@ -47,8 +48,8 @@ class Page(QWidget):
         self.head = QHBoxLayout()
         self.head.setSpacing(4 * SPACE)
         self.head.addLayout(words, 1)
-        self.head.addLayout(self.actions)
-        self.head.setAlignment(self.actions, Qt.AlignmentFlag.AlignTop)
+        self.head.addLayout(self.action_row)
+        self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
         self.body = QVBoxLayout()
         self.body.setSpacing(4 * SPACE)
         column = QVBoxLayout(self)
@@ -193,8 +194,11 @@ class EmptyState(QWidget):
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             label.setMaximumWidth(440)
-            label.setMinimumWidth(440)
-            column.addWidget(label, 0, Qt.AlignmentFlag.AlignHCenter)
+            line = QHBoxLayout()  # a label that is aligned by a layout forgets its second line
+            line.addStretch(1)
+            line.addWidget(label, 8)
+            line.addStretch(1)
+            column.addLayout(line)
         buttons = QHBoxLayout()
         buttons.setSpacing(2 * SPACE)
         buttons.addStretch()
@@ -211,6 +215,7 @@ def clear(layout: QBoxLayout) -> None:
     """Take everything out of `layout`, and delete it once the event loop comes round."""
     while layout.count():
         item = layout.takeAt(0)
+        assert item is not None
         widget, inner = item.widget(), item.layout()
         if widget is not None:
             widget.hide()

@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 from app import resources, theme
 from app.theme import Role
 
-Look = Literal["body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"]
+Look = Literal[
+    "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
+]
 
 SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # of the window's text
 WEIGHTS = {
@@ -63,7 +65,10 @@ class Text(QLabel):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+        if event.type() in (
+            QEvent.Type.ApplicationPaletteChange,
+            QEvent.Type.ApplicationFontChange,
+        ):
             _dress(self, self._look)
 
 
@@ -93,7 +98,10 @@ class OneLine(QLabel):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange):
+        if event.type() in (
+            QEvent.Type.ApplicationPaletteChange,
+            QEvent.Type.ApplicationFontChange,
+        ):
             _dress(self, self._look)
 
     def _cut(self) -> None:
@@ -131,7 +139,7 @@ def visible(text: str) -> str:
 
 
 def tooltip(text: str) -> str:
-    """`text` for `setToolTip`, which would take it as markup: escaped, cut, and in one paragraph."""
+    """`text` for `setToolTip`, which would take it as markup: escaped, and cut."""
     shown = visible(text[:1000])
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "<br>")):
         shown = shown.replace(character, entity)

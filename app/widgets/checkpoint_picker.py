@@ -1,0 +1,257 @@
+"""Choosing a checkpoint: as a list with pictures of its size, or as a box with one line."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import resources, theme
+from app.library import ModelEntry
+from app.theme import SPACE, Role
+from app.widgets import numbers
+from app.widgets.text import font, visible
+
+Index = QModelIndex | QPersistentModelIndex
+ENTRY = Qt.ItemDataRole.UserRole
+ICONS = {"starter": "sparkles", "imported": "box", "run": "activity"}
+
+
+class Checkpoints(QAbstractListModel):
+    """Models as rows; `why_not` says for each why it cannot be chosen, or “”."""
+
+    def __init__(self, why_not: Callable[[ModelEntry], str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._why_not = why_not
+        self.entries: list[ModelEntry] = []
+
+    def show_entries(self, entries: Sequence[ModelEntry]) -> None:
+        self.beginResetModel()
+        self.entries = list(entries)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.entries)
+
+    def why_not(self, entry: ModelEntry) -> str:
+        return entry.problem or self._why_not(entry)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        entry = self.entries[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return visible(entry.name)
+        if role == ENTRY:
+            return entry
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{visible(entry.name)}. {self.line(entry)}"
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        usable = index.isValid() and not self.why_not(self.entries[index.row()])
+        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return enabled if usable else Qt.ItemFlag.NoItemFlags
+
+    def line(self, entry: ModelEntry) -> str:
+        """What is under the name: why not, or size, heads and origin."""
+        problem = self.why_not(entry)
+        if problem:
+            return visible(problem)
+        said = [size_in_words(entry)] if entry.info else []
+        if entry.info and entry.info.labels:
+            said.append(self.tr("%n class(es)", "", len(entry.info.labels)))
+        if entry.origin == "run":
+            said.append(
+                self.tr("best checkpoint, step {0}").format(numbers.count(entry.step))
+                if entry.best
+                else self.tr("step {0}").format(numbers.count(entry.step))
+            )
+        return " · ".join(said)
+
+
+def size_in_words(entry: ModelEntry) -> str:
+    """4 layers × 256 · 11.1 M parameters."""
+    if entry.info is None:
+        return ""
+    return Checkpoints.tr("{0} layers × {1}, {2} parameters").format(
+        entry.info.layers, entry.info.width, numbers.short(entry.info.parameters)
+    )
+
+
+class _Rows(QStyledItemDelegate):
+    """Icon, name and a line below it."""
+
+    def __init__(self, model: Checkpoints, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model = model
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = QFontMetrics(font("strong")).height() + QFontMetrics(font("small")).height()
+        return QSize(200, lines + 5 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry = index.data(ENTRY)
+        usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        over = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        rect = QRect(option.rect).adjusted(2, 1, -2, -1)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen or (over and usable):
+            painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
+            painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), 7, 7)
+        side = 20
+        place = QRect(rect.left() + 3 * SPACE, rect.center().y() - side // 2, side, side)
+        resources.icon(
+            "check" if chosen else ICONS[entry.origin],
+            Role.ACCENT if usable else Role.DISABLED,
+        ).paint(painter, place)
+        words = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
+        for look, text, role, align in (
+            ("strong", visible(entry.name), Role.TEXT, Qt.AlignmentFlag.AlignTop),
+            ("small", self._model.line(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
+        ):
+            painter.setFont(font("strong" if look == "strong" else "small"))
+            painter.setPen(theme.colour(role if usable or look == "small" else Role.DISABLED))
+            cut = painter.fontMetrics().elidedText(
+                text[:500], Qt.TextElideMode.ElideRight, words.width()
+            )
+            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, cut)
+        painter.restore()
+
+
+class CheckpointPicker(QWidget):
+    """A list of models with a line to search it.
+
+    Signals:
+        picked: the ModelEntry that the user chose.
+    """
+
+    picked = Signal(object)
+
+    def __init__(
+        self,
+        why_not: Callable[[ModelEntry], str] = lambda _: "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.model = Checkpoints(why_not, self)
+        self._found = QSortFilterProxyModel(self)
+        self._found.setSourceModel(self.model)
+        self._found.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.search = QLineEdit(placeholderText=self.tr("Search models"), clearButtonEnabled=True)
+        self.search.setAccessibleName(self.tr("Search models"))
+        self.search.textChanged.connect(self._found.setFilterFixedString)
+        self.view = QListView()
+        self.view.setAccessibleName(self.tr("Models"))
+        self.view.setModel(self._found)
+        self.view.setItemDelegate(_Rows(self.model, self.view))
+        self.view.setMouseTracking(True)
+        self.view.setUniformItemSizes(True)
+        self.view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.view.selectionModel().currentChanged.connect(self._on_current)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.search)
+        column.addWidget(self.view, 1)
+
+    def set_models(self, entries: Sequence[ModelEntry]) -> None:
+        """Show `entries`; what was chosen stays so where it is still there."""
+        chosen = self.chosen()
+        self.model.show_entries(entries)
+        self.search.setVisible(len(entries) > 6)
+        if chosen is not None:
+            self.choose(chosen.path)
+
+    def choose(self, path: Path) -> bool:
+        """Choose the model in this folder, if it is there."""
+        for row, entry in enumerate(self.model.entries):
+            if entry.path == path:
+                index = self._found.mapFromSource(self.model.index(row))
+                if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsEnabled:
+                    self.view.setCurrentIndex(index)
+                    return True
+        return False
+
+    def chosen(self) -> ModelEntry | None:
+        entry = self.view.currentIndex().data(ENTRY)
+        return entry if isinstance(entry, ModelEntry) else None
+
+    def _on_current(self, now: QModelIndex) -> None:
+        entry = now.data(ENTRY)
+        if isinstance(entry, ModelEntry):
+            self.picked.emit(entry)
+
+
+class CheckpointBox(QComboBox):
+    """The same on one line.
+
+    Signals:
+        picked: the ModelEntry that the user chose.
+    """
+
+    picked = Signal(object)
+
+    def __init__(
+        self,
+        why_not: Callable[[ModelEntry], str] = lambda _: "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._entries = Checkpoints(why_not, self)
+        self.setModel(self._entries)
+        self.setAccessibleName(self.tr("Model"))
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(18)
+        view = QListView()
+        view.setAccessibleName(self.tr("Models"))
+        view.setItemDelegate(_Rows(self._entries, view))
+        view.setMinimumWidth(360)
+        self.setView(view)
+        self.activated.connect(self._on_activated)
+
+    def set_models(self, entries: Sequence[ModelEntry]) -> None:
+        """Show `entries`; what was chosen stays so where it is still there."""
+        chosen = self.chosen()
+        self._entries.show_entries(entries)
+        self.setCurrentIndex(-1)
+        if chosen is not None:
+            self.choose(chosen.path)
+
+    def choose(self, path: Path) -> bool:
+        """Choose the model in this folder, if it is there and usable; `picked` is not emitted."""
+        for row, entry in enumerate(self._entries.entries):
+            if entry.path == path and not self._entries.why_not(entry):
+                self.setCurrentIndex(row)
+                return True
+        return False
+
+    def chosen(self) -> ModelEntry | None:
+        entry = self.currentData(ENTRY)
+        return entry if isinstance(entry, ModelEntry) else None
+
+    def _on_activated(self, row: int) -> None:
+        self.picked.emit(self._entries.entries[row])

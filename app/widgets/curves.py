@@ -1,0 +1,476 @@
+"""Curves over steps: smoothed, zoomed, read with a crosshair, and told in words.
+
+A million points stay fluent: pyqtgraph draws the peaks of what is in view. Lines differ in colour
+and in their dashes. Where a value was not finite the line has a gap.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyqtgraph
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+
+from app import theme
+from app.theme import CHART, SPACE, Role
+from app.widgets import numbers
+from app.widgets.series import Series
+from app.widgets.sparkline import Sparkline, paint_sparkline
+from app.widgets.text import OneLine, Text, font
+
+__all__ = ["Curve", "Sparkline", "paint_sparkline"]
+
+DASHES: tuple[list[float], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
+SMOOTH_LINES = 3000  # points up to which a line is drawn with soft edges
+PAUSE = 60  # ms in which new points are drawn together
+NAMED = 8  # series that the legend names
+
+
+class Curve(QWidget):
+    """One or more named series over steps.
+
+    Signals:
+        looked_at: the step under the crosshair; NaN when it is gone.
+    """
+
+    looked_at = Signal(float)
+
+    def __init__(self, title: str, unit: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title, self._unit = title, unit
+        self._series: dict[str, Series] = {}
+        self._lines: dict[str, tuple[pyqtgraph.PlotDataItem, pyqtgraph.PlotDataItem]] = {}
+        self._smoothing, self._window = 1, 0
+        self._log = self._clip = False
+        self._step = float("nan")
+        self.plot = _Plot(self)
+        self.plot.hovered.connect(self._on_hovered)
+        self.heading = Text(f"{title} ({unit})" if unit else title, "strong", wraps=False)
+        self.readout = OneLine("", "muted")
+        self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.legend = QHBoxLayout()
+        self.legend.setSpacing(4 * SPACE)
+        head = QHBoxLayout()
+        head.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
+        head.addWidget(self.heading)
+        head.addWidget(self.readout, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addLayout(head)
+        column.addLayout(self.legend)
+        column.addWidget(self.plot, 1)
+        self.setMinimumHeight(140)
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause.timeout.connect(self._draw)
+        self._dress()
+        self._describe()
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def set_series(self, name: str, steps: Sequence[float], values: Sequence[float | None]) -> None:
+        """Show `values` over rising `steps` under `name`, in place of what was there."""
+        self._series[name] = Series(steps, values)
+        self._make_line(name)
+        self._pause.start()
+
+    def append(self, name: str, steps: Sequence[float], values: Sequence[float | None]) -> None:
+        """Add points; a step that was there before takes back all from it on."""
+        if name not in self._series:
+            self.set_series(name, steps, values)
+            return
+        self._series[name].extend(steps, values)
+        if not self._pause.isActive():
+            self._pause.start()
+
+    def remove(self, name: str) -> None:
+        """Take a series away."""
+        if self._series.pop(name, None) is not None:
+            for line in self._lines.pop(name):
+                self.plot.removeItem(line)
+            self._dress()
+            self._pause.start()
+
+    def clear(self) -> None:
+        for name in list(self._series):
+            self.remove(name)
+
+    def names(self) -> list[str]:
+        return list(self._series)
+
+    def series(self, name: str) -> Series:
+        return self._series[name]
+
+    def set_smoothing(self, points: int) -> None:
+        """Draw the mean over so many neighbours, with the values themselves faint behind it."""
+        self._smoothing = max(1, points)
+        self._draw()
+
+    def set_log(self, log: bool) -> None:
+        """A logarithmic axis of values; what is not above zero becomes a gap."""
+        self._log = log
+        self.plot.setLogMode(x=False, y=log)
+        self._draw()
+
+    def set_clip(self, clip: bool) -> None:
+        """Show the range of the middle 98 % of the values, so that outliers do not flatten it."""
+        self._clip = clip
+        self._draw()
+
+    def set_window(self, steps: int) -> None:
+        """Show only the last `steps`; 0 shows all."""
+        self._window = max(0, steps)
+        self._draw()
+
+    def reset_view(self) -> None:
+        """Leave the zoom."""
+        self.plot.set_free(False)
+        self._draw()
+
+    def look_at(self, step: float) -> None:
+        """Put the crosshair at `step`, for curves that are read together; NaN takes it away."""
+        self._step = step
+        self._read()
+
+    def draw_now(self) -> None:
+        """Draw what waits; for pictures and tests."""
+        self._pause.stop()
+        self._draw()
+
+    # ── how ──────────────────────────────────────────────────────────────────────────────────
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self._dress()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        entries: list[tuple[str, Callable[[], None]]] = [
+            (self.tr("Show &all"), self.reset_view),
+            (self.tr("Copy the &picture"), self.copy_picture),
+            (self.tr("Copy the &numbers"), self.copy_numbers),
+        ]
+        for text, act in entries:
+            menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
+        menu.popup(event.globalPos())
+
+    def copy_picture(self) -> None:
+        QGuiApplication.clipboard().setPixmap(self.grab())
+
+    def copy_numbers(self) -> None:
+        """All points as a table with tabs, one row for each step and series."""
+        rows = ["series\tstep\tvalue"]
+        for name, series in self._series.items():
+            cleaned = name.replace("\t", " ").replace("\n", " ")
+            pairs = zip(series.steps.tolist(), series.values.tolist(), strict=True)
+            rows += [f"{cleaned}\t{step:g}\t{value!r}" for step, value in pairs]
+        QGuiApplication.clipboard().setText("\n".join(rows))
+
+    def _make_line(self, name: str) -> None:
+        if name in self._lines:
+            return
+        faint, line = (
+            pyqtgraph.PlotDataItem(
+                connect="finite", autoDownsample=True, downsampleMethod="peak", clipToView=True
+            )
+            for _ in range(2)
+        )
+        line.setZValue(2)
+        for item in (faint, line):
+            self.plot.addItem(item)
+        self._lines[name] = (faint, line)
+        self._dress()
+
+    def _dress(self) -> None:
+        """Give every part its colour of the present theme."""
+        self.plot.dress()
+        for number, name in enumerate(self._lines):
+            faint, line = self._lines[name]
+            line.setPen(self._pen(number))
+            pale = self._pen(number)
+            pale.setColor(theme.colour(CHART[number % len(CHART)], 0.28))
+            pale.setWidthF(1.0)
+            faint.setPen(pale)
+        while self.legend.count():
+            item = self.legend.takeAt(0)
+            if item is not None and (widget := item.widget()) is not None:
+                widget.deleteLater()
+        if len(self._lines) > 1:
+            self.legend.addSpacing(SPACE)
+            for number, name in enumerate(list(self._lines)[:NAMED]):
+                self.legend.addWidget(_Key(name, self._pen(number)))
+            rest = len(self._lines) - NAMED
+            if rest > 0:
+                self.legend.addWidget(Text(self.tr("and %n more", "", rest), "muted", wraps=False))
+            self.legend.addStretch(1)
+
+    def _pen(self, number: int) -> QPen:
+        pen = QPen(theme.colour(CHART[number % len(CHART)]))
+        pen.setWidthF(2.0)
+        pen.setCosmetic(True)
+        dashes = DASHES[number % len(DASHES)]
+        if dashes:
+            pen.setDashPattern(dashes)
+        return pen
+
+    def _draw(self) -> None:
+        """Hand the points to the plot, set the ranges, and say in words what there is."""
+        if not self.isVisible():
+            self._describe()
+            return
+        for name, (faint, line) in self._lines.items():
+            series = self._series[name]
+            soft = len(series) <= SMOOTH_LINES
+            smooths = self._smoothing > 1 and len(series) > 2
+            shown = series.smoothed(self._smoothing) if smooths else series.values
+            line.setData(series.steps, shown, antialias=soft, **_dots(series, line))
+            faint.setVisible(smooths)
+            if smooths:
+                faint.setData(series.steps, series.values, antialias=False)
+        if not self.plot.is_free():
+            self._set_ranges()
+        self._read()
+        self._describe()
+
+    def _set_ranges(self) -> None:
+        filled = [s for s in self._series.values() if len(s)]
+        if not filled:
+            return
+        last = max(float(s.steps[-1]) for s in filled)
+        first = min(float(s.steps[0]) for s in filled)
+        if self._window:
+            first = max(first, last - self._window)
+        seen = np.concatenate([s.values[np.searchsorted(s.steps, first) :] for s in filled])
+        seen = seen[np.isfinite(seen)]
+        if self._log:
+            seen = np.log10(seen[seen > 0])
+        self.plot.setXRange(first, last if last > first else first + 1, padding=0.02)
+        if len(seen):
+            low, high = np.percentile(seen, [1, 99]) if self._clip else (seen.min(), seen.max())
+            if high <= low:
+                low, high = low - abs(low) * 0.1 - 1e-9, high + abs(high) * 0.1 + 1e-9
+            self.plot.setYRange(float(low), float(high), padding=0.06)
+
+    # ── the crosshair ────────────────────────────────────────────────────────────────────────
+
+    def _on_hovered(self, step: float) -> None:
+        self._step = step
+        self._read()
+        self.looked_at.emit(step)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        move = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        longest = max(self._series.values(), key=len, default=None)
+        if event.key() == Qt.Key.Key_Escape and self._step == self._step:
+            self._on_hovered(float("nan"))
+        elif move and longest is not None and len(longest):
+            steps = longest.steps
+            place = (
+                len(steps) - 1
+                if self._step != self._step
+                else int(np.searchsorted(steps, self._step)) + move
+            )
+            self._on_hovered(float(steps[min(max(place, 0), len(steps) - 1)]))
+        else:
+            super().keyPressEvent(event)
+
+    def _read(self) -> None:
+        """Show the values under the crosshair, or the last ones."""
+        there = {name: series.at(self._step) for name, series in self._series.items()}
+        found = {name: point for name, point in there.items() if point is not None}
+        if self._step != self._step or not found:
+            self.plot.show_crosshair(float("nan"), [])
+            last = {n: float(s.values[-1]) for n, s in self._series.items() if len(s)}
+            self.readout.setText(self._values(last))
+            return
+        step = min((point[0] for point in found.values()), key=lambda s: abs(s - self._step))
+        values = {name: value for name, (_, value) in found.items()}
+        self.plot.show_crosshair(step, list(values.values()))
+        self.readout.setText(
+            self.tr("step {0}: {1}").format(numbers.count(round(step)), self._values(values))
+        )
+
+    def _values(self, values: dict[str, float]) -> str:
+        if len(values) == 1:
+            return numbers.decimal(next(iter(values.values())))
+        return "   ".join(f"{n} {numbers.decimal(v)}" for n, v in list(values.items())[:NAMED])
+
+    def _describe(self) -> None:
+        """Say in words what the curve shows, for those who do not see it."""
+        said = []
+        for name, series in self._series.items():
+            values = series.values
+            finite = np.flatnonzero(np.isfinite(values))
+            if not len(finite):
+                said.append(self.tr("{0}: no values yet").format(name))
+                continue
+            low = finite[int(np.argmin(values[finite]))]
+            high = finite[int(np.argmax(values[finite]))]
+            words = self.tr(
+                "{0}: from {1} at step {2} to {3} at step {4}; lowest {5} at step {6}, "
+                "highest {7} at step {8}"
+            ).format(
+                name,
+                *(
+                    text
+                    for place in (finite[0], finite[-1], low, high)
+                    for text in (
+                        numbers.decimal(float(values[place])),
+                        numbers.count(round(float(series.steps[place]))),
+                    )
+                ),
+            )
+            if series.gaps():
+                words += self.tr("; %n gap(s) without a number", "", series.gaps())
+            said.append(words)
+        self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
+        self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))
+        self.plot.setAccessibleName(self.accessibleName())
+        self.plot.setAccessibleDescription(self.accessibleDescription())
+
+
+def _dots(series: Series, line: pyqtgraph.PlotDataItem) -> dict[str, object]:
+    """Marks for a few points, which a line alone would hardly show."""
+    if len(series) > 40:
+        return {"symbol": None}
+    pen = line.opts["pen"]
+    return {"symbol": "o", "symbolSize": 5, "symbolBrush": pen.color(), "symbolPen": None}
+
+
+class _Key(QWidget):
+    """A piece of the line and its name."""
+
+    def __init__(self, name: str, pen: QPen) -> None:
+        super().__init__()
+        self._pen = pen
+        row = QHBoxLayout(self)
+        row.setContentsMargins(32, 0, 0, 0)
+        short = name if len(name) <= 40 else f"{name[:39]}…"
+        row.addWidget(Text(short, "small", wraps=False))
+        self.setAccessibleName(name)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self._pen)
+        middle = self.height() / 2
+        painter.drawLine(QPointF(2, middle), QPointF(26, middle))
+
+
+class _Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
+    """The drawing itself.
+
+    Signals:
+        hovered: the step under the mouse; NaN when it left.
+    """
+
+    hovered = Signal(float)
+
+    def __init__(self, parent: QWidget) -> None:
+        axes = {"left": _Values(orientation="left"), "bottom": _Steps(orientation="bottom")}
+        super().__init__(parent, axisItems=axes)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setMouseEnabled(x=True, y=False)
+        self.setFrameShape(self.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
+        self.disableAutoRange()
+        self.getAxis("left").setWidth(56)
+        parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._free = False
+        self._cross = pyqtgraph.InfiniteLine(angle=90, movable=False)
+        self._cross.setZValue(5)
+        self._marks = pyqtgraph.ScatterPlotItem(size=8)
+        self._marks.setZValue(6)
+        for item in (self._cross, self._marks):
+            self.addItem(item, ignoreBounds=True)
+            item.hide()
+        self.scene().sigMouseMoved.connect(self._on_moved)
+        self.getViewBox().sigRangeChangedManually.connect(lambda: self.set_free(True))
+
+    def dress(self) -> None:
+        self.setBackground(None)
+        small = font("small")
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.setPen(QPen(theme.colour(Role.BORDER), 1))
+            axis.setTextPen(QPen(theme.colour(Role.MUTED)))
+            axis.setTickFont(small)
+            axis.setStyle(tickLength=0, tickTextOffset=6)
+        self.showGrid(x=False, y=True, alpha=0.5)
+        self._cross.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
+        self._marks.setBrush(theme.colour(Role.SURFACE))
+        self._marks.setPen(QPen(theme.colour(Role.TEXT), 1.5))
+        band = self.getViewBox().rbScaleBox
+        band.setPen(QPen(theme.colour(Role.ACCENT), 1))
+        band.setBrush(theme.colour(Role.ACCENT, 0.15))
+
+    def is_free(self) -> bool:
+        """Whether the user has zoomed, so that new points must not move the view."""
+        return self._free
+
+    def set_free(self, free: bool) -> None:
+        self._free = free
+
+    def show_crosshair(self, step: float, values: list[float]) -> None:
+        there = step == step
+        self._cross.setVisible(there)
+        self._marks.setVisible(there)
+        if there:
+            self._cross.setPos(step)
+            log = self.getPlotItem().getAxis("left").logMode
+            heights = [v for v in values if v == v and not (log and v <= 0)]
+            shown = np.log10(heights) if log else heights
+            self._marks.setData([step] * len(heights), list(shown))
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, 180)
+
+    def mouseDoubleClickEvent(self, event: object) -> None:
+        parent = self.parent()
+        if isinstance(parent, Curve):
+            parent.reset_view()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(float("nan"))
+
+    def _on_moved(self, place: QPointF) -> None:
+        box = self.getViewBox()
+        if QRectF(box.sceneBoundingRect()).contains(place):
+            self.hovered.emit(float(box.mapSceneToView(place).x()))
+
+
+class _Values(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
+    """Numbers as short as they can be told apart."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.enableAutoSIPrefix(False)
+
+
+class _Steps(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
+    """Whole numbers with the user's own marks of thousands."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.enableAutoSIPrefix(False)
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [numbers.count(round(v)) if float(v).is_integer() else "" for v in values]

@@ -1,0 +1,41 @@
+"""Names and values in two columns."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from app.theme import SPACE
+from app.widgets.text import Look, Text
+
+
+class Facts(QWidget):
+    """A list of facts; each value can be selected and breaks where it is long."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.values: dict[str, Text] = {}
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(4 * SPACE)
+        self._grid.setVerticalSpacing(SPACE)
+        self._grid.setColumnStretch(1, 1)
+
+    def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, Look]]) -> None:
+        """Show these names with their values, and what look a value has where it is not plain."""
+        while self._grid.count():
+            item = self._grid.takeAt(0)
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.values = {}
+        for row, (name, value, *look) in enumerate(facts):
+            label = Text(name, "muted", wraps=False)
+            shown = Text(value, look[0] if look else "body", selectable=True)
+            shown.setAccessibleName(f"{name}: {value}"[:300])
+            shown.setMinimumWidth(20 * SPACE)
+            self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(shown, row, 1)
+            self.values[name] = shown

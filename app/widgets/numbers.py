@@ -1,0 +1,76 @@
+"""Numbers, times and sizes in words, the same on every page and in the user's own notation."""
+
+import math
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+
+def _tr(text: str, number: int = -1) -> str:
+    return QCoreApplication.translate("numbers", text, "", number)
+
+
+def count(number: int) -> str:
+    """12,000."""
+    return QLocale().toString(number)
+
+
+def decimal(value: float | None, places: int = 4) -> str:
+    """0.6931; a value that is not finite is told as what it is."""
+    if value is None or math.isnan(value):
+        return _tr("not a number")
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value and (abs(value) < 10**-places or abs(value) >= 1e6):
+        return QLocale().toString(value, "e", 2)
+    return QLocale().toString(value, "f", places)
+
+
+def percent(share: float, places: int = 1) -> str:
+    """0.82 as 82.0 %."""
+    return f"{QLocale().toString(share * 100, 'f', places)} %"
+
+
+def short(number: float) -> str:
+    """4.4 M, 12 k; for parameters and other counts where the size is what matters."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= limit:
+            value = number / limit
+            return f"{QLocale().toString(value, 'f', 0 if value >= 100 else 1)} {letter}"
+    return QLocale().toString(round(number))
+
+
+def size(number: float) -> str:
+    """Bytes as 17.7 MB."""
+    for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= limit:
+            value = number / limit
+            return f"{QLocale().toString(value, 'f', 0 if value >= 100 else 1)} {unit}"
+    return f"{round(number)} B"
+
+
+def duration(seconds: float) -> str:
+    """42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return _tr("{0} s").format(whole)
+    if whole < 3600:
+        minutes, rest = divmod(whole, 60)
+        if minutes >= 10 or not rest:
+            return _tr("{0} min").format(minutes)
+        return _tr("{0} min {1} s").format(minutes, rest)
+    if whole < 86400:
+        hours, rest = divmod(whole, 3600)
+        return _tr("{0} h {1} min").format(hours, rest // 60)
+    days, rest = divmod(whole, 86400)
+    return _tr("{0} d {1} h").format(days, rest // 3600)
+
+
+def ago(seconds: float) -> str:
+    """How long something is past: just now, 5 minutes ago, yesterday."""
+    if seconds < 60:
+        return _tr("just now")
+    if seconds < 3600:
+        return _tr("%n minute(s) ago", int(seconds // 60))
+    if seconds < 86400:
+        return _tr("%n hour(s) ago", int(seconds // 3600))
+    return _tr("%n day(s) ago", int(seconds // 86400))

@@ -1,0 +1,80 @@
+"""The points of one curve: grown cheaply, smoothed, and told in words. No widgets."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Series:
+    """Steps that rise, and a value for each; NaN where there was none that is finite."""
+
+    def __init__(self, steps: Sequence[float] = (), values: Sequence[float | None] = ()) -> None:
+        self._steps: Floats = np.empty(max(16, len(steps)))
+        self._values: Floats = np.empty(max(16, len(steps)))
+        self._length = 0
+        self.extend(steps, values)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def steps(self) -> Floats:
+        return self._steps[: self._length]
+
+    @property
+    def values(self) -> Floats:
+        return self._values[: self._length]
+
+    def extend(self, steps: Sequence[float], values: Sequence[float | None]) -> None:
+        """Add points in the order of their steps.
+
+        A step that was there before, as after a resume, takes back all from it on.
+        """
+        new_steps = np.asarray(steps, dtype=np.float64)
+        new_values = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        new_values[~np.isfinite(new_values)] = np.nan
+        if not len(new_steps):
+            return
+        if self._length and new_steps[0] <= self._steps[self._length - 1]:
+            self._length = int(np.searchsorted(self.steps, new_steps[0]))
+        needed = self._length + len(new_steps)
+        if needed > len(self._steps):
+            room = max(needed, 2 * len(self._steps))
+            self._steps = np.resize(self._steps, room)
+            self._values = np.resize(self._values, room)
+        self._steps[self._length : needed] = new_steps
+        self._values[self._length : needed] = new_values
+        self._length = needed
+
+    def smoothed(self, points: int) -> Floats:
+        """The mean over `points` neighbours around each value; gaps stay gaps."""
+        values = self.values
+        if points <= 1 or len(values) < 3:
+            return values.copy()
+        finite = np.isfinite(values)
+        sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
+        counts = np.concatenate([[0], np.cumsum(finite)])
+        at = np.arange(len(values))
+        half = np.minimum(points // 2, np.minimum(at, len(values) - 1 - at))  # narrower at the ends
+        low, high = at - half, at + half + 1
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = (sums[high] - sums[low]) / (counts[high] - counts[low])
+        means[~finite] = np.nan
+        return np.asarray(means, dtype=np.float64)
+
+    def at(self, step: float) -> tuple[float, float] | None:
+        """The point that is nearest to `step`."""
+        if not self._length:
+            return None
+        place = int(np.searchsorted(self.steps, step))
+        around = [p for p in (place - 1, place) if 0 <= p < self._length]
+        nearest = min(around, key=lambda p: abs(self._steps[p] - step))
+        return float(self._steps[nearest]), float(self._values[nearest])
+
+    def gaps(self) -> int:
+        """How many stretches have no finite value."""
+        missing = np.isnan(self.values)
+        return int(np.count_nonzero(missing[1:] & ~missing[:-1]) + (missing[:1].any()))
