@@ -277,9 +277,12 @@ class Steering:
             remove_run(session, run_id)
         return news
 
-    def adopt(self, source: Path) -> list[News]:
-        """Copy a run that was trained elsewhere into the home and list it."""
-        folder = copy_run(source.absolute(), self._home.runs)
+    def copy(self, source: Path) -> RunFolder:
+        """Copy a run that was trained elsewhere into the home. May take long; in any thread."""
+        return copy_run(source.absolute(), self._home.runs)
+
+    def adopt(self, folder: RunFolder) -> list[News]:
+        """List a run that was copied into the home."""
         with self._record.session() as session:
             run = take_in(session, folder, folder.job())
         return [("run_added", (run.id,))]
