@@ -1,0 +1,1 @@
+"""Networks, readable beside the paper, and checkpoints of them. Torch."""

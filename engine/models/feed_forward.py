@@ -1,0 +1,32 @@
+"""The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.spec.model import BertSpec
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+}
+
+
+class FeedForward(nn.Module):
+    """Widen, bend, narrow; then add and norm. float [B, T, D] → float [B, T, D]."""
+
+    def __init__(self, spec: BertSpec) -> None:
+        super().__init__()
+        self.wide = nn.Linear(spec.width, spec.inner)
+        self.narrow = nn.Linear(spec.inner, spec.width)
+        self.activation = ACTIVATIONS[spec.activation]
+        self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
+        self.dropout = nn.Dropout(spec.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.activation(self.wide(x))  # [B, T, inner]
+        out: Tensor = self.norm(x + self.dropout(self.narrow(inner)))
+        return out
