@@ -1,0 +1,64 @@
+"""The headless commands: the same program without a window, on folders and files.
+
+Torch is loaded late, by the commands that need it. The record is never opened here.
+
+Exit codes: 0 done; 1 something in what the user gave, one sentence on stderr; 2 wrong usage;
+3 a mistake of the program; 130 broken off with Ctrl+C.
+"""
+
+import sys
+import traceback
+
+import typer
+
+from engine.cli import ask, jobs, models, tour
+from engine.errors import StudioError
+
+WRONG_INPUT, WRONG_USAGE, MISTAKE, BROKEN_OFF = 1, 2, 3, 130
+
+app = typer.Typer(
+    name="bert-studio",
+    help="Pre-train, fine-tune and explore BERT on your own machine. "
+    "Without a command, the window opens.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("job")(jobs.compose)
+app.command("train")(jobs.train)
+app.command("resume")(jobs.resume)
+app.command("check")(jobs.check)
+app.command("predict")(models.predict)
+app.command("evaluate")(models.evaluate)
+app.command("fill")(ask.fill)
+app.command("attention")(ask.attention)
+app.command("tour")(tour.tour)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out a command line; returns the exit code."""
+    try:
+        result = app(args=arguments, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.Exit as end:
+        return int(end.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        print("Broken off.", file=sys.stderr)
+        return BROKEN_OFF
+    except typer.TyperException as wrong:
+        print(f"bert-studio: {wrong.format_message()} See bert-studio --help.", file=sys.stderr)
+        return WRONG_USAGE
+    except StudioError as error:
+        print(f"bert-studio: {error}", file=sys.stderr)
+        return WRONG_INPUT
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stderr.close()
+        return 0
+    except Exception:  # the edge of the program
+        print(
+            "bert-studio: this is a mistake of BERT Studio, not yours. Please report it with "
+            f"the lines below.\n{traceback.format_exc()}",
+            file=sys.stderr,
+        )
+        return MISTAKE

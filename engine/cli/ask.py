@@ -1,0 +1,71 @@
+"""Questions to a checkpoint: which words fit, and where do the heads look."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.shipped import starter_model
+
+Model = Annotated[
+    Path | None, typer.Option(help="A checkpoint folder; without it: the starter model.")
+]
+
+
+def fill(
+    text: Annotated[str, typer.Argument(help="A text with one or more [MASK].")],
+    model: Model = None,
+    top: Annotated[int, typer.Option(min=1, help="How many words are shown for each place.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Guess the words behind [MASK]."""
+    from engine.errors import StudioError
+    from engine.explore.predictions import fill as guess
+    from engine.messages import Fill
+    from engine.models import checkpoint
+
+    folder = model or starter_model()
+    if "[MASK]" not in text:
+        raise StudioError("The text has no [MASK].", "Write [MASK] where a word is to be guessed.")
+    answer = guess(checkpoint.load(folder), Fill(checkpoint=folder, text=text, top=top))
+    if as_json:
+        masks = [
+            {
+                "token": one.first,
+                "guesses": [{"piece": x.label, "probability": x.probability} for x in one.ranked],
+            }
+            for one in answer.guesses
+        ]
+        tokens = [token.text for token in answer.tokens]
+        facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    for number, one in enumerate(answer.guesses, start=1):
+        if len(answer.guesses) > 1:
+            print(f"[MASK] {number}:")
+        for likely in one.ranked:
+            print(f"{likely.probability:7.2%}  {likely.label}")
+
+
+def attention(
+    text: Annotated[str, typer.Argument(help="A text.")],
+    out: Annotated[Path, typer.Option(help="Where the array goes: FILE.npy, float32 [layers, heads, tokens, tokens], query rows over key columns.")],
+    model: Model = None,
+    pair: Annotated[str | None, typer.Option(help="A second text.")] = None,
+) -> None:
+    """Write the attention of every head and print the tokens it stands for."""
+    import io
+
+    import numpy as np
+
+    from engine.durable import write_file
+    from engine.explore.attention import weights
+    from engine.models import checkpoint
+
+    tokens, array = weights(checkpoint.load(model or starter_model()), text, pair)
+    content = io.BytesIO()
+    np.save(content, array)
+    write_file(out, content.getvalue())
+    print(" ".join(token.text for token in tokens))
+    print(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

@@ -1,0 +1,236 @@
+"""Jobs without a window: compose one, train it, go on with it, and check a file for it."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from engine.cli.progress import ProgressLine
+from engine.data.reading import Recognised, read, recognise
+from engine.data.store import open_dataset
+from engine.errors import BadFile, StudioError, describe_validation
+from engine.runs.folder import RunFolder
+from engine.shipped import starter_model
+from engine.spec.dataset import DatasetSpec, FileData, Mapping, StoredData
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.model import PRESETS
+from engine.spec.task import Classification, Pretraining, TaskSpec
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+
+class Task(StrEnum):
+    """What can be learned."""
+
+    classification = "classification"
+    pretraining = "pretraining"
+
+
+class Size(StrEnum):
+    """The published sizes of BERT."""
+
+    tiny = "tiny"
+    mini = "mini"
+    small = "small"
+    medium = "medium"
+    base = "base"
+    large = "large"
+
+
+Assignments = Annotated[
+    list[str],
+    typer.Option("--set", help="Any other field, as training.clip=0.5, task.chosen=0.2 or hardware.threads=2; may be repeated."),
+]
+
+
+def compose(
+    data: Annotated[Path, typer.Option(help="A file of texts (CSV, TSV, JSONL, plain text) or the folder of an imported data set.")],
+    task: Annotated[Task, typer.Option(help="What is learned.")] = Task.classification,
+    model: Annotated[Path | None, typer.Option(help="Start from this checkpoint folder; without it and without --size: the starter model.")] = None,
+    size: Annotated[Size | None, typer.Option(help="Start from scratch with a network of this size.")] = None,
+    vocabulary: Annotated[int, typer.Option(help="Pieces of a new vocabulary, with --size.")] = 30522,
+    tokenizer: Annotated[Path | None, typer.Option(help="Use this vocab.txt or folder instead of a new vocabulary, with --size.")] = None,
+    cased: Annotated[bool, typer.Option("--cased", help="A new vocabulary keeps case and accents.")] = False,
+    dev: Annotated[Path | None, typer.Option(help="A second file with the rows to judge by.")] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
+    pair: Annotated[str | None, typer.Option(help="Column of the second text.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="How often each example is seen.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates, instead of epochs.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Examples in each update.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Highest learning rate.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="Longest input in word pieces.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides all chance.")] = None,
+    share: Annotated[float | None, typer.Option(help="Train on this share of the data.")] = None,
+    precision: Annotated[str | None, typer.Option(help="fp32 or bf16.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
+    assignments: Assignments = [],  # noqa: B006 (Typer copies it)
+) -> None:
+    """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
+    source = _source(data, dev, text, pair, label)
+    start: Start
+    if size is not None:
+        network = PRESETS[size].model_copy(update={"vocabulary": vocabulary})
+        start = FromScratch(model=network, tokenizer=_absolute(tokenizer), lowercase=not cased)
+    else:
+        start = FromCheckpoint(path=(model or starter_model()).absolute())
+    training = {
+        "epochs": epochs,
+        "steps": steps,
+        "batch": batch,
+        "learning_rate": learning_rate,
+        "max_length": max_length,
+        "seed": seed,
+        "share": share,
+    }
+    hardware = {"precision": precision, "device": device, "threads": threads}
+    what: TaskSpec = Classification() if task is Task.classification else Pretraining()
+    raw: dict[str, Any] = {
+        "name": name or f"{task} of {data.stem}",
+        "task": what.model_dump(),
+        "start": start.model_dump(),
+        "data": source.model_dump(),
+        "training": {key: value for key, value in training.items() if value is not None},
+        "hardware": {key: value for key, value in hardware.items() if value is not None},
+    }
+    for assignment in assignments:
+        _assign(raw, assignment)
+    try:
+        job = JobSpec.model_validate(raw)
+    except ValidationError as error:
+        raise describe_validation(error, "The job") from error
+    print(job.model_dump_json(indent=1))
+
+
+def train(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    into: Annotated[Path, typer.Option(help="The run folder to make.")],
+) -> int:
+    """Train a job into a new run folder; Ctrl+C stops and saves, and `resume` goes on."""
+    try:
+        wanted = JobSpec.model_validate_json(job.read_bytes())
+    except OSError as error:
+        raise StudioError(f"The job file {job} cannot be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise describe_validation(error, f"The job file {job.name}") from error
+    run = RunFolder.create(into.absolute(), _from(wanted, job.absolute().parent))
+    return _work(run)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The run folder.")],
+) -> int:
+    """Go on with a run that was stopped or killed, from its last checkpoint."""
+    run = RunFolder(folder.absolute())
+    run.job()
+    run.clear_stop()
+    return _work(run)
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="A file of texts.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Read a file from end to end and say what is in it, or what is wrong and where."""
+    found: Recognised | None = None
+    try:
+        found = recognise(file)
+        table = read(file, found.reading)
+    except BadFile as error:
+        if as_json:
+            wrong = {"ok": False, "problem": error.problem, "advice": error.advice}
+            place = {"line": error.line or None, "column": error.column or None}
+            print(json.dumps(wrong | place, ensure_ascii=False))
+        raise
+    facts: dict[str, Any] = {
+        "ok": True,
+        "file": str(file),
+        "rows": table.count,
+        **found.reading.model_dump(),
+        "columns": list(found.columns),
+        "mapping": found.mapping.model_dump() if found.mapping else None,
+        "notes": [*found.notes, *(note for note in table.notes if note not in found.notes)],
+    }
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return 0
+    for key, value in facts.items():
+        if key not in ("ok", "notes"):
+            shown = ", ".join(value) if isinstance(value, list) else value
+            print(f"{key}: {shown if not isinstance(shown, dict) else json.dumps(shown)}")
+    for note in facts["notes"]:
+        print(f"note: {note}")
+    return 0
+
+
+def _from(job: JobSpec, base: Path) -> JobSpec:
+    """The job with its relative paths taken from where the job file lies."""
+
+    def absolute(value: Any) -> Any:
+        if isinstance(value, Path):
+            return base / value
+        if isinstance(value, dict):
+            return {key: absolute(inner) for key, inner in value.items()}
+        return value
+
+    return JobSpec.model_validate(absolute(job.model_dump()))
+
+
+def _work(run: RunFolder) -> int:
+    from engine.worker.train import main as work
+
+    line = ProgressLine(sys.stderr)
+    code = work(run.path, line.hear)
+    line.end()
+    print(run.path)
+    return code
+
+
+def _source(
+    data: Path, dev: Path | None, text: str | None, pair: str | None, label: str | None
+) -> FileData | StoredData:
+    if data.is_dir():
+        dataset = open_dataset(data.absolute())
+        return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
+    found = recognise(data)
+    mapping = found.mapping
+    if text or pair or label:
+        base = mapping.model_dump() if mapping else {}
+        chosen = {"text": text, "pair": pair, "label": label}
+        merged = base | {key: value for key, value in chosen.items() if value is not None}
+        try:
+            mapping = Mapping.model_validate(merged)
+        except ValidationError as error:
+            raise describe_validation(error, "The choice of columns") from error
+    return FileData(
+        path=data.absolute(), dev=_absolute(dev), reading=found.reading, mapping=mapping
+    )
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return path.absolute() if path else None
+
+
+def _assign(raw: dict[str, Any], assignment: str) -> None:
+    """Put `a.b=value` into nested dicts; the value is JSON where it can be read as such."""
+    path, equals, text = assignment.partition("=")
+    *parents, last = path.split(".")
+    if not equals or not all((*parents, last)):
+        raise StudioError(
+            f"“{assignment}” is not of the form field=value.", "Write --set training.clip=0.5."
+        )
+    place = raw
+    for part in parents:
+        inner = place.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise StudioError(f"“{path}” names no field of a job.", "See an existing job file.")
+        place = inner
+    try:
+        place[last] = json.loads(text)
+    except ValueError:
+        place[last] = text

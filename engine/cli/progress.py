@@ -1,0 +1,80 @@
+"""What a run says, as one line that is written over."""
+
+import time
+from typing import TextIO
+
+from engine.messages import Ended, Event, Measured, Noted, Prepared, Progressed, Started
+
+EVERY = 0.2  # seconds between two drawings on a terminal
+SLOWLY = 5.0  # seconds between two lines where there is no terminal
+BAR = 24
+
+
+class ProgressLine:
+    """A bar with step, loss, speed and time left on a terminal; plain lines elsewhere."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._terminal = out, out.isatty()
+        self._steps, self._step, self._first = 0, 0, 0
+        self._seen: dict[str, float] = {}
+        self._drawn, self._began = 0.0, time.monotonic()
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case Started(step=step):
+                self._first = self._step = step
+            case Prepared(steps=steps, parameters=parameters, device=device, threads=threads):
+                self._steps, self._began = steps, time.monotonic()
+                self._say(f"{parameters:,} parameters, {steps} steps on {device}, {threads} threads")
+            case Progressed(stage=stage, done=done, total=total):
+                self._draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
+            case Measured(name=name, step=step, value=value):
+                self._seen[name] = float("nan") if value is None else value
+                if name == "dev_loss":
+                    self._say(f"step {step}: dev loss {self._seen[name]:.4f}")
+                elif name in ("dev_accuracy", "dev_f1_macro", "dev_top5"):
+                    self._say(f"step {step}: {name.replace('_', ' ')} {self._seen[name]:.4f}")
+                elif name == "loss":
+                    self._step = step
+                    self._draw(self._bar())
+            case Noted(text=text):
+                self._say(text)
+            case Ended(outcome=outcome, step=step, problem=problem, advice=advice):
+                self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}")
+
+    def end(self) -> None:
+        if self._terminal:
+            self._out.write("\r\033[K")
+            self._out.flush()
+
+    def _bar(self) -> str:
+        share = self._step / max(1, self._steps)
+        done = self._step - self._first
+        spent = time.monotonic() - self._began
+        left = spent / max(1, done) * (self._steps - self._step)
+        filled = round(BAR * share)
+        speed = self._seen.get("tokens_per_second")
+        pace = f", {speed:,.0f} tokens/s" if speed else ""
+        return (
+            f"[{'█' * filled}{'·' * (BAR - filled)}] step {self._step} of {self._steps}, "
+            f"loss {self._seen['loss']:.4f}{pace}, {clock(left)} left"
+        )
+
+    def _draw(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._drawn < (EVERY if self._terminal else SLOWLY):
+            return
+        self._drawn = now
+        self._out.write(f"\r\033[K{text}" if self._terminal else f"{text}\n")
+        self._out.flush()
+
+    def _say(self, text: str) -> None:
+        self._out.write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
+        self._out.flush()
+
+
+def clock(seconds: float) -> str:
+    """Seconds as h:mm:ss or m:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,110 @@
+"""The whole road once, without a window: train, predict, fill a mask, look at a head."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.progress import ProgressLine
+from engine.data.reading import recognise
+from engine.durable import write_file
+from engine.errors import StudioError
+from engine.home import Home, free_folder
+from engine.messages import Ended, Event, Fill, Measured, Saved
+from engine.runs.folder import RunFolder
+from engine.shipped import first_training, sample_data, starter_model
+from engine.spec.dataset import FileData
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.task import Classification
+
+SENTENCE = "The president of the United [MASK] lives in Washington."
+SPEECHES = (
+    "The several States shall provide muskets for their militia.",
+    "We will create new jobs and affordable health care for every American family.",
+)
+
+
+def tour(
+    into: Annotated[Path | None, typer.Option(help="A new folder for what the tour makes.")] = None,
+) -> int:
+    """Fine-tune the starter model on the sample, predict, fill a mask, save two pictures."""
+    home = Home()
+    if into is None:
+        home.make()
+    folder = into.absolute() if into else free_folder(home.runs, "tour")
+    print(f"1 of 4  Fine-tune the starter model on {sample_data().name}: which era is it from?")
+    run, curves, best = _train(folder)
+
+    print("2 of 4  Predict two new sentences:")
+    from engine.tasks.predicting import Predictor
+
+    predictor = Predictor(best)
+    for text, chances in zip(SPEECHES, predictor.probabilities(list(SPEECHES), None), strict=True):
+        label = predictor.labels[int(chances.argmax())]
+        print(f"        {label} ({chances.max():.0%})  {text}")
+
+    print(f"3 of 4  Fill a mask: {SENTENCE}")
+    from engine.explore.attention import weights
+    from engine.explore.pictures import attention_svg, curve_svg
+    from engine.explore.predictions import fill
+    from engine.models import checkpoint
+
+    starter = checkpoint.load(starter_model())
+    answer = fill(starter, Fill(checkpoint=starter_model(), text=SENTENCE, top=5))
+    guesses = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.guesses[0].ranked)
+    print(f"        {guesses}")
+
+    print("4 of 4  Pictures:")
+    tokens, array = weights(starter, SENTENCE, None)
+    layer = array.shape[0] - 1
+    title = f"Starter model, layer {layer + 1}, head 1: each row looks at the columns"
+    head = attention_svg(title, [token.text for token in tokens], array[layer, 0])
+    for name, picture in (
+        ("attention.svg", head),
+        ("loss.svg", curve_svg("Loss of the fine-tuning", curves)),
+    ):
+        write_file(run.path / name, picture.encode("utf-8"))
+        print(f"        {run.path / name}")
+    print(f"The run lies in {run.path}; its best checkpoint is {best.name}.")
+    print("More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)")
+    return 0
+
+
+def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]], Path]:
+    """The first fine-tuning; gives its folder, its two loss curves and its best checkpoint."""
+    from engine.worker.train import main as work
+
+    found = recognise(sample_data())
+    job = JobSpec(
+        name="Tour: eras of speeches",
+        task=Classification(),
+        start=FromCheckpoint(path=starter_model()),
+        data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
+        training=first_training(),
+    )
+    run = RunFolder.create(folder, job)
+    curves: dict[str, list[tuple[int, float]]] = {"training": [], "dev": []}
+    names = {"loss": "training", "dev_loss": "dev"}
+    best: list[str] = []
+    line = ProgressLine(sys.stdout)
+    problem: list[Ended] = []
+
+    def listen(event: Event) -> None:
+        line.hear(event)
+        match event:
+            case Measured(name=name, step=step, value=float(value)) if name in names:
+                curves[names[name]].append((step, value))
+            case Saved(best=True, folder=saved):
+                best.append(saved)
+            case Ended(outcome="failed" | "stopped"):
+                problem.append(event)
+
+    work(run.path, listen)
+    line.end()
+    if problem:
+        raise StudioError(
+            problem[0].problem or "The tour was stopped.",
+            problem[0].advice or f"Go on with: bert-studio resume {run.path}",
+        )
+    return run, curves, run.path / best[-1]

@@ -1,0 +1,16 @@
+"""What is learned: the table from a task's spec to its learner."""
+
+from engine.spec.task import Classification, Pretraining, TaskSpec
+from engine.tasks.classification import ClassificationLearner
+from engine.tasks.learner import Learner
+from engine.tasks.pretraining import PretrainingLearner
+
+LEARNERS: dict[type[TaskSpec], type[Learner]] = {
+    Pretraining: PretrainingLearner,
+    Classification: ClassificationLearner,
+}
+
+
+def learner_for(task: TaskSpec) -> Learner:
+    """The learner of a task's kind, made from its spec."""
+    return LEARNERS[type(task)](task)

@@ -1,0 +1,152 @@
+"""One label for a sentence or a pair (Devlin et al. 2019, §4.1).
+
+Shapes: B sequences, C classes.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.data.packed import pack_examples
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.classification import ClassReport, report
+from engine.models.bert import Network
+from engine.models.heads import Heads
+from engine.spec.task import Classification
+from engine.tasks.learner import Batch, Examples, Learner, Progress, Tally, pad, random_pieces
+
+
+class ClassificationLearner(Learner):
+    """A linear layer on the pooled vector of [CLS], and cross-entropy."""
+
+    judged_by = "accuracy"
+    higher_is_better = True
+
+    def __init__(self, task: Classification) -> None:
+        self._labels = task.labels
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(classes=len(self._labels))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def study(self, rows: Rows) -> None:
+        found = sorted(set(_labels(rows)), key=_by_number_then_name)
+        if not self._labels:
+            self._labels = tuple(found)
+        if len(found) < 2:
+            only = f"all {len(rows)} have “{found[0]}”" if found else "there are none"
+            raise StudioError(
+                f"The training rows need at least two different labels, and {only}.",
+                "Choose another label column, or add rows of another class.",
+            )
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Examples:
+        ids = {label: number for number, label in enumerate(self._labels)}
+        unknown = sorted(set(_labels(rows)) - set(ids))
+        if unknown:
+            raise StudioError(
+                f"The label “{unknown[0]}” is not one of {', '.join(f'“{x}”' for x in self._labels)}.",
+                "Give the job all labels, or take the rows with this one away.",
+            )
+        packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
+        return Examples(packed, np.array([ids[x] for x in _labels(rows)], dtype=np.int64))
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        assert examples.targets is not None
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
+        targets = torch.from_numpy(random.integers(0, len(self._labels), count))
+        return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+
+    def loss(self, network: Network, batch: Batch) -> Tensor:
+        return F.cross_entropy(class_logits(network, batch), batch.targets)
+
+    def tally(self) -> "ClassTally":
+        return ClassTally(self._labels)
+
+
+class ClassTally(Tally):
+    """Collects logits and targets; the report needs all of them at once."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self._labels = labels
+        self._logits: list[np.ndarray] = []
+        self._targets: list[np.ndarray] = []
+
+    def add(self, network: Network, batch: Batch) -> None:
+        self._logits.append(class_logits(network, batch).cpu().numpy())
+        self._targets.append(batch.targets.cpu().numpy())
+
+    def report(self) -> ClassReport:
+        return report(np.concatenate(self._logits), np.concatenate(self._targets), self._labels)
+
+    def figures(self) -> dict[str, float]:
+        full = self.report()
+        return {
+            "accuracy": full.accuracy,
+            "f1_macro": full.f1_macro,
+            "loss": full.loss,
+            "examples": full.examples,
+        }
+
+
+def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
+    """From the labels of a file to those of a model: by name, else by number (its id).
+
+    Raises StudioError where a label of the file cannot be one of the model's.
+    """
+    if found <= set(known):
+        return {label: label for label in found}
+    folded = {label.casefold(): label for label in known}
+    if all(label.strip().casefold() in folded for label in found):
+        return {label: folded[label.strip().casefold()] for label in found}
+    if all(label.strip().isdecimal() and int(label) < len(known) for label in found):
+        return {label: known[int(label)] for label in found}
+    stranger = min(found - set(known))
+    raise StudioError(
+        f"The file has the label “{stranger}”, and the model knows {', '.join(f'“{x}”' for x in known)}.",
+        "Choose the right label column, or a model that was trained with these labels.",
+    )
+
+
+def class_logits(network: Network, batch: Batch) -> Tensor:
+    """Class logits as float32 [B, C]."""
+    assert network.classes is not None
+    encoded = network.encoder(batch.tokens, batch.segments, batch.real)
+    return network.classes(encoded.pooled).float()  # [B, C]
+
+
+def _labels(rows: Rows) -> list[str]:
+    if rows.labels is None:
+        raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+    return rows.labels
+
+
+def _by_number_then_name(label: str) -> tuple[bool, float, str]:
+    """10 after 9, and names after numbers."""
+    try:
+        return (False, float(label), label)
+    except ValueError:
+        return (True, 0.0, label)

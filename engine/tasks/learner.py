@@ -1,0 +1,150 @@
+"""What every task provides: a head, how rows become a batch, a loss, and figures.
+
+Shapes: B sequences, T tokens in each, N tokens that are guessed.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.data.packed import Packed
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.models.bert import Network
+from engine.models.heads import Heads
+
+Progress = Callable[[int, int], None]
+WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the processor likes eights
+
+
+class Batch(NamedTuple):
+    """Examples as the network takes them."""
+
+    tokens: Tensor  # int64 [B, T]
+    segments: Tensor  # int64 [B, T]
+    real: Tensor | None  # bool [B, T], False is padding; None where there is none
+    targets: Tensor  # int64: [B] classes, or [N] pieces
+    places: Tensor | None  # int64 [N], places in the flattened [B * T] that are guessed
+
+    def to(self, device: torch.device) -> "Batch":
+        return Batch(*(x if x is None else x.to(device) for x in self))
+
+    @property
+    def token_count(self) -> int:
+        return self.tokens.numel() if self.real is None else int(self.real.sum())
+
+
+@dataclass
+class Examples:
+    """One part of a data set, as token ids; `targets` is int64 [examples] where rows have labels."""
+
+    packed: Packed
+    targets: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+
+class Tally(ABC):
+    """Adds up what a network does on batches, and gives the figures at the end."""
+
+    @abstractmethod
+    def add(self, network: Network, batch: Batch) -> None: ...
+
+    @abstractmethod
+    def figures(self) -> dict[str, float]:
+        """Figures by name; every task has `loss` and `examples`."""
+
+
+class Learner(ABC):
+    """A task in torch."""
+
+    judged_by: str  # the figure by which checkpoints are compared
+    higher_is_better: bool
+
+    @property
+    @abstractmethod
+    def heads(self) -> Heads:
+        """The heads that a network needs for this task."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of their ids; empty where there are none."""
+        return ()
+
+    @abstractmethod
+    def study(self, rows: Rows) -> None:
+        """Learn from the training rows what the spec left open, such as the labels."""
+
+    @abstractmethod
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Examples:
+        """Turn rows into token ids, kept in `folder` and taken from there the next time."""
+
+    @abstractmethod
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        """The examples with these numbers; chance, where there is any, comes from `random` alone."""
+
+    @abstractmethod
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        """A batch of random pieces, all of the same width, to measure a step with."""
+
+    @abstractmethod
+    def loss(self, network: Network, batch: Batch) -> Tensor:
+        """The mean loss of a batch as a float32 scalar."""
+
+    @abstractmethod
+    def tally(self) -> Tally: ...
+
+    def is_better(self, new: float, old: float | None) -> bool:
+        """Whether a checkpoint with figure `new` replaces one with `old` as the best."""
+        if np.isnan(new):
+            return False
+        return old is None or (new > old if self.higher_is_better else new < old)
+
+
+def random_pieces(
+    count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+) -> np.ndarray:
+    """Ordinary pieces by chance, int64 [count, width]."""
+    ordinary = np.setdiff1d(np.arange(tokenizer.size), tokenizer.special_ids)
+    return random.choice(ordinary, (count, width))
+
+
+class Padded(NamedTuple):
+    tokens: Tensor  # int64 [B, T]
+    segments: Tensor  # int64 [B, T]
+    real: Tensor | None  # bool [B, T]
+
+
+def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
+    """Rows of different lengths as one rectangle, padded to a multiple of WIDTH_STEP."""
+    lengths = packed.lengths[numbers]
+    width = int(-(-int(lengths.max()) // WIDTH_STEP) * WIDTH_STEP)
+    tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)
+    segments = np.zeros_like(tokens)
+    for row, number in enumerate(numbers):
+        ids = packed.ids(int(number))
+        tokens[row, : len(ids)] = ids
+        segments[row, : len(ids)] = packed.segments(int(number))
+    real = np.arange(width) < lengths[:, None]
+    return Padded(
+        torch.from_numpy(tokens),
+        torch.from_numpy(segments),
+        None if real.all() else torch.from_numpy(real),
+    )

@@ -1,0 +1,1 @@
+"""How it is learned. Torch, over the tasks."""

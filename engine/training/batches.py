@@ -1,0 +1,57 @@
+"""Which examples each step sees. It follows from the seed and the step alone, so a resume is exact."""
+
+import numpy as np
+
+WINDOW = 50  # batches that are sorted by length together: little padding, still well mixed
+
+ORDER, SHARE, MASKS, DEV, DROPOUT = range(5)  # purposes of chance, kept apart
+
+
+def chance(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
+    """A generator of its own for each purpose and step."""
+    return np.random.default_rng([seed, purpose, number])
+
+
+class Order:
+    """Every example once in each epoch, in batches of similar length.
+
+    Args:
+        lengths: tokens of each example, int [examples].
+        share: train on this share of the examples, drawn once by the seed.
+    """
+
+    def __init__(self, lengths: np.ndarray, batch: int, seed: int, share: float = 1.0) -> None:
+        everything = np.arange(len(lengths))
+        if share < 1:
+            count = max(1, round(share * len(lengths)))
+            everything = np.sort(chance(seed, SHARE).permutation(everything)[:count])
+        self._lengths, self._batch, self._seed = lengths, batch, seed
+        self._examples = everything
+        self._epoch, self._batches = -1, list[np.ndarray]()
+        self.steps_per_epoch = -(-len(everything) // batch)
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def numbers(self, step: int) -> np.ndarray:
+        """The examples of a step, which counts from 0 over all epochs."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            self._epoch, self._batches = epoch, self._deal(epoch)
+        return self._batches[place]
+
+    def _deal(self, epoch: int) -> list[np.ndarray]:
+        random = chance(self._seed, ORDER, epoch)
+        mixed = random.permutation(self._examples)
+        batches = []
+        for first in range(0, len(mixed), WINDOW * self._batch):
+            window = mixed[first : first + WINDOW * self._batch]
+            window = window[np.argsort(self._lengths[window], kind="stable")]
+            batches += [window[i : i + self._batch] for i in range(0, len(window), self._batch)]
+        return [batches[i] for i in random.permutation(len(batches))]
+
+
+def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
+    """Batches for judging: each example once, the longest together, no chance in it."""
+    order = np.argsort(lengths, kind="stable")
+    return [order[i : i + batch] for i in range(0, len(order), batch)]

@@ -1,0 +1,51 @@
+"""Device, precision and threads of a run."""
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import psutil
+import torch
+
+from engine.errors import StudioError
+from engine.spec.training import HardwareSpec
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a job runs on."""
+
+    device: torch.device
+    bf16: bool
+    threads: int
+
+    def precision(self) -> AbstractContextManager[object]:
+        """bf16 for matrix products where it was asked for; weights and sums stay float32."""
+        if self.bf16:
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    def free_memory(self) -> int:
+        """Bytes."""
+        if self.device.type == "cuda":
+            return int(torch.cuda.mem_get_info(self.device)[0])
+        return int(psutil.virtual_memory().available)
+
+
+def choose(hardware: HardwareSpec) -> Machine:
+    """The machine that a job asks for; sets the number of threads of this process.
+
+    Raises StudioError where the device is not there.
+    """
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    name: str = hardware.device
+    if name == "auto":
+        name = next(n for n in ("cuda", "mps", "cpu") if there[n])
+    if not there[name]:
+        raise StudioError(
+            f"This machine has no device “{name}” that torch {torch.__version__} can use.",
+            "Choose “auto” or “cpu”, or install a torch build for this device.",
+        )
+    threads = hardware.threads or psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    torch.set_num_threads(threads)
+    return Machine(torch.device(name), hardware.precision == "bf16", threads)

@@ -1,0 +1,131 @@
+"""Time and memory of a job, from measured steps.
+
+One step with the longest input and a full batch gives the memory: nothing that follows needs more.
+Steps with the job's usual lengths give the time. Both run in the process that asks, which should
+be a fresh one, since the peak of its memory is the answer.
+"""
+
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import torch
+
+from engine.data.store import Rows, resolve
+from engine.data.tokenizer import Tokenizer
+from engine.messages import Estimated
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.task import Pretraining
+from engine.tasks import learner_for
+from engine.tasks.learner import WIDTH_STEP, Learner
+from engine.training.batches import SHARE, Order, chance
+from engine.training.devices import Machine, choose
+from engine.training.optimiser import adamw
+from engine.training.preparing import given_tokenizer, planned_steps, set_dropout
+
+SAMPLE = 1_000  # training rows that are tokenised for their lengths
+JUDGING = 1 / 3  # time of a forward pass, against one with its backward pass
+
+
+def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
+    """Measure a job without doing it; `working` hears each stage.
+
+    Raises StudioError for whatever would keep the job itself from starting.
+    """
+    machine = choose(job.hardware)
+    working("Reading the data")
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        dataset = resolve(job.data, Path(scratch) / "dataset")
+        rows, dev_count = dataset.rows("train"), len(dataset.rows("dev"))
+        learner = learner_for(job.task)
+        learner.study(rows)
+    working("Looking at the lengths")
+    tokenizer = _tokenizer(job, rows)
+    lengths = _lengths(job, rows, tokenizer)
+    plan = job.training
+    order = Order(lengths, plan.batch, plan.seed, plan.share)
+    widths = [lengths[order.numbers(i)].max() for i in range(min(order.steps_per_epoch, 200))]
+    usual = int(math.ceil(float(np.mean(widths)) / WIDTH_STEP) * WIDTH_STEP)
+
+    working("Measuring one step")
+    network = _network(job, learner, tokenizer)
+    if plan.dropout is not None:
+        set_dropout(network, plan.dropout)
+    network.to(machine.device).train()
+    optimiser = adamw(network, plan)
+    longest = min(plan.max_length, network.spec.positions)
+
+    def step(width: int) -> float:
+        random = chance(plan.seed, SHARE, width)
+        batch = learner.made_up(plan.batch, width, tokenizer, random).to(machine.device)
+        began = time.perf_counter()
+        with machine.precision():
+            loss = learner.loss(network, batch)
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        if machine.device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - began
+
+    step(longest)  # reaches the peak of memory, and warms up
+    seconds = min(step(min(usual, longest)) for _ in range(3))
+    steps, looks = planned_steps(plan, order.steps_per_epoch)
+    judging = looks * math.ceil(dev_count / plan.batch) * seconds * JUDGING
+    return Estimated(
+        steps=steps,
+        seconds_per_step=seconds,
+        seconds=steps * seconds + judging,
+        memory=_peak_memory(machine),
+        available=machine.free_memory(),
+        parameters=sum(p.numel() for p in network.parameters()),
+        device=str(machine.device),
+    )
+
+
+def _tokenizer(job: JobSpec, rows: Rows) -> Tokenizer:
+    """The job's vocabulary, or one made from a few rows where the job would make a new one."""
+    if (given := given_tokenizer(job.start)) is not None:
+        return given
+    assert isinstance(job.start, FromScratch)
+    return Tokenizer.train(rows.texts[:SAMPLE], job.start.model.vocabulary, job.start.lowercase)
+
+
+def _lengths(job: JobSpec, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
+    """Tokens of each training example, int [examples], known from a sample of the rows."""
+    plan = job.training
+    pick = chance(plan.seed, SHARE).permutation(len(rows))[:SAMPLE]
+    texts = [rows.texts[i] for i in pick]
+    if isinstance(job.task, Pretraining):  # rows are joined and cut to full length
+        pieces = sum(len(ids) for ids, _ in tokenizer.encode_many(texts, None, 1 << 30))
+        share = sum(map(len, texts)) / max(1, sum(map(len, rows.texts)))
+        blocks = max(1, round(pieces / max(share, 1e-9) / (plan.max_length - 2)))
+        return np.full(blocks, plan.max_length)
+    pairs = [rows.pairs[i] for i in pick] if rows.pairs else None
+    encoded = tokenizer.encode_many(texts, pairs, plan.max_length)
+    return np.resize([len(ids) for ids, _ in encoded], len(rows))
+
+
+def _network(job: JobSpec, learner: Learner, tokenizer: Tokenizer) -> Network:
+    if isinstance(job.start, FromScratch):
+        return Network(job.start.model, learner.heads)
+    return checkpoint.load(job.start.path, learner.heads, learner.labels).network
+
+
+def _peak_memory(machine: Machine) -> int:
+    """Bytes that were held at the most: of the device, or of this process."""
+    if machine.device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated())
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,200 @@
+"""The training of a job, in the order in which it happens.
+
+A run that was stopped, or whose worker was killed at any moment, goes on from its last checkpoint
+and ends with the same weights, bit for bit, as one that was never disturbed (same machine, threads
+and libraries): the examples, masks and dropout of a step follow from the seed and the step alone,
+and the checkpoint holds the weights in full and what AdamW remembers.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+
+from engine.errors import StudioError
+from engine.messages import Noted, Prepared as PreparedEvent, Progressed, measured
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.tasks.learner import Examples, Tally
+from engine.training import saving
+from engine.training.batches import DEV, DROPOUT, MASKS, chance, in_turn
+from engine.training.devices import Machine, choose
+from engine.training.optimiser import adamw, rate_at, set_rate
+from engine.training.preparing import Prepared, Pupil, prepare
+from engine.training.saving import Progress, Tell
+
+Outcome = Literal["finished", "stopped"]
+POINTS = 400  # of the slow curves: learning rate, gradient norm, speed
+
+
+def train(
+    job: JobSpec, tell: Tell, stop_wanted: Callable[[], bool], run: RunFolder
+) -> tuple[Outcome, int]:
+    """Train to the end, or until a stop is wanted; returns how it ended and after which step."""
+    machine = choose(job.hardware)
+    found = saving.latest(run, tell)
+    made = prepare(job, run, tell, found[0] if found else None)
+    network = made.network.to(machine.device)
+    optimiser = adamw(network, job.training)
+    progress = Progress(threads=machine.threads, torch=torch.__version__)
+    if found:
+        progress = _go_on(found[1], machine, tell)
+        saving.read_optimiser(found[0], optimiser, network)
+    tell(_plan(job, made, machine))
+
+    def save() -> None:
+        tell(saving.save(run, job, network, made.tokenizer, made.learner.labels, optimiser, progress))
+        saving.prune(run, job.training.keep, progress.best_step, tell)
+
+    saved = progress.step if found else -1
+    pace = _Pace()
+    while progress.step < made.steps:
+        if stop_wanted():
+            if saved != progress.step:
+                save()
+            return "stopped", progress.step
+        rate = rate_at(progress.step, made.steps, job.training)
+        set_rate(optimiser, rate)
+        loss, norm, tokens = _step(job, made, machine, optimiser, progress.step)
+        progress.step += 1
+        pace.add(tokens)
+
+        tell(measured("loss", progress.step, loss))
+        if progress.step % max(1, made.steps // POINTS) == 0 or progress.step == made.steps:
+            tell(measured("learning_rate", progress.step, rate))
+            tell(measured("gradient_norm", progress.step, norm))
+            tell(measured("tokens_per_second", progress.step, pace.rate()))
+
+        last = progress.step == made.steps
+        improved = False
+        if last or progress.step % made.evaluate_every == 0:
+            improved = _look(job, made, machine, progress, tell)
+            pace.restart()
+        if last or improved or progress.step % made.save_every == 0:
+            save()
+            saved = progress.step
+            pace.restart()
+    return "finished", progress.step
+
+
+def _step(
+    job: JobSpec, made: Prepared, machine: Machine, optimiser: torch.optim.Optimizer, step: int
+) -> tuple[float, float, int]:
+    """One update: its loss, the length of its gradient, and how many tokens it saw."""
+    seed = job.training.seed
+    batch = made.learner.batch(
+        made.train, made.order.numbers(step), made.tokenizer, chance(seed, MASKS, step)
+    )
+    tokens = batch.token_count
+    torch.manual_seed(int(chance(seed, DROPOUT, step).integers(2**62)))
+    made.network.train()
+    with machine.precision():
+        loss = made.learner.loss(made.network, batch.to(machine.device))
+    value = float(loss)
+    if not math.isfinite(value):
+        raise StudioError(
+            f"The loss is no longer finite ({value}) at step {step + 1}; that step was not taken.",
+            "Start again with a lower learning rate, a longer warm-up or fp32 precision; "
+            "the last checkpoint is still good.",
+        )
+    loss.backward()
+    longest = job.training.clip or math.inf
+    norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    return value, norm, tokens
+
+
+def judge(
+    pupil: Pupil,
+    machine: Machine,
+    examples: Examples,
+    batch: int,
+    seed: int,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> Tally:
+    """What a network does on `examples`; the same chance every time."""
+    pupil.network.eval()
+    tally = pupil.learner.tally()
+    batches = in_turn(examples.packed.lengths, batch)
+    with torch.inference_mode(), machine.precision():
+        for number, numbers in enumerate(batches):
+            random = chance(seed, DEV, number)
+            one = pupil.learner.batch(examples, numbers, pupil.tokenizer, random)
+            tally.add(pupil.network, one.to(machine.device))
+            report(number + 1, len(batches))
+    return tally
+
+
+def _look(
+    job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell
+) -> bool:
+    """Judge by the dev examples, tell the figures, and say whether they are the best so far."""
+    if not len(made.dev):
+        progress.best_step = progress.step  # nothing to judge by: the last is the best
+        return False
+    began = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal began
+        if time.monotonic() - began > 1:
+            began = time.monotonic()
+            tell(Progressed(stage="Judging by the dev rows", done=done, total=total))
+
+    plan = job.training
+    figures = judge(made, machine, made.dev, plan.batch, plan.seed, report).figures()
+    for name, value in figures.items():
+        if name != "examples":
+            tell(measured(f"dev_{name}", progress.step, value))
+    value = figures[made.learner.judged_by]
+    if not made.learner.is_better(value, progress.best):
+        return False
+    progress.best, progress.best_step = value, progress.step
+    return True
+
+
+def _go_on(progress: Progress, machine: Machine, tell: Tell) -> Progress:
+    """Say from where, and what will not repeat bit for bit."""
+    differences = [
+        f"{name} {then} → {now_}"
+        for name, then, now_ in (
+            ("threads", progress.threads, machine.threads),
+            ("torch", progress.torch, torch.__version__),
+        )
+        if then != now_
+    ]
+    exact = f"not bit for bit: {', '.join(differences)}" if differences else "bit for bit"
+    tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
+    progress.threads, progress.torch = machine.threads, torch.__version__
+    return progress
+
+
+def _plan(job: JobSpec, made: Prepared, machine: Machine) -> PreparedEvent:
+    return PreparedEvent(
+        steps=made.steps,
+        parameters=sum(p.numel() for p in made.network.parameters()),
+        examples=len(made.order),
+        device=str(machine.device),
+        threads=machine.threads,
+        versions={"torch": torch.__version__, "precision": job.hardware.precision},
+    )
+
+
+class _Pace:
+    """Tokens per second since the last look, on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self._tokens, self._began = 0, time.monotonic()
+
+    def add(self, tokens: int) -> None:
+        self._tokens += tokens
+
+    def rate(self) -> float:
+        rate = self._tokens / max(1e-9, time.monotonic() - self._began)
+        self.restart()
+        return rate

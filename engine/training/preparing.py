@@ -1,0 +1,168 @@
+"""From a job to all that its first step needs: data, vocabulary, network, plan."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from engine.data.store import Dataset, resolve
+from engine.data.tokenizer import Tokenizer
+from engine.durable import whole_folder
+from engine.errors import StudioError
+from engine.messages import Noted, Progressed
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.runs.folder import RunFolder
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.training import TrainingSpec
+from engine.tasks import learner_for
+from engine.tasks.learner import Examples, Learner
+from engine.tasks.learner import Progress as Report
+from engine.training.batches import Order
+from engine.training.saving import Tell
+
+
+@dataclass
+class Pupil:
+    """A network with its vocabulary, and the task that it does."""
+
+    network: Network
+    tokenizer: Tokenizer
+    learner: Learner
+
+
+@dataclass
+class Prepared(Pupil):
+    """All that a training loop needs."""
+
+    train: Examples
+    dev: Examples
+    order: Order
+    steps: int
+    evaluate_every: int
+    save_every: int
+
+
+def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = None) -> Prepared:
+    """Make everything ready; `weights` is the run's own checkpoint when it goes on."""
+    dataset = resolve(job.data, run.dataset, _stage(tell, "Reading the data"))
+    learner = learner_for(job.task)
+    rows, dev_rows = dataset.rows("train"), dataset.rows("dev")
+    if not len(rows):
+        raise StudioError(
+            "The data set has no rows for training.", "Give it a split that leaves some."
+        )
+    learner.study(rows)
+    tokenizer = _tokenizer(job, dataset, run, tell)
+    torch.manual_seed(job.training.seed)  # fresh weights come from it
+    network = _network(job, learner, tokenizer, weights, tell)
+    if job.training.dropout is not None:
+        set_dropout(network, job.training.dropout)
+
+    longest = min(job.training.max_length, network.spec.positions)
+    if longest < job.training.max_length:
+        tell(Noted(text=f"Inputs are cut to {longest} word pieces: the model knows no more."))
+    train = learner.pack(
+        rows, tokenizer, longest, run.cache / "train", _stage(tell, "Tokenising the training rows")
+    )
+    dev = learner.pack(
+        dev_rows, tokenizer, longest, run.cache / "dev", _stage(tell, "Tokenising the dev rows")
+    )
+    if not len(train):
+        raise StudioError("The training rows hold no words.", "Choose another text column.")
+    plan = job.training
+    order = Order(train.packed.lengths, plan.batch, plan.seed, plan.share)
+    steps, _ = planned_steps(plan, order.steps_per_epoch)
+    evaluate_every = evaluation_interval(plan, order.steps_per_epoch)
+    return Prepared(
+        network,
+        tokenizer,
+        learner,
+        train,
+        dev,
+        order,
+        steps,
+        evaluate_every,
+        plan.save_every or evaluate_every,
+    )
+
+
+def planned_steps(plan: TrainingSpec, steps_per_epoch: int) -> tuple[int, int]:
+    """How many steps a run takes, and how often it is judged by the dev examples."""
+    steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
+    return steps, math.ceil(steps / evaluation_interval(plan, steps_per_epoch))
+
+
+def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
+    """Steps between two judgements: an epoch, or less where a run would be judged under four times."""
+    steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
+    return plan.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
+
+
+def set_dropout(network: nn.Module, share: float) -> None:
+    """Set every dropout of a network, and leave its spec as it is."""
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = share
+
+
+def given_tokenizer(start: Start) -> Tokenizer | None:
+    """The vocabulary that a start names; None where a new one is to be made."""
+    if isinstance(start, FromCheckpoint):
+        return Tokenizer.from_folder(start.path)
+    if start.tokenizer is None:
+        return None
+    if start.tokenizer.is_dir():
+        return Tokenizer.from_folder(start.tokenizer)
+    return Tokenizer.from_vocabulary(start.tokenizer, start.lowercase)
+
+
+def _tokenizer(job: JobSpec, dataset: Dataset, run: RunFolder, tell: Tell) -> Tokenizer:
+    """The vocabulary of the start; a new one is made once and kept in the run."""
+    if (given := given_tokenizer(job.start)) is not None:
+        return given
+    assert isinstance(job.start, FromScratch)
+    kept = run.cache / "vocabulary"
+    if not kept.is_dir():
+        made = Tokenizer.train(
+            dataset.rows("train").texts,
+            job.start.model.vocabulary,
+            job.start.lowercase,
+            _stage(tell, "Making the vocabulary"),
+        )
+        with whole_folder(kept) as inside:
+            made.save(inside)
+    return Tokenizer.from_folder(kept)
+
+
+def _network(
+    job: JobSpec, learner: Learner, tokenizer: Tokenizer, weights: Path | None, tell: Tell
+) -> Network:
+    start = job.start
+    if weights is None and isinstance(start, FromScratch):
+        spec = start.model.model_copy(update={"vocabulary": tokenizer.size})
+        return Network(spec, learner.heads)
+    folder = weights or (start.path if isinstance(start, FromCheckpoint) else None)
+    assert folder is not None
+    loaded = checkpoint.load(folder, learner.heads, learner.labels)
+    if weights is None:
+        tell(Noted(text=f"From {folder.name}: {loaded.report.sentence()}"))
+        for note in loaded.report.notes:
+            tell(Noted(text=note))
+    return loaded.network
+
+
+def _stage(tell: Tell, stage: str) -> Report:
+    """Progress of a stage, told at most a hundred times."""
+    last = -1
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        share = done * 100 // total if total else done // 1000
+        if share != last:
+            last = share
+            tell(Progressed(stage=stage, done=done, total=total))
+
+    return report

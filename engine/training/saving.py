@@ -1,0 +1,92 @@
+"""Checkpoints of a run: weights as any program reads them, and what a resume needs beside them.
+
+Resume state is safetensors and JSON, never pickle. A checkpoint is whole or absent; a damaged
+one is named and the one before is used.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from engine.data.tokenizer import Tokenizer
+from engine.durable import verify, whole_folder
+from engine.errors import BadCheckpoint
+from engine.messages import Event, Noted, Removed, Saved
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.training.optimiser import restore, state_tensors
+
+RESUME = "resume"
+Tell = Callable[[Event], None]
+
+
+@dataclass
+class Progress:
+    """Where a run is, beside its weights. Chance needs no state: it follows from seed and step."""
+
+    step: int = 0
+    best: float | None = None  # the figure of the best checkpoint
+    best_step: int = 0
+    threads: int = 0
+    torch: str = ""
+
+
+def save(
+    run: RunFolder,
+    job: JobSpec,
+    network: Network,
+    tokenizer: Tokenizer,
+    labels: tuple[str, ...],
+    optimiser: torch.optim.Optimizer,
+    progress: Progress,
+) -> Saved:
+    """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones."""
+    folder = run.checkpoint(progress.step)
+    with whole_folder(folder) as inside:
+        checkpoint.write(inside, network, tokenizer, labels)
+        (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
+        resume = inside / RESUME
+        resume.mkdir()
+        safetensors.torch.save_file(
+            state_tensors(optimiser, network), resume / "optimiser.safetensors"
+        )
+        (resume / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
+    size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+    name = folder.relative_to(run.path).as_posix()
+    best = progress.best_step == progress.step
+    return Saved(step=progress.step, folder=name, best=best, bytes=size)
+
+
+def prune(run: RunFolder, keep: int, best_step: int, tell: Tell) -> None:
+    """Delete all but the last `keep` checkpoints and the best one."""
+    folders = run.checkpoint_folders()
+    for folder in folders[:-keep]:
+        if folder != run.checkpoint(best_step):
+            shutil.rmtree(folder)
+            step = int(folder.name.removeprefix("step-"))
+            tell(Removed(step=step, folder=folder.relative_to(run.path).as_posix()))
+
+
+def latest(run: RunFolder, tell: Tell) -> tuple[Path, Progress] | None:
+    """The newest checkpoint that is what was saved; damaged ones are named in a note."""
+    for folder in reversed(run.checkpoint_folders()):
+        try:
+            verify(folder)
+            raw = json.loads((folder / RESUME / "progress.json").read_text(encoding="utf-8"))
+            return folder, Progress(**raw)
+        except (BadCheckpoint, OSError, ValueError, TypeError) as error:
+            tell(Noted(text=f"Checkpoint {folder.name} is damaged and was passed over: {error}"))
+    return None
+
+
+def read_optimiser(folder: Path, optimiser: torch.optim.Optimizer, network: Network) -> None:
+    """Restore what AdamW remembered at that checkpoint."""
+    tensors = safetensors.torch.load((folder / RESUME / "optimiser.safetensors").read_bytes())
+    restore(optimiser, network, tensors)

@@ -1,0 +1,25 @@
+"""`train RUN_FOLDER` fills a run folder; `explore SCRATCH_FOLDER` answers questions on stdin."""
+
+import sys
+from pathlib import Path
+
+USAGE = "usage: bert-studio-worker train RUN_FOLDER | explore SCRATCH_FOLDER"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    match sys.argv[1:] if arguments is None else arguments:
+        case ["train", folder]:
+            from engine.worker.train import main as train
+
+            return train(Path(folder))
+        case ["explore", folder]:
+            from engine.worker.explore import main as explore
+
+            explore(Path(folder))
+            return 0
+    print(USAGE, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

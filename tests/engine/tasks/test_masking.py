@@ -1,0 +1,68 @@
+"""The masks of pre-training follow the paper."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.tokenizer import Tokenizer
+from engine.spec.task import Pretraining
+from engine.tasks.pretraining import hide
+
+WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(WORDS * 3, 300, lowercase=True)
+
+
+def rows(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
+    ids = np.random.default_rng(1).integers(5, tokenizer.size, (count, width))
+    ids[:, 0], ids[:, -1] = tokenizer.cls, tokenizer.sep
+    return ids
+
+
+def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer: Tokenizer) -> None:
+    tokens = rows(tokenizer, 2000, 102)
+    shown, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    assert (chosen.sum(axis=1) == 15).all()
+    masked = (shown == tokenizer.mask) & chosen
+    same = (shown == tokens) & chosen
+    count = chosen.sum()
+    assert abs(masked.sum() / count - 0.8) < 0.01
+    expected_same = 0.1 + 0.1 / tokenizer.size  # a random piece may be the same one
+    assert abs(same.sum() / count - expected_same) < 0.01
+
+
+def test_what_was_not_chosen_stays(tokenizer: Tokenizer) -> None:
+    tokens = rows(tokenizer, 50, 40)
+    shown, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    assert (shown[~chosen] == tokens[~chosen]).all()
+    assert not chosen[np.isin(tokens, tokenizer.special_ids)].any()
+
+
+def test_every_token_is_chosen_equally_often(tokenizer: Tokenizer) -> None:
+    tokens = rows(tokenizer, 20_000, 22)
+    _, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
+    shares = chosen[:, 1:-1].mean(axis=0)
+    assert shares.min() > 0.13 and shares.max() < 0.17
+
+
+def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
+    tokens = rows(tokenizer, 5, 30)
+    first = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
+    again = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
+    assert (first[0] == again[0]).all() and (first[1] == again[1]).all()
+
+
+@settings(deadline=None)
+@given(
+    share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20)
+)
+def test_each_row_gets_its_rounded_share_and_at_least_one(
+    tokenizer: Tokenizer, share: float, width: int, padding: int
+) -> None:
+    tokens = np.pad(rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad)
+    _, chosen = hide(tokens, tokenizer, Pretraining(chosen=share), np.random.default_rng(0))
+    assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()

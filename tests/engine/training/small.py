@@ -1,0 +1,69 @@
+"""A tiny network and a few sentences: jobs that train in a second or two."""
+
+import csv
+import random
+from pathlib import Path
+
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData, Mapping, Reading
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.model import BertSpec
+from engine.spec.task import Classification, Pretraining
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+NETWORK = BertSpec(vocabulary=120, width=16, layers=2, heads=2, inner=32, positions=64)
+GOOD = ("a lovely warm film", "great acting and a happy end", "i loved this fine story")
+BAD = ("a dull cold film", "bad acting and a sad end", "i hated this poor story")
+
+
+def sentences(path: Path, rows: int = 96) -> Path:
+    """A CSV with columns text and label, learnable in a few steps."""
+    chance = random.Random(7)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for number in range(rows):
+            kind = "good" if number % 2 else "bad"
+            words = chance.choice(GOOD if number % 2 else BAD).split()
+            writer.writerow([" ".join(words + chance.sample(words, 2)), kind])
+    return path
+
+
+def paragraphs(path: Path, documents: int = 40) -> Path:
+    """Plain text, a document to a paragraph."""
+    chance = random.Random(7)
+    texts = [" ".join(chance.choice(GOOD + BAD) for _ in range(12)) for _ in range(documents)]
+    path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def classifying(folder: Path, **training: object) -> JobSpec:
+    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
+    return JobSpec(
+        name="Good or bad",
+        task=Classification(),
+        start=FromScratch(model=NETWORK),
+        data=FileData(
+            path=sentences(folder / "sentences.csv"),
+            reading=Reading(format="csv"),
+            mapping=Mapping(text="text", label="label"),
+        ),
+        training=TrainingSpec.model_validate(settings | training),
+        hardware=HardwareSpec(device="cpu", threads=1),
+    )
+
+
+def pretraining(folder: Path, **training: object) -> JobSpec:
+    settings = {"steps": 30, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 7}
+    return JobSpec(
+        name="Masked words",
+        task=Pretraining(),
+        start=FromScratch(model=NETWORK),
+        data=FileData(path=paragraphs(folder / "text.txt")),
+        training=TrainingSpec.model_validate(settings | training),
+        hardware=HardwareSpec(device="cpu", threads=1),
+    )
+
+
+def new_run(folder: Path, job: JobSpec) -> RunFolder:
+    return RunFolder.create(folder, job)

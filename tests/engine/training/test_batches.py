@@ -1,0 +1,72 @@
+"""Which examples a step sees follows from the seed and the step alone."""
+
+import numpy as np
+import pytest
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from engine.spec.training import TrainingSpec
+from engine.training.batches import Order, in_turn
+from engine.training.optimiser import adamw, rate_at, set_rate
+
+LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
+
+
+@given(
+    count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40)
+)
+def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
+    order = Order(LENGTHS[:count], batch, seed)
+    for epoch in range(2):
+        first = epoch * order.steps_per_epoch
+        steps = range(first, first + order.steps_per_epoch)
+        seen = np.concatenate([order.numbers(step) for step in steps])
+        assert sorted(seen) == list(range(count))
+
+
+def test_a_step_asked_alone_is_the_step_asked_in_turn() -> None:
+    in_order = Order(LENGTHS, 16, 3)
+    batches = [in_order.numbers(step) for step in range(3 * in_order.steps_per_epoch)]
+    for step in (150, 0, 70, 188):
+        assert (Order(LENGTHS, 16, 3).numbers(step) == batches[step]).all()
+
+
+def test_epochs_and_seeds_differ() -> None:
+    order = Order(LENGTHS, 16, 3)
+    assert (order.numbers(0) != order.numbers(order.steps_per_epoch)).any()
+    assert (Order(LENGTHS, 16, 4).numbers(0) != order.numbers(0)).any()
+
+
+def test_batches_hold_similar_lengths() -> None:
+    order = Order(LENGTHS, 16, 3)
+    spread = [np.ptp(LENGTHS[order.numbers(step)]) for step in range(order.steps_per_epoch - 1)]
+    assert np.mean(spread) < 10  # drawn freely it would be about 50
+
+
+def test_a_share_of_the_data_is_drawn_once() -> None:
+    order = Order(LENGTHS, 10, 3, share=0.1)
+    assert (len(order), order.steps_per_epoch) == (100, 10)
+    epochs = [
+        {int(n) for step in range(10) for n in order.numbers(epoch * 10 + step)}
+        for epoch in range(2)
+    ]
+    assert epochs[0] == epochs[1]
+
+
+def test_judging_sees_each_example_once() -> None:
+    assert sorted(np.concatenate(in_turn(LENGTHS, 32))) == list(range(len(LENGTHS)))
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
+def test_the_schedule_is_the_published_one(warmup: float) -> None:
+    plan, steps = TrainingSpec(learning_rate=3e-4, warmup=warmup), 50
+    ours = adamw(nn.Linear(2, 2), plan)
+    theirs = adamw(nn.Linear(2, 2), plan)
+    schedule = transformers.get_linear_schedule_with_warmup(theirs, round(warmup * steps), steps)
+    for step in range(steps):
+        set_rate(ours, rate_at(step, steps, plan))
+        assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"], abs=1e-12)
+        theirs.step()
+        schedule.step()
