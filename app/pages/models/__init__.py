@@ -1,0 +1,1 @@
+"""Import, look into and export checkpoints."""

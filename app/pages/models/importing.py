@@ -1,0 +1,177 @@
+"""An import under way, and what became of it; the report stays until the user leaves it."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QStringListModel, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QListView,
+    QPlainTextEdit,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.models.state import ModelsState
+from app.pages.models.words import Words
+from app.resources import icon, mono_font
+from app.theme import SPACE, Role
+from app.widgets import buttons, numbers
+from app.widgets.page import Card, Page, clear
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text, visible
+from engine.messages import Imported, Refused
+
+MOST_NAMES = 5_000  # tensors that a list names
+
+
+class ImportPage(Page):
+    """Signals:
+    left: back to the list.
+    import_asked: the user wants to choose another folder.
+    opened: the path of the model that was imported.
+    """
+
+    left = Signal()
+    import_asked = Signal()
+    opened = Signal(object)
+
+    def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent, scrolls=True, widest=880)
+        self._state = state
+        self._words = Words(self)
+        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
+        self.back.setShortcut("Alt+Left")
+        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.progress = ProgressLine(self.tr("Import of a model"))
+        self.progress.cancelled.connect(state.cancel_import)
+        self.progress.cancelled.connect(self.left)
+        self.body.addWidget(self.progress)
+        self._outcome = QVBoxLayout()
+        self._outcome.setSpacing(4 * SPACE)
+        self.body.addLayout(self._outcome)
+        self.body.addStretch()
+        self.sections: list[Section] = []
+        state.importing_changed.connect(self._show)
+
+    def _show(self) -> None:
+        state = self._state
+        name = state.source.name if state.source else ""
+        if state.is_importing and state.working is not None:
+            working = state.working
+            self.set_title(self.tr("Importing “{0}”").format(name), str(state.source))
+            self.progress.show()
+            self.progress.tell(working.done, working.total, working.stage)
+        else:
+            self.progress.end()
+        if state.is_importing or self._outcome.count():
+            clear(self._outcome)
+        if state.imported is not None:
+            self._show_report(name, state.imported)
+        elif state.problem is not None:
+            self._show_problem(name, state.problem)
+
+    def _show_report(self, name: str, imported: Imported) -> None:
+        info, report = imported.info, imported.report
+        self.set_title(
+            self.tr("“{0}” is imported").format(name),
+            f"{self._words.size(info)} · "
+            + self.tr("{0} parameters").format(numbers.short(info.parameters)),
+        )
+        for note in report.notes:
+            self._outcome.addWidget(Text(note, "warn", selectable=True))
+        self.sections = [
+            Section(
+                self.tr("%n tensor(s) loaded", "", len(report.loaded)),
+                self.tr("They are in the file and in the network."),
+                report.loaded,
+            ),
+            Section(
+                self.tr("%n tensor(s) newly made", "", len(report.fresh)),
+                self.tr("The network has them and the file does not: they start at random."),
+                report.fresh,
+            ),
+            Section(
+                self.tr("%n tensor(s) left over", "", len(report.left_over)),
+                self.tr("They are in the file, and this network has no place for them."),
+                report.left_over,
+            ),
+        ]
+        for section in self.sections:
+            self._outcome.addWidget(section)
+        open_it = buttons.primary(
+            self.tr("Open the model"), lambda: self.opened.emit(imported.folder), "arrow-right"
+        )
+        self._add_buttons(open_it, self.tr("Import another…"))
+        open_it.setFocus()
+
+    def _show_problem(self, name: str, problem: Refused) -> None:
+        self.set_title(self.tr("“{0}” could not be imported").format(name), str(self._state.source))
+        card = Card()
+        card.body.addWidget(Text(problem.problem, "strong", selectable=True))
+        if problem.advice:
+            card.body.addWidget(Text(problem.advice, selectable=True))
+        card.body.addWidget(Text(self.tr("Nothing was changed in your home folder."), "muted"))
+        if problem.details:
+            card.body.addWidget(_details(self.tr("Details"), problem.details))
+        self._outcome.addWidget(card)
+        again = buttons.primary(
+            self.tr("Choose another folder…"), self.import_asked.emit, "folder-open"
+        )
+        self._add_buttons(again, "")
+        again.setFocus()
+
+    def _add_buttons(self, first: QWidget, second: str) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(first)
+        if second:
+            row.addWidget(buttons.plain(second, self.import_asked.emit))
+        row.addStretch()
+        self._outcome.addLayout(row)
+
+
+class Section(Card):
+    """A heading with a count that opens a list of names."""
+
+    def __init__(self, title: str, help_text: str, names: Sequence[str]) -> None:
+        super().__init__(padding=3 * SPACE)
+        self.toggle = QToolButton()
+        self.toggle.setText(title)
+        self.toggle.setAccessibleName(title)
+        self.toggle.setAccessibleDescription(help_text)
+        self.toggle.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.toggle.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.toggle.setCheckable(True)
+        self.toggle.setEnabled(bool(names))
+        self.toggle.toggled.connect(self._on_toggled)
+        self.list = QListView()
+        self.list.setAccessibleName(title)
+        self.list.setUniformItemSizes(True)
+        self.list.setFont(mono_font())
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.list.setFixedHeight(min(len(names), 8) * 7 * SPACE + 3 * SPACE)
+        shown = [visible(name[:300]) for name in names[:MOST_NAMES]]
+        if len(names) > MOST_NAMES:
+            shown.append(self.tr("and %n more", "", len(names) - MOST_NAMES))
+        self.list.setModel(QStringListModel(shown, self))
+        self.body.setSpacing(SPACE)
+        self.body.addWidget(self.toggle)
+        self.body.addWidget(Text(help_text, "small"))
+        self.body.addWidget(self.list)
+        self._on_toggled(False)
+
+    def _on_toggled(self, is_open: bool) -> None:
+        self.list.setVisible(is_open)
+        self.toggle.setIcon(icon("chevron-down" if is_open else "chevron-right", Role.MUTED))
+
+
+def _details(name: str, details: str) -> QPlainTextEdit:
+    shown = QPlainTextEdit(readOnly=True)
+    shown.setAccessibleName(name)
+    shown.setFont(mono_font())
+    shown.setTabChangesFocus(True)
+    shown.setPlainText("\n".join(line[:2_000] for line in details[:20_000].splitlines()))
+    shown.setFixedHeight(40 * SPACE)
+    return shown

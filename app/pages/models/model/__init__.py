@@ -1,0 +1,1 @@
+"""One model: its parts, its vocabulary, its tokenizer, its card."""

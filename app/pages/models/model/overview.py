@@ -1,0 +1,91 @@
+"""What a model is made of: its facts, and its parts as a tree."""
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from app.library import ModelEntry
+from app.pages.models.model.table import SHARE, PartsModel
+from app.pages.models.words import Words
+from app.theme import SPACE, Role, colour
+from app.widgets.facts import Facts
+from app.widgets.page import Card, scrolling
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class OverviewTab(QWidget):
+    """Facts at the left, parts at the right."""
+
+    def __init__(self, model: ModelEntry, words: Words) -> None:
+        super().__init__()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 4 * SPACE, 0, 0)
+        row.setSpacing(4 * SPACE)
+        facts = Card(self.tr("Facts"))
+        facts.setFixedWidth(80 * SPACE)
+        self.facts = Facts(self.tr("Facts"))
+        self.facts.show_facts(words.facts(model))
+        facts.body.addWidget(self.facts)
+        facts.body.addStretch()
+        row.addWidget(scrolling_card(facts))
+        self.parts = PartsView()
+        row.addWidget(self.parts, 1)
+
+
+def scrolling_card(card: Card) -> QWidget:
+    """A card of fixed width that scrolls where the window is low."""
+    area = scrolling(card)
+    area.setFixedWidth(card.maximumWidth() + 3 * SPACE)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return area
+
+
+class PartsView(QTreeView):
+    """The parts of the network as a tree; a bar shows the share of all parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Parts of the network"))
+        self.setUniformRowHeights(True)
+        self.setItemDelegateForColumn(2, ShareBar(self))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+
+    def show_parts(self, model: PartsModel) -> None:
+        self.setModel(model)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        header.resizeSection(2, 44 * SPACE)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.expand(model.index(0, 0))
+        if model.rowCount() > 1:
+            first = model.index(1, 0)
+            self.expandRecursively(first)
+        self.setCurrentIndex(model.index(0, 0))
+
+
+class ShareBar(QStyledItemDelegate):
+    """A number at the right, over a bar of its share."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        share = index.data(SHARE)
+        if share:
+            room = QRectF(option.rect).adjusted(SPACE, 3, -SPACE, -3)
+            bar = QRectF(room.left(), room.top(), max(room.width() * share, 1.0), room.height())
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.CHART_1, 0.22))
+            painter.drawRoundedRect(bar, 3, 3)
+            painter.restore()
+        super().paint(painter, option, index)

@@ -1,0 +1,136 @@
+"""What is read of one model: its configuration, its tokenizer, its card. No widgets, no torch."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.library import ModelEntry
+from app.pages.models.model.parts import Part, parts_of
+from app.pages.models.model.steps import steps
+from app.pages.models.model.table import find_pieces
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+from engine.messages import CheckpointInfo
+from engine.spec.model import BertSpec
+
+LARGEST_CARD = 200_000  # bytes of a README that are shown
+LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
+LARGEST_CONFIG = 4_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a folder holds besides its weights; `problem` tells why there is no tokenizer."""
+
+    parts: tuple[Part, ...]
+    tokenizer: Tokenizer | None
+    problem: str
+    card: str
+
+
+class ModelState(QObject):
+    """Signals:
+    read: `contents` is there.
+    found: ids of the pieces that were sought, or None for all.
+    tried: the Steps of the text that was typed last.
+    """
+
+    read = Signal()
+    found = Signal(object)
+    tried = Signal(object)
+
+    def __init__(self, model: ModelEntry, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.model = model
+        self.contents: Contents | None = None
+        self._seeking: background.Job | None = None
+        self._trying: background.Job | None = None
+
+    def start(self) -> None:
+        """Read the folder off the window's thread."""
+        model = self.model
+        background.run(self, lambda: read_contents(model), self._on_read)
+
+    def seek(self, text: str) -> None:
+        """Find the pieces that contain `text`; all for an empty one."""
+        if self._seeking is not None:
+            self._seeking.cancel()
+            self._seeking = None
+        tokenizer = self._tokenizer()
+        if tokenizer is None:
+            return
+        if not text.strip():
+            self.found.emit(None)
+            return
+        vocabulary = tokenizer.vocabulary
+        self._seeking = background.run(self, lambda: find_pieces(vocabulary, text), self.found.emit)
+
+    def try_out(self, text: str) -> None:
+        """Take `text` through the tokenizer's steps."""
+        if self._trying is not None:
+            self._trying.cancel()
+        tokenizer = self._tokenizer()
+        if tokenizer is not None:
+            self._trying = background.run(self, lambda: steps(tokenizer, text), self.tried.emit)
+
+    def _tokenizer(self) -> Tokenizer | None:
+        return self.contents.tokenizer if self.contents else None
+
+    def _on_read(self, contents: Contents) -> None:
+        self.contents = contents
+        self.read.emit()
+
+
+def read_contents(model: ModelEntry) -> Contents:
+    """Read what can be read; a missing or damaged piece leaves its place empty."""
+    tokenizer, problem = None, ""
+    try:
+        tokenizer = Tokenizer.from_folder(model.path)
+    except StudioError as error:
+        problem = error.problem
+    parts: tuple[Part, ...] = ()
+    spec = network(model.path, model.info) if model.info else None
+    if spec is not None and model.info is not None:
+        parts = parts_of(spec, model.info.task_heads, len(model.info.labels))
+    return Contents(parts, tokenizer, problem, _card(model.path))
+
+
+def network(folder: Path, info: CheckpointInfo) -> BertSpec | None:
+    """The shape of the network, None for one that cannot be; its segments stand in its config."""
+    segments = 2
+    file = folder / "config.json"
+    try:
+        if file.stat().st_size <= LARGEST_CONFIG:
+            stated = json.loads(file.read_bytes()).get("type_vocab_size")
+            segments = stated if isinstance(stated, int) else segments
+    except (OSError, ValueError, AttributeError, RecursionError):
+        pass  # what is wrong with the folder was told by its entry
+    sizes = {
+        "layers": info.layers,
+        "width": info.width,
+        "heads": info.heads,
+        "inner": info.inner,
+        "positions": info.positions,
+        "vocabulary": info.vocabulary,
+    }
+    try:
+        return BertSpec.model_validate({**sizes, "segments": segments})
+    except ValidationError:
+        return None  # the list says what is wrong with it
+
+
+def _card(folder: Path) -> str:
+    """The beginning of README.md as plain text, its lines cut; empty where there is none."""
+    try:
+        with open(folder / "README.md", "rb") as file:
+            text = file.read(LARGEST_CARD).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(
+        line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+        for line in text.splitlines()
+    )

@@ -1,0 +1,208 @@
+"""The item models of a model's page: its parts as a tree, its vocabulary as a list."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractTableModel,
+    QLocale,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+
+from app.pages.models.model.parts import Part
+from app.resources import mono_font
+from app.widgets.text import visible
+from engine.data.vocabulary import PREFIX, Vocabulary
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+SHARE = Qt.ItemDataRole.UserRole  # of all parameters, 0 to 1
+LONGEST = 200  # characters of a piece that are shown
+
+
+@dataclass(eq=False)
+class _Node:
+    """A part with its place in the tree, which an index points to."""
+
+    part: Part
+    row: int
+    above: "_Node | None"
+    below: list["_Node"] = field(default_factory=list)
+
+
+class PartsModel(QAbstractItemModel):
+    """The blocks of a network: name, shapes, parameters."""
+
+    def __init__(self, parts: tuple[Part, ...], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._top = [_node(part, row, None) for row, part in enumerate(parts)]
+        self._total = max(sum(part.parameters for part in parts), 1)
+        self._names = {
+            "Embeddings": self.tr("Embeddings"),
+            "Word pieces": self.tr("Word pieces"),
+            "Positions": self.tr("Positions"),
+            "Segments": self.tr("Segments"),
+            "Layer norm": self.tr("Layer norm"),
+            "Layer": self.tr("Layer"),
+            "Self-attention": self.tr("Self-attention"),
+            "Query": self.tr("Query"),
+            "Key": self.tr("Key"),
+            "Value": self.tr("Value"),
+            "Output": self.tr("Output"),
+            "Feed-forward": self.tr("Feed-forward"),
+            "Inner": self.tr("Inner"),
+            "Outer": self.tr("Outer"),
+            "Pooler": self.tr("Pooler"),
+            "Masked word head": self.tr("Masked word head"),
+            "Transform": self.tr("Transform"),
+            "Decoder": self.tr("Decoder: the word pieces again"),
+            "Bias": self.tr("Bias"),
+            "Next sentence head": self.tr("Next sentence head"),
+            "Classifier": self.tr("Classifier"),
+        }
+
+    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+        below = self._below(parent)
+        if 0 <= row < len(below) and 0 <= column < 3:
+            return self.createIndex(row, column, below[row])
+        return QModelIndex()
+
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]  # QObject has one too
+        node = self._node(index)
+        if node is None or node.above is None:
+            return QModelIndex()
+        return self.createIndex(node.above.row, 0, node.above)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return len(self._below(parent)) if parent.column() <= 0 else 0
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 3
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("Part"), self.tr("Shape"), self.tr("Parameters"))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        node = self._node(index)
+        if node is None:
+            return None
+        match role, index.column():
+            case Qt.ItemDataRole.DisplayRole, 0:
+                return self._name(node.part)
+            case Qt.ItemDataRole.DisplayRole, 1:
+                return "  +  ".join(_shape(shape) for shape in node.part.shapes)
+            case Qt.ItemDataRole.DisplayRole, 2:
+                if node.part.tied:
+                    return self.tr("counted above")
+                return QLocale().toString(node.part.parameters)
+            case Qt.ItemDataRole.TextAlignmentRole, 2:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            case Qt.ItemDataRole.FontRole, 1:
+                return mono_font()
+            case _ if role == SHARE:
+                return node.part.parameters / self._total
+        return None
+
+    def _name(self, part: Part) -> str:
+        name = self._names[part.name]
+        return f"{name} {part.number}" if part.number else name
+
+    def _below(self, parent: Index) -> list[_Node]:
+        node = self._node(parent)
+        return self._top if node is None else node.below
+
+    def _node(self, index: Index) -> _Node | None:
+        node = index.internalPointer() if index.isValid() else None
+        return node if isinstance(node, _Node) else None
+
+
+def _node(part: Part, row: int, above: _Node | None) -> _Node:
+    node = _Node(part, row, above)
+    node.below = [_node(inner, number, node) for number, inner in enumerate(part.parts)]
+    return node
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(str(length) for length in shape)
+
+
+class VocabularyModel(QAbstractTableModel):
+    """The pieces of a vocabulary, or those that were found: id, piece, kind."""
+
+    def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._vocabulary = vocabulary
+        self._special = set(vocabulary.special) | set(vocabulary.added)
+        self._found: list[int] | None = None
+
+    def show_only(self, ids: list[int] | None) -> None:
+        """Show the pieces with these ids; None shows all."""
+        self.beginResetModel()
+        self._found = ids
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        if parent.isValid():
+            return 0
+        return len(self._vocabulary.pieces if self._found is None else self._found)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 3
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("Id"), self.tr("Piece"), self.tr("Kind"))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        number = index.row() if self._found is None else self._found[index.row()]
+        piece = self._vocabulary.pieces[number]
+        match role, index.column():
+            case Qt.ItemDataRole.DisplayRole, 0:
+                return str(number)
+            case Qt.ItemDataRole.DisplayRole, 1:
+                return visible(piece[:LONGEST])
+            case Qt.ItemDataRole.DisplayRole, 2:
+                return self._kind(piece)
+            case Qt.ItemDataRole.TextAlignmentRole, 0:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            case Qt.ItemDataRole.FontRole, 0 | 1:
+                return mono_font()
+        return None
+
+    def _kind(self, piece: str) -> str:
+        if piece in self._special:
+            return self.tr("special")
+        if piece.startswith("[unused"):
+            return self.tr("unused")
+        if not self._vocabulary.marked:
+            return self.tr("piece")
+        return self.tr("goes on a word") if piece.startswith(PREFIX) else self.tr("begins a word")
+
+
+def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
+    """The ids of pieces with `sought` in them: the one of that number, then what begins with it."""
+    wanted = sought.strip()
+    if wanted.isdecimal() and len(wanted) < 9:
+        number = int(wanted)
+        first = [number] if number < len(vocabulary.pieces) else []
+    else:
+        first = []
+    folded = wanted.casefold()
+    hits = [n for n, piece in enumerate(vocabulary.pieces) if folded in piece.casefold()]
+    begins = [
+        n for n in hits if vocabulary.pieces[n].removeprefix(PREFIX).casefold().startswith(folded)
+    ]
+    return list(dict.fromkeys(first + begins + hits))

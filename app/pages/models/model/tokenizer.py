@@ -1,0 +1,113 @@
+"""The tokenizer of a model: a text, and what becomes of it in three steps."""
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.pages.models.model.state import LONGEST_LINE, ModelState
+from app.pages.models.model.steps import Steps
+from app.resources import mono_font
+from app.theme import SPACE
+from app.widgets.page import Card, scrolling
+from app.widgets.pieces import Pieces
+from app.widgets.text import Text
+
+PAUSE = 150  # ms after a key before the text is taken
+
+
+class TokenizerTab(QWidget):
+    """A text, and what becomes of it in three steps."""
+
+    def __init__(self, state: ModelState) -> None:
+        super().__init__()
+        self._state = state
+        self._unknown = -1
+        self.text = QLineEdit()
+        self.text.setAccessibleName(self.tr("Text to try the tokenizer on"))
+        self.text.setPlaceholderText(self.tr("Type a sentence"))
+        self.text.setMaxLength(10_000)
+        self.problem = Text("", "bad")
+        self.normalised = QPlainTextEdit(readOnly=True)
+        self.normalised.setAccessibleName(self.tr("Normalised text"))
+        self.words = QPlainTextEdit(readOnly=True)
+        self.words.setAccessibleName(self.tr("Words"))
+        for shown in (self.normalised, self.words):
+            shown.setFont(mono_font())
+            shown.setTabChangesFocus(True)
+            shown.setFixedHeight(18 * SPACE)
+        self.pieces = Pieces(most=600, with_ids=True)
+        self.count = Text("", "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4 * SPACE, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addWidget(self.text)
+        column.addWidget(self.problem)
+        inner = QWidget()
+        steps = QVBoxLayout(inner)
+        steps.setContentsMargins(0, 0, 0, 0)
+        steps.setSpacing(3 * SPACE)
+        for card in (
+            _step(
+                self.tr("1. Normalise"),
+                self.tr(
+                    "Control characters go, spaces become one kind, and case and accents go too "
+                    "where the vocabulary ignores them."
+                ),
+                self.normalised,
+            ),
+            _step(
+                self.tr("2. Split"),
+                self.tr("The text is split at spaces and punctuation; a bar stands between words."),
+                self.words,
+            ),
+            _step(
+                self.tr("3. Find pieces"),
+                self.tr(
+                    "Each word becomes the longest pieces that the vocabulary has; “##” goes on a "
+                    "word. The number below a piece is its id."
+                ),
+                self.pieces,
+                self.count,
+            ),
+        ):
+            steps.addWidget(card)
+        steps.addStretch()
+        column.addWidget(scrolling(inner), 1)
+        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause.timeout.connect(lambda: state.try_out(self.text.text()))
+        self.text.textChanged.connect(pause.start)
+        state.tried.connect(self._on_tried)
+
+    def show_problem(self, problem: str) -> None:
+        self.problem.setVisible(bool(problem))
+        self.problem.setText(problem)
+        self.text.setEnabled(not problem)
+
+    def begin(self, unknown: int) -> None:
+        """Show the first example; `unknown` is the id of [UNK]."""
+        self._unknown = unknown
+        self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
+
+    def _on_tried(self, steps: Steps) -> None:
+        self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
+        self.words.setPlainText(" │ ".join(steps.words)[:LONGEST_LINE])
+        self.pieces.show_tokens(steps.tokens, self._unknown)
+        unknown = sum(token.id == self._unknown for token in steps.tokens)
+        parts = [
+            self.tr("%n piece(s), [CLS] and [SEP] among them", "", len(steps.tokens)),
+            self.tr("%n word(s)", "", len(steps.words)),
+        ]
+        if unknown:
+            parts.append(self.tr("%n of them unknown", "", unknown))
+        if steps.cut:
+            parts.append(self.tr("only the beginning of the text is shown"))
+        self.count.setText(" · ".join(parts))
+
+
+def _step(title: str, help_text: str, *shown: QWidget) -> Card:
+    """A card for one step: what it does, and its outcome."""
+    card = Card(title)
+    card.body.setSpacing(2 * SPACE)
+    card.body.addWidget(Text(help_text, "small"))
+    for widget in shown:
+        card.body.addWidget(widget)
+    return card

@@ -1,0 +1,105 @@
+"""One model's page: facts and parts, vocabulary, tokenizer, card."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+
+from app.library import ModelEntry
+from app.pages.models.model.overview import OverviewTab
+from app.pages.models.model.state import ModelState
+from app.pages.models.model.table import PartsModel, VocabularyModel
+from app.pages.models.model.tokenizer import TokenizerTab
+from app.pages.models.model.vocabulary import VocabularyTab
+from app.pages.models.words import Words
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.page import Page
+from app.widgets.text import Text
+
+
+class ModelView(Page):
+    """Signals:
+    left: back to the list.
+    explored, tuned, copied, deleted: the button of that name was pressed.
+    """
+
+    left = Signal()
+    explored = Signal()
+    tuned = Signal()
+    copied = Signal()
+    deleted = Signal()
+
+    def __init__(
+        self, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
+    ) -> None:
+        words = Words()
+        super().__init__(model.name, words.origin(model), parent)
+        self.state = ModelState(model, self)
+        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
+        self.back.setShortcut("Alt+Left")
+        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self._add_actions(model, why_not_delete)
+        self.tabs = QTabWidget()
+        self.tabs.setAccessibleName(self.tr("About this model"))
+        self.tabs.setDocumentMode(True)
+        self.overview = OverviewTab(model, words)
+        self.vocabulary = VocabularyTab(self.state)
+        self.tokenizer = TokenizerTab(self.state)
+        self.card = CardTab()
+        self.tabs.addTab(self.overview, self.tr("Overview"))
+        self.tabs.addTab(self.vocabulary, self.tr("Vocabulary"))
+        self.tabs.addTab(self.tokenizer, self.tr("Tokenizer"))
+        self.tabs.addTab(self.card, self.tr("Model card"))
+        self.body.addWidget(self.tabs, 1)
+        self.state.read.connect(self._on_read)
+        self.state.start()
+
+    def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
+        self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
+        self.copy = buttons.plain(self.tr("Save a copy…"), self.copied.emit, "download")
+        self.tune = buttons.plain(self.tr("Fine-tune…"), self.tuned.emit, "sliders-horizontal")
+        self.explore = buttons.primary(self.tr("Look inside"), self.explored.emit, "microscope")
+        for button in (self.delete, self.copy, self.tune, self.explore):
+            self.action_row.addWidget(button)
+        if why_not_delete:
+            self.delete.setEnabled(False)
+            self.delete.setToolTip(why_not_delete)
+            self.delete.setAccessibleDescription(why_not_delete)
+            self.body.insertWidget(0, Text(why_not_delete, "small"))
+        if model.info is None:
+            for button in (self.copy, self.tune, self.explore):
+                button.setEnabled(False)
+                button.setToolTip(self.tr("This model cannot be used."))
+            self.body.insertWidget(0, Text(model.problem, "bad", selectable=True))
+
+    def _on_read(self) -> None:
+        contents = self.state.contents
+        assert contents is not None
+        self.overview.parts.show_parts(PartsModel(contents.parts, self))
+        self.card.show_card(contents.card)
+        self.vocabulary.show_problem(contents.problem)
+        self.tokenizer.show_problem(contents.problem)
+        if contents.tokenizer is not None:
+            self.vocabulary.show_model(VocabularyModel(contents.tokenizer.vocabulary, self))
+            self.tokenizer.begin(contents.tokenizer.unknown)
+
+
+class CardTab(QWidget):
+    """The README of the model as it is written; never as markup, which could open other files."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4 * SPACE, 0, 0)
+        self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
+        self.text = QPlainTextEdit(readOnly=True)
+        self.text.setAccessibleName(self.tr("Model card"))
+        self.text.setTabChangesFocus(True)
+        column.addWidget(self.none)
+        column.addWidget(self.text, 1)
+        column.addStretch()
+        self.none.hide()
+
+    def show_card(self, card: str) -> None:
+        self.text.setPlainText(card)
+        self.text.setVisible(bool(card))
+        self.none.setVisible(not card)

@@ -1,0 +1,86 @@
+"""The vocabulary of a model: a field to search in, and the pieces."""
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLineEdit,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.models.model.state import ModelState
+from app.pages.models.model.table import VocabularyModel
+from app.theme import SPACE
+from app.widgets.text import Text
+
+PAUSE = 150  # ms after a key before the text is taken
+
+
+class VocabularyTab(QWidget):
+    """A field to search in, and the pieces."""
+
+    def __init__(self, state: ModelState) -> None:
+        super().__init__()
+        self._model: VocabularyModel | None = None
+        self._state = state
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Find a piece or an id"))
+        self.search.setAccessibleName(self.tr("Find a piece or an id"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setMaximumWidth(100 * SPACE)
+        self.count = Text("", "muted")
+        self.table = QTableView()
+        self.table.setAccessibleName(self.tr("Word pieces of the vocabulary"))
+        self.table.verticalHeader().hide()
+        self.table.setShowGrid(False)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setTabKeyNavigation(False)
+        self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        top = QHBoxLayout()
+        top.setSpacing(3 * SPACE)
+        top.addWidget(self.search, 1)
+        top.addWidget(self.count, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4 * SPACE, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addLayout(top)
+        column.addWidget(self.table, 1)
+        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause.timeout.connect(lambda: state.seek(self.search.text()))
+        self.search.textChanged.connect(pause.start)
+        state.found.connect(self._on_found)
+
+    def show_model(self, model: VocabularyModel) -> None:
+        self._model = model
+        self.table.setModel(model)
+        header = self.table.horizontalHeader()
+        header.setStretchLastSection(True)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for section, width in enumerate((24 * SPACE, 80 * SPACE)):
+            header.resizeSection(section, width)
+        self._tell(None)
+
+    def show_problem(self, problem: str) -> None:
+        self.search.setEnabled(not problem)
+        if problem:
+            self.count.set_look("bad")
+            self.count.setText(problem)
+
+    def _on_found(self, ids: list[int] | None) -> None:
+        if self._model is not None:
+            self._model.show_only(ids)
+            self._tell(ids)
+
+    def _tell(self, ids: list[int] | None) -> None:
+        assert self._model is not None
+        if ids is None:
+            text = self.tr("%n piece(s)", "", self._model.rowCount())
+        elif ids:
+            text = self.tr("%n piece(s) found", "", len(ids))
+        else:
+            text = self.tr(
+                "No piece contains this. The tokenizer builds such a word from smaller ones."
+            )
+        self.count.setText(text)

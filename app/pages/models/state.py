@@ -1,0 +1,231 @@
+"""The models that there are; importing, copying and deleting them. No widgets."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app import background, trash
+from app.library import ModelEntry
+from app.studio import Studio
+from engine.durable import MANIFEST, verify, whole_folder
+from engine.errors import StudioError
+from engine.home import folder_name, free_folder
+from engine.messages import Answer, Import, Imported, Refused, Working
+
+WEIGHTS = ("config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+LEFT_BEHIND = ("resume", MANIFEST)  # of a checkpoint folder, by a copy for use elsewhere
+CHUNK = 4 << 20  # bytes that are copied between two looks at whether to go on
+
+
+def model_folder(paths: Sequence[Path]) -> Path | None:
+    """The folder of the model among what was dropped: itself, or that of one of its files."""
+    for path in paths:
+        if path.is_dir() and any((path / name).is_file() for name in WEIGHTS):
+            return path
+        if path.name in WEIGHTS and path.is_file():
+            return path.parent
+    return None
+
+
+class ModelsState(QObject):
+    """Signals:
+    listed: `models` is another now.
+    importing_changed: how far the import is, or how it ended.
+    copying_changed: how far the copy is; bytes done and in all, both 0 when it is over.
+    removed: the path of a model that is in the trash now.
+    """
+
+    listed = Signal()
+    importing_changed = Signal()
+    copying_changed = Signal(object, object)
+    removed = Signal(Path)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.models: list[ModelEntry] | None = None  # None: not read yet
+        self.source: Path | None = None  # what is or was imported last
+        self.working: Working | None = None
+        self.imported: Imported | None = None
+        self.problem: Refused | None = None
+        self._reading: background.Job | None = None
+        self._copying: background.Job | None = None
+        self._errand: Any = None
+        studio.models_changed.connect(self.read_list)
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────
+
+    def read_list(self) -> None:
+        """Read the list anew, off the window's thread."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading = background.run(self, self._studio.models, self._on_list)
+
+    def _on_list(self, models: list[ModelEntry]) -> None:
+        self._reading = None
+        self.models = models
+        self.listed.emit()
+
+    def model_at(self, path: Path) -> ModelEntry | None:
+        return next((model for model in self.models or [] if model.path == path), None)
+
+    # ── importing ────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_importing(self) -> bool:
+        return self._errand is not None
+
+    def import_model(self, source: Path) -> None:
+        """Bring the checkpoint in `source` into the home, in a process of its own."""
+        if self.is_importing:
+            return
+        self.source, self.imported, self.problem = source, None, None
+        self.working = Working(stage=self.tr("Starting to read the folder"))
+        into = free_folder(self._studio.home.models, source.name)
+        self._errand = self._studio.errand(
+            Import(folder=source, into=into), self._on_imported, self._on_refused, self._on_working
+        )
+        self.importing_changed.emit()
+
+    def cancel_import(self) -> None:
+        """Stop; nothing of it stays, since a folder appears whole or not at all."""
+        if self._errand is not None:
+            self._errand.cancel()
+            self._errand, self.working, self.source = None, None, None
+            self.importing_changed.emit()
+
+    def _on_working(self, working: Working) -> None:
+        self.working = working
+        self.importing_changed.emit()
+
+    def _on_imported(self, answer: Answer) -> None:
+        self._errand, self.working = None, None
+        if isinstance(answer, Imported):
+            self.imported = answer
+        self.importing_changed.emit()
+        self._studio.models_changed.emit()
+
+    def _on_refused(self, refusal: Refused) -> None:
+        self._errand, self.working, self.problem = None, None, refusal
+        self.importing_changed.emit()
+
+    # ── copying out ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_copying(self) -> bool:
+        return self._copying is not None
+
+    def save_copy(self, model: ModelEntry, parent: Path) -> None:
+        """Copy the model's folder into `parent`, whole or not at all, under a name that is free."""
+        if self.is_copying:
+            return
+        name = folder_name(model.name)
+        self._copying = background.run(
+            self,
+            lambda progress: copy_model(model.path, free_folder(parent, name), progress),
+            self._on_copied,
+            self._on_not_copied,
+            progress=self.copying_changed.emit,
+        )
+        self.copying_changed.emit(0, model.info.bytes if model.info else 1)
+
+    def cancel_copy(self) -> None:
+        if self._copying is not None:
+            self._copying.cancel()
+            self._copying = None
+            self.copying_changed.emit(0, 0)
+
+    def _on_copied(self, copy: Path | None) -> None:
+        self._copying = None
+        self.copying_changed.emit(0, 0)
+        self._studio.notices.say(
+            self.tr(
+                "The copy is complete. Any program that reads BERT can load it from {0}."
+            ).format(copy)
+        )
+
+    def _on_not_copied(self, error: BaseException) -> None:
+        self._copying = None
+        self.copying_changed.emit(0, 0)
+        self._studio.notices.show(error)
+
+    # ── deleting ─────────────────────────────────────────────────────────────────────────────
+
+    def why_not_delete(self, model: ModelEntry) -> str:
+        """A sentence, where this model cannot be deleted here."""
+        if model.origin == "starter":
+            return self.tr("The starter model comes with the program and stays with it.")
+        if model.origin == "run":
+            return self.tr("This checkpoint belongs to a run and is deleted with it, on Runs.")
+        return ""
+
+    def delete(self, model: ModelEntry) -> None:
+        """Move an imported model to the trash; a notice offers to bring it back."""
+
+        def removed(place: Path) -> None:
+            self._studio.models_changed.emit()
+            self.removed.emit(model.path)
+            self._studio.notices.say(
+                self.tr("“{0}” is in the trash.").format(model.name),
+                self.tr("Bring back"),
+                lambda: self._bring_back(place, model.path),
+            )
+
+        background.run(
+            self, lambda: trash.move_to_trash(model.path), removed, self._studio.notices.show
+        )
+
+    def _bring_back(self, place: Path, path: Path) -> None:
+        background.run(
+            self,
+            lambda: trash.bring_back(place, path),
+            lambda _: self._studio.models_changed.emit(),
+            self._studio.notices.show,
+        )
+
+
+def copy_model(source: Path, target: Path, progress: background.Progress) -> Path | None:
+    """Copy a checkpoint folder after a look at whether it is what was saved; None when cancelled.
+
+    Raises StudioError where the checkpoint is damaged, the target cannot be written or the disk is
+    full; nothing is at the target then.
+    """
+    verify(source)
+    files = [f for f in sorted(source.iterdir()) if f.is_file() and f.name not in LEFT_BEHIND]
+    total, done = sum(file.stat().st_size for file in files), 0
+    try:
+        with whole_folder(target) as folder:
+            for file in files:
+                with open(file, "rb") as read, open(folder / file.name, "xb") as written:
+                    while chunk := read.read(CHUNK):
+                        if progress.cancelled():
+                            raise _CancelledError
+                        written.write(chunk)
+                        done += len(chunk)
+                        progress(done, total)
+    except _CancelledError:
+        return None
+    except OSError as error:
+        raise StudioError(
+            f"{source.name} could not be copied to {target}: {error.strerror}.",
+            "Choose a folder in which you may write.",
+        ) from error
+    _give_usual_rights(target)
+    return target
+
+
+class _CancelledError(Exception):
+    """Leaves the block that writes a whole folder."""
+
+
+def _give_usual_rights(folder: Path) -> None:
+    """A copy outside the home is no secret: the rights that the user's own files get."""
+    pattern = folder.with_name(f".{folder.name}.rights")
+    pattern.mkdir()
+    try:
+        shutil.copymode(pattern, folder)
+    finally:
+        pattern.rmdir()

@@ -1,0 +1,166 @@
+"""The Models page: the list, an import, or one model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+
+from app.pages.models.importing import ImportPage
+from app.pages.models.listing import ModelList
+from app.pages.models.model.view import ModelView
+from app.pages.models.state import ModelsState, model_folder
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import dialogs
+from app.widgets.dialogs import Choice
+from app.widgets.progress import ProgressLine
+
+
+class ModelsPage(QWidget):
+    """Shows one of its three at a time; what was open stays open while the user is elsewhere."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__()
+        self._studio = studio
+        self.state = ModelsState(studio, self)
+        self.list = ModelList()
+        self.importing = ImportPage(self.state)
+        self.model: ModelView | None = None
+        self._wanted: Path | None = None  # to open once the list has been read
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.list)
+        self.stack.addWidget(self.importing)
+        self.copying = ProgressLine(self.tr("Copy of a model"), in_bytes=True)
+        self.copying.setContentsMargins(7 * SPACE, 4 * SPACE, 7 * SPACE, 0)
+        self.copying.cancelled.connect(self.state.cancel_copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.copying)
+        column.addWidget(self.stack, 1)
+        self.list.import_asked.connect(self.choose_folder)
+        self.list.opened.connect(self.open_model)
+        self.importing.import_asked.connect(self.choose_folder)
+        self.importing.opened.connect(self.open_model)
+        self.importing.left.connect(self.show_list)
+        self.state.listed.connect(self._on_listed)
+        self.state.removed.connect(self._on_removed)
+        self.state.copying_changed.connect(self._on_copying)
+
+    def arrive(self, argument: object = None) -> None:
+        """Navigation: a path opens that model, “import” the dialog for one, nothing the page."""
+        self.state.read_list()
+        if isinstance(argument, Path):
+            self._wanted = argument
+        elif argument == "import":
+            self.choose_folder()
+
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Import a model folder, or the folder of one of its files; False for anything else."""
+        folder = model_folder(paths)
+        if folder is None:
+            return False
+        self.import_from(folder)
+        return True
+
+    def choose_folder(self) -> None:
+        dialog = QFileDialog(self, self.tr("Import a model folder"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)
+        dialog.fileSelected.connect(lambda chosen: self.import_from(Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def import_from(self, folder: Path) -> None:
+        self.state.import_model(folder)
+        self.stack.setCurrentWidget(self.importing)
+
+    def show_list(self) -> None:
+        if self.stack.currentWidget() is self.importing:
+            self.state.cancel_import()
+        self.stack.setCurrentWidget(self.list)
+        self._forget_model()
+        self.list.list.setFocus()
+
+    def open_model(self, path: Path) -> None:
+        model = self.state.model_at(path)
+        if model is None:
+            self._wanted = path
+            self.state.read_list()
+            return
+        self._forget_model()
+        view = ModelView(model, self.state.why_not_delete(model))
+        view.left.connect(self.show_list)
+        view.explored.connect(lambda: self._studio.go.emit("explore", model.path))
+        view.tuned.connect(lambda: self._studio.go.emit("train", {"model": model.path}))
+        view.copied.connect(self._on_copy)
+        view.deleted.connect(self._on_delete)
+        self.model = view
+        self.stack.addWidget(view)
+        self.stack.setCurrentWidget(view)
+        view.tabs.setFocus()
+
+    def _forget_model(self) -> None:
+        if self.model is not None:
+            self.stack.removeWidget(self.model)
+            self.model.deleteLater()
+            self.model = None
+
+    def _on_listed(self) -> None:
+        models = self.state.models or []
+        self.list.show_models(models)
+        if self._wanted is not None:
+            wanted, self._wanted = self._wanted, None
+            if self.state.model_at(wanted) is not None:
+                self.open_model(wanted)
+            else:
+                self._studio.notices.error(
+                    self.tr("There is no model at {0} any more.").format(wanted),
+                    self.tr("Choose one from the list."),
+                )
+        elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
+            self.show_list()
+
+    def _on_removed(self, path: Path) -> None:
+        if self.model is not None and self.model.state.model.path == path:
+            self.show_list()
+
+    def _on_copy(self) -> None:
+        assert self.model is not None
+        model = self.model.state.model
+        dialog = QFileDialog(self, self.tr("Save a copy of “{0}” in").format(model.name))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda chosen: self.state.save_copy(model, Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _on_copying(self, done: int, total: int) -> None:
+        if not total:
+            self.copying.end()
+        elif self.copying.isHidden():
+            self.copying.begin(self.tr("Writing the copy"))
+        else:
+            self.copying.tell(done, total)
+
+    def _on_delete(self) -> None:
+        assert self.model is not None
+        model = self.model.state.model
+
+        def answered(key: str) -> None:
+            if key == "delete":
+                self.state.delete(model)
+
+        dialogs.ask(
+            self,
+            self.tr("Delete “{0}”?").format(model.name),
+            self.tr(
+                "The copy in your home folder goes to the trash. The folder that it was imported "
+                "from stays, and so do the runs that started from this model; those that have not "
+                "ended can no longer read it."
+            ),
+            [
+                Choice("delete", self.tr("Move to the trash"), "danger"),
+                Choice("keep", self.tr("Keep it")),
+            ],
+            answered,
+        )

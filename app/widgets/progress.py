@@ -1,0 +1,80 @@
+"""Work under way: what it is, how far, how fast, how long still, and a way to stop it."""
+
+import time
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.text import Text
+
+SETTLED = 1.0  # s after which a rate is worth telling
+
+
+class ProgressLine(QWidget):
+    """A bar with a line of words; hidden until `begin`.
+
+    Signals:
+        cancelled: the user wants it to stop.
+    """
+
+    cancelled = Signal()
+
+    def __init__(self, name: str, in_bytes: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._in_bytes = in_bytes
+        self._since = 0.0
+        self.stage = Text("", "strong")
+        self.amount = Text("", "muted")
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(name)
+        self.bar.setTextVisible(False)
+        self.cancel = buttons.plain(self.tr("Cancel"), self.cancelled.emit)
+        self.cancel.setAccessibleName(self.tr("Cancel: {0}").format(name))
+        words = QVBoxLayout()
+        words.setSpacing(SPACE)
+        words.addWidget(self.stage)
+        words.addWidget(self.bar)
+        words.addWidget(self.amount)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4 * SPACE)
+        row.addLayout(words, 1)
+        row.addWidget(self.cancel)
+        self.hide()
+
+    def begin(self, stage: str) -> None:
+        """Show that `stage` has begun; how far it is comes with `tell`."""
+        self._since = time.monotonic()
+        self.stage.setText(stage)
+        self.amount.setText(self.tr("Starting…"))
+        self.bar.setRange(0, 0)
+        self.show()
+
+    def tell(self, done: int, total: int, stage: str = "") -> None:
+        """How far it is; `total` 0 means unknown. Another `stage` begins to count anew."""
+        if stage and stage != self.stage.text():
+            self.begin(stage)
+        self.bar.setRange(0, 1000 if total else 0)
+        if total:
+            self.bar.setValue(min(1000, 1000 * done // total))
+        self.amount.setText(" · ".join(self._words(done, total)))
+
+    def end(self) -> None:
+        self.hide()
+
+    def _words(self, done: int, total: int) -> list[str]:
+        said = self._number(done)
+        words = [self.tr("{0} of {1}").format(said, self._number(total)) if total else said]
+        passed = time.monotonic() - self._since
+        if passed > SETTLED and done > 0:
+            rate = done / passed
+            words.append(self.tr("{0} a second").format(self._number(round(rate))))
+            if total > done:
+                left = numbers.duration((total - done) / rate)
+                words.append(self.tr("about {0} left").format(left))
+        return words
+
+    def _number(self, value: int) -> str:
+        return numbers.size(value) if self._in_bytes else numbers.count(value)
