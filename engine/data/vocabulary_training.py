@@ -45,7 +45,7 @@ def learn_vocabulary(
         raise StudioError("There is no text to make a vocabulary from.", "Choose files with text.")
     limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
     alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
-    inner = [PREFIX + c for c in alphabet if len(words.pre_tokenize_str("a" + c)) == 1]
+    inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normal, words)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=RAREST,
@@ -62,6 +62,13 @@ def learn_vocabulary(
     base = [*SPECIAL, *alphabet, *inner]
     learned = sorted(found.keys() - set(base), key=found.__getitem__)
     return Vocabulary(pieces=tuple(base + learned)[:size], lowercase=lowercase)
+
+
+def _stays_in_word(
+    character: str, normal: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
+) -> bool:
+    """Whether a character can follow another in one word, as punctuation and Chinese do not."""
+    return len(words.pre_tokenize_str(normal.normalize_str("a" + character))) == 1
 
 
 def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:

@@ -1,0 +1,133 @@
+"""JSON lines: an object in each line, whose keys are the columns."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from engine.data.formats.rows import MOST_COLUMNS, Content, Remarks, Row, unique_names
+from engine.data.lines import Lines
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+
+ADVICE = "Each line must be one object, such as {“text”: “…”, “label”: “…”}, in straight quotes."
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class _Number(str):
+    """The digits of a number as they stand: 1, 1.0 and 01 stay different."""
+
+    __slots__ = ()
+
+
+class _Refused(ValueError):
+    """Something that JSON or a table does not allow."""
+
+
+def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """The columns in the order in which the keys first appear, and the rows."""
+    keys: dict[str, None] = {}
+    for _, item in _objects(lines.quiet(), Remarks()):
+        keys.update(dict.fromkeys(item))
+        if len(keys) > MOST_COLUMNS:
+            break
+    columns = unique_names(keys, lines, remarks)
+    return Content(columns, _rows(lines, tuple(keys), remarks))
+
+
+def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row]:
+    for number, item in _objects(lines, remarks):
+        cells = []
+        for key in keys:
+            if key not in item:
+                remarks.saw(f"A row has no “{key}”; its cell is empty", number)
+                cells.append("")
+            else:
+                cells.append(_cell(item[key], key, number, remarks))
+        yield Row(number, tuple(cells))
+
+
+def _objects(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, dict[str, Any]]]:
+    decoder = json.JSONDecoder(
+        parse_int=_Number,
+        parse_float=_Number,
+        parse_constant=_refuse_constant,
+        object_pairs_hook=_without_twins,
+    )
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text:
+            remarks.saw("An empty line is left out", number)
+            continue
+        try:
+            item = decoder.decode(text)
+        except json.JSONDecodeError as error:
+            column = error.colno + len(line) - len(line.lstrip())
+            problem = f"this is not valid JSON ({error.msg[:1].lower()}{error.msg[1:]})."
+            raise BadFile(lines.path, problem, ADVICE, line=number, column=column) from error
+        except _Refused as error:
+            raise BadFile(lines.path, str(error), ADVICE, line=number) from error
+        except RecursionError as error:
+            problem = "its brackets are nested too deeply."
+            raise BadFile(lines.path, problem, ADVICE, line=number) from error
+        if not isinstance(item, dict):
+            raise BadFile(lines.path, f"this is {_kind(item)}, not an object.", ADVICE, line=number)
+        yield number, item
+
+
+def _refuse_constant(name: str) -> None:
+    raise _Refused(f"{name} is not valid JSON.")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    item = dict(pairs)
+    if len(item) < len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise _Refused(f"the key “{twin[:100]}” stands twice in one object.")
+    return item
+
+
+def _kind(item: object) -> str:
+    if isinstance(item, list):
+        return "a list"
+    if isinstance(item, _Number):
+        return "a number"
+    return "a text" if isinstance(item, str) else "a single value"
+
+
+def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
+    if value is None:
+        remarks.saw(f"“{key}” is null; its cell is empty", line)
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        remarks.saw(f"“{key}” holds several values; its cell is their JSON", line)
+        value = _json(value)
+    text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+    if text != value:
+        remarks.saw(f"“{key}” holds a lone surrogate; “\ufffd” stands for it", line)
+    return str(text)
+
+
+def _json(value: object) -> str:
+    """Compact JSON in which numbers are written as they were."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_json(str(k))}: {_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+
+
+def guess_jsonl(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+    """A file that calls itself so, or whose first line is an object."""
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return Reading(format="jsonl")
+    if suffix in (".csv", ".tsv", ".tab") or not first.startswith("{"):
+        return None
+    try:
+        return Reading(format="jsonl") if isinstance(json.loads(first), dict) else None
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,80 @@
+"""Plain text: a document in each paragraph, or in each line."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.lines import Lines
+from engine.spec.dataset import Reading
+
+LONGEST_TEXT = 1_000_000  # characters in one row
+
+
+def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """One column of texts.
+
+    Where empty lines stand between texts, they part documents, and a document keeps its line
+    breaks; where there are none, every line is a row. What is longer than a million characters
+    becomes several rows.
+    """
+    rows = _paragraphs(lines, remarks) if _has_paragraphs(lines) else _single(lines, remarks)
+    return Content(("text",), rows)
+
+
+def _has_paragraphs(lines: Lines) -> bool:
+    """Whether an empty line stands between two that are not."""
+    text_before = gap = False
+    for line in lines.quiet().upto(LONGEST_TEXT, cut=True):
+        full = not line.isspace()
+        if full and gap:
+            return True
+        gap = text_before and not full
+        text_before = text_before or full
+    return False
+
+
+def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts without line ends; too long lines are parted at a space."""
+    number, begun = 1, ""
+    for raw in lines.upto(LONGEST_TEXT, cut=True):
+        text = begun + raw.rstrip("\r\n")
+        begun = ""
+        if raw[-1] not in "\r\n" and len(raw) >= LONGEST_TEXT:
+            remarks.saw("A line of more than a million characters becomes several rows", number)
+            place = text.rfind(" ") + 1 or len(text)
+            text, begun = text[:place], text[place:]
+            yield number, text
+            continue
+        yield number, text
+        number += 1
+    if begun:
+        yield number, begun
+
+
+def _single(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+    for number, text in _parts(lines, remarks):
+        if text.strip():
+            yield Row(number, (text,))
+        else:
+            remarks.saw("An empty line is left out", number)
+
+
+def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+    part: list[str] = []
+    length = start = 0
+    for number, text in chain(_parts(lines, remarks), [(0, "")]):
+        full = bool(text.strip())
+        if part and (not full or length + len(text) > LONGEST_TEXT):
+            if full:
+                remarks.saw("A text of more than a million characters becomes several rows", start)
+            yield Row(start, ("\n".join(part),))
+            part, length = [], 0
+        if full:
+            start = start if part else number
+            part.append(text)
+            length += len(text)
+
+
+def guess_plain(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+    """Whatever is text."""
+    return Reading(format="text", header=False)

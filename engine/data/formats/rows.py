@@ -1,0 +1,87 @@
+"""What all formats of data share: rows, and remarks on what was noticed while reading them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from engine.data.lines import Lines
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+
+MOST_COLUMNS = 10_000
+RESERVED = ("_line", "_part")  # names of our own columns
+
+
+class Row(NamedTuple):
+    """One example. `line` is the first line, counted from 1, that it stands in."""
+
+    line: int
+    cells: tuple[str, ...]
+
+
+class Remarks:
+    """Counts what is noticed in rows, so that nothing is dropped or changed in silence."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def saw(self, what: str, line: int) -> None:
+        count, first = self._seen.get(what, (0, line))
+        self._seen[what] = count + 1, first
+
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(
+            f"{what}: {count} in all, the first in line {line}."
+            if count > 1
+            else f"{what}: one, in line {line}."
+            for what, (count, line) in self._seen.items()
+        )
+
+
+class Content(NamedTuple):
+    """The columns of a file, and its rows, which are read as they are asked for."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+
+
+class Format(NamedTuple):
+    """How a kind of file is read and recognised.
+
+    `open` gives the content of the lines of a file; `guess` gives the reading under which these
+    first lines make sense, or None. The third argument of `guess` says whether they are all.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    open: Callable[[Lines, Reading, Remarks], Content]
+    guess: Callable[[list[str], str, bool], Reading | None]
+
+
+def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
+    """Column names as they stand, but each once, none empty, and none that we use ourselves."""
+    given = list(names)
+    if len(given) > MOST_COLUMNS:
+        raise BadFile(
+            lines.path,
+            f"it has {len(given):,} columns, more than the {MOST_COLUMNS:,} that can be read.",
+            "Check the delimiter, or keep only the columns that are needed.",
+            line=1,
+        )
+    taken = set(RESERVED)
+    found = []
+    for number, name in enumerate(given, start=1):
+        plain = name.strip() or f"column {number}"
+        unique, copy = plain, 1
+        while unique in taken:
+            copy += 1
+            unique = f"{plain} ({copy})"
+        if name.strip() and unique != plain:
+            remarks.saw(f"A column is renamed to “{unique}”, since its name was taken", 1)
+        taken.add(unique)
+        found.append(unique)
+    return tuple(found)
+
+
+def numbered_columns(count: int) -> tuple[str, ...]:
+    """Names for the columns of a file that does not name them."""
+    return tuple(f"column {number}" for number in range(1, count + 1))

@@ -1,0 +1,288 @@
+"""Tables with a row in each line: CSV, TSV, and lines that begin with their label."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.data.formats.rows import (
+    Content,
+    Remarks,
+    Row,
+    numbered_columns,
+    unique_names,
+)
+from engine.data.lines import LONGEST_LINE, Lines
+from engine.data.mapping import LABELS, TEXTS, plain_name
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
+
+DELIMITERS = "\t,;|"
+AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
+AGREE = 0.9  # share of the rows that must have the same number of cells
+QUOTES_ADVICE = "Mend this place, or switch off “Quotes” if they belong to the text."
+LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
+
+csv.field_size_limit(LONGEST_LINE)
+
+
+def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
+    """The columns and rows of a table.
+
+    A row must have as many cells as there are columns; else its line is named. Two things are
+    forgiven, and remarked: empty cells too many, and, in an unquoted tab-separated file without
+    a header, cells that only some rows have.
+    """
+    rows = _rows(lines, reading, remarks)
+    first = next(rows, None)
+    if first is None:
+        return Content((), iter(()))
+    if reading.header:
+        columns = unique_names(first.cells, lines, remarks)
+        return Content(columns, _even(rows, len(columns), lines.path, remarks, False))
+    pads = reading.delimiter == "\t" and not reading.quoted
+    width = len(first.cells)
+    if pads:
+        width = max(len(row.cells) for row in _rows(lines.quiet(), reading, Remarks()))
+    if reading.delimiter == AFTER_LABEL:
+        columns = ("label", "detail", "text") if width == 3 else ("label", "text")
+    else:
+        columns = unique_names(numbered_columns(width), lines, remarks)
+    return Content(columns, _even(_chain(first, rows), width, lines.path, remarks, pads))
+
+
+def _chain(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
+    yield first
+    yield from rows
+
+
+def _even(
+    rows: Iterator[Row], width: int, path: Path, remarks: Remarks, pads: bool
+) -> Iterator[Row]:
+    for row in rows:
+        missing = width - len(row.cells)
+        if missing == 0:
+            yield row
+        elif missing > 0 and pads:
+            remarks.saw("A row has fewer cells than others; empty ones stand for them", row.line)
+            yield Row(row.line, row.cells + ("",) * missing)
+        elif missing < 0 and not any(row.cells[width:]):
+            remarks.saw("A row ends with empty cells for which there is no column", row.line)
+            yield Row(row.line, row.cells[:width])
+        else:
+            count = len(row.cells)
+            raise BadFile(
+                path,
+                f"this row has {count} {'cell' if count == 1 else 'cells'}, "
+                f"but there are {width} columns.",
+                "Mend this row, or choose another delimiter.",
+                line=row.line,
+            )
+
+
+def _rows(lines: Lines, reading: Reading, remarks: Remarks) -> Iterator[Row]:
+    """Rows as they stand; empty lines are left out."""
+    if reading.delimiter == AFTER_LABEL:
+        yield from _labelled(lines, remarks)
+        return
+    reader = _reader(lines, reading.delimiter, reading.quoted)
+    start = 1
+    try:
+        for cells in reader:
+            if cells:
+                if reader.line_num > start:
+                    _remark_breaks(cells, start, reader.line_num, remarks)
+                yield Row(start, tuple(cells))
+            else:
+                remarks.saw("An empty line is left out", start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise _bad_quotes(error, lines.path, start, reader.line_num) from error
+
+
+def _reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
+    """A reader that refuses what the standard settings would silently change."""
+    if quoted:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, quotechar=None)
+
+
+def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
+    text = str(error)
+    if "field larger" in text:
+        problem = f"a cell that begins here is longer than {LONGEST_LINE:,} characters."
+    elif "end of data" in text:
+        problem = "a quote that opens in this row never closes."
+    elif line > start:
+        problem = f"a quote that opens in this row closes in the middle of a cell in line {line}."
+    else:
+        problem = "a quote closes in the middle of a cell."
+    return BadFile(path, problem, QUOTES_ADVICE, line=start)
+
+
+def _remark_breaks(cells: list[str], start: int, end: int, remarks: Remarks) -> None:
+    """A lost quote can swallow rows in silence; then the lines inside look like rows."""
+    remarks.saw("A cell holds line breaks", start)
+    for cell in cells:
+        inner = cell.splitlines()[1:-1]
+        if len(cells) > 1 and inner and all(_looks_like_row(line, len(cells)) for line in inner):
+            remarks.saw(
+                f"A cell goes on to line {end}, and the lines in it look like rows of their own; "
+                "perhaps a quote is missing",
+                start,
+            )
+
+
+def _looks_like_row(line: str, width: int) -> bool:
+    return any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS)
+
+
+def _labelled(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+    """“LABEL text” and “LABEL:detail text”."""
+    for number, line in enumerate(lines, start=1):
+        line = line.rstrip("\r\n")
+        if not line.strip():
+            remarks.saw("An empty line is left out", number)
+            continue
+        label, _, text = line.partition(" ")
+        name, colon, detail = label.partition(":")
+        yield Row(number, (name, detail, text) if colon else (label, text))
+
+
+def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
+    """How the first lines of a file are a table, or None.
+
+    A file that calls itself a table is one; another must be one without exception.
+    """
+    named = suffix in (".csv", ".tsv", ".tab")
+    if not named and _are_labelled(lines):
+        return Reading(format="tsv", delimiter=AFTER_LABEL, quoted=False, header=False)
+    delimiter = _delimiter(lines, suffix, whole)
+    quoted = _quoted(lines, delimiter, whole)
+    rows = _sample(lines, delimiter, quoted, whole)[0]
+    header = has_header(rows)
+    if not named:
+        widths = {len(row) for row in rows}
+        known = header and {plain_name(cell) for cell in rows[0]} & (set(TEXTS) | set(LABELS))
+        if len(widths) != 1 or widths == {1} or len(rows) < 2:
+            return None
+        if delimiter != "\t" and not known:
+            return None
+    return Reading(
+        format="tsv" if delimiter == "\t" else "csv",
+        delimiter=delimiter,
+        quoted=quoted,
+        header=header,
+    )
+
+
+def _are_labelled(lines: list[str]) -> bool:
+    full = [line for line in lines if line.strip()]
+    found = [match[1] for match in map(LABELLED.match, full) if match]
+    few = len(set(found)) <= max(2, min(200, len(full) // 3))
+    alike = len({":" in label for label in found}) == 1
+    return len(full) >= 4 and len(found) == len(full) and few and alike
+
+
+def _sample(
+    lines: list[str], delimiter: str, quoted: bool, whole: bool
+) -> tuple[list[list[str]], bool]:
+    """The rows of the first lines, and whether their quotes pair up."""
+    rows: list[list[str]] = []
+    reader = _reader(lines, delimiter, quoted)
+    try:
+        rows.extend(row for row in reader if row)
+    except csv.Error as error:
+        return rows, not whole and "end of data" in str(error) and len(rows) > 1
+    return rows, True
+
+
+def _agreement(rows: list[list[str]]) -> tuple[int, float]:
+    """The usual number of cells, and the share of the rows that have it."""
+    if not rows:
+        return 0, 0.0
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    return width, count / len(rows)
+
+
+def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
+    """The character that cuts all rows into the same number of cells, above one."""
+    usual = "\t" if suffix in (".tsv", ".tab") else ","
+    best, score = usual, 0.0
+    for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
+        for quoted in (True, False):
+            rows, paired = _sample(lines, delimiter, quoted, whole)
+            width, share = _agreement(rows)
+            if paired and width > 1 and share >= AGREE and share > score:
+                best, score = delimiter, share
+    return best
+
+
+def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
+    """Whether double quotes stand around cells, or are a part of the text."""
+    starts = re.compile(rf'(?:^|{re.escape(delimiter)})"')
+    if not any(starts.search(line) for line in lines):
+        return delimiter != "\t"
+    rows, paired = _sample(lines, delimiter, True, whole)
+    plain, _ = _sample(lines, delimiter, False, whole)
+    (_, share), (width, plain_share) = _agreement(rows), _agreement(plain)
+    even = plain_share == 1.0 and width > 1  # quotes hide no delimiter and no line end
+    if not paired:
+        return not (even or (delimiter == "\t" and plain_share >= AGREE))
+    if share > plain_share:
+        return True
+    if even and len(plain) > len(rows):
+        return False  # as quotes they would swallow whole rows
+    return delimiter != "\t" or _wraps_cells(plain)
+
+
+def _wraps_cells(rows: list[list[str]]) -> bool:
+    """Whether some column stands in quotes throughout, below its name."""
+    below = rows[1:] or rows
+    return any(
+        all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column)
+        for column in zip(*below, strict=False)
+    )
+
+
+def has_header(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns.
+
+    It does where it has a usual name; not where a cell returns below as a label does; else where it
+    is no number above numbers, or short above long texts.
+    """
+    if not rows or len(rows) < 2 or not all(cell.strip() for cell in rows[0][1:]):
+        return False
+    first, below = rows[0], rows[1:]
+    if len(set(first)) < len(first) or any(len(cell) > 100 for cell in first):
+        return False
+    columns = [[row[i] for row in below if i < len(row)] for i in range(len(first))]
+    if {plain_name(cell) for cell in first} & (set(TEXTS) | set(LABELS)):
+        return not any(
+            cell in column and len(set(column)) < len(column)
+            for cell, column in zip(first, columns, strict=True)
+        )
+    votes = 0
+    for cell, column in zip(first, columns, strict=True):
+        if cell in column:
+            return False
+        votes += _is_number(column[0]) and all(map(_is_number, column)) and not _is_number(cell)
+        votes -= _is_number(cell)
+        length = sum(map(len, column)) / len(column)
+        votes += length > 20 and len(cell) < length / 3 and cell.count(" ") < 3
+        few = len(set(column)) <= len(column) / 3
+        votes += few and not _is_number(cell) and len(column) > 5
+    return votes > 0
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

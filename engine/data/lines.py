@@ -1,0 +1,164 @@
+"""The lines of a text file, whatever it turns out to be.
+
+Nothing is opened that is no plain file, and nothing is read whole: pipes, devices, sparse giants
+and endless lines end in a sentence, not in a full memory.
+"""
+
+import codecs
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from engine.errors import BadFile
+
+LARGEST_FILE = 16 * 1024**3  # bytes
+LONGEST_LINE = 50_000_000  # characters
+TICK_LINES = 2_000
+TICK_CHARACTERS = 1_000_000
+
+Progress = Callable[[int, int], None]
+
+
+class Cancelled(Exception):
+    """The user asked to stop reading; nothing was kept."""
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a plain file that can be read and is not empty.
+
+    Raises:
+        BadFile: in every other case, before anything is read.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise BadFile(
+            path, "there is no such file.", "It may have been moved or renamed."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BadFile(
+            path, f"it cannot be reached: {reason(error)}.", "Check its place."
+        ) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise BadFile(path, "this is a folder, not a file.", "Choose a file in it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise BadFile(path, "this is a pipe or a device, not a file.", "Save its contents first.")
+    if status.st_size == 0:
+        raise BadFile(path, "the file is empty.", "Choose a file with text.")
+    if status.st_size > LARGEST_FILE:
+        raise BadFile(
+            path,
+            f"it says that it has {status.st_size / 1024**3:.0f} GiB, "
+            f"more than the {LARGEST_FILE // 1024**3} GiB that can be read.",
+            "Split it, or take a part of it.",
+        )
+    if not os.access(path, os.R_OK):
+        raise BadFile(path, "you may not read this file.", "Change its permissions.")
+    return status.st_size
+
+
+class Lines:
+    """The lines of a file with their ends, read anew by every loop over it.
+
+    A lone carriage return ends a line too. With `cut` a line that is too long comes in parts.
+
+    Raises:
+        BadFile: where the bytes are not text in `encoding`, or a line is too long.
+        Cancelled: soon after `cancelled()` is true.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        encoding: str,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        self.path, self.encoding = path, encoding
+        self._progress, self._cancelled = progress, cancelled
+        self._size = size_of(path)
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        except (LookupError, UnicodeError, ValueError) as error:
+            raise BadFile(
+                path, f"there is no encoding “{encoding}”.", "Choose utf-8, utf-16 or cp1252, say."
+            ) from error
+
+    def quiet(self) -> "Lines":
+        """The same lines, for a look ahead that tells no progress."""
+        return Lines(self.path, self.encoding, None, self._cancelled)
+
+    def __iter__(self) -> Iterator[str]:
+        return self.upto(LONGEST_LINE, cut=False)
+
+    def upto(self, longest: int, cut: bool) -> Iterator[str]:
+        """Lines of at most `longest` characters; longer ones are cut, or refused."""
+        number = characters = 0
+        try:
+            with open(self.path, "rb") as raw:
+                text = io.TextIOWrapper(raw, encoding=self.encoding, newline="")
+                first = text.readline(longest).removeprefix("\ufeff")
+                line = first or text.readline(longest)
+                while line:
+                    number += 1
+                    characters += len(line)
+                    if len(line) >= longest and not cut and line[-1] not in "\r\n":
+                        raise BadFile(
+                            self.path,
+                            f"this line is longer than {longest:,} characters.",
+                            "Break it into several lines.",
+                            line=number,
+                        )
+                    if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
+                        self._tick(raw.tell())
+                        characters = 0
+                    yield line
+                    line = text.readline(longest)
+        except UnicodeError as error:
+            raise self._undecodable() from error
+        except OSError as error:
+            raise BadFile(
+                self.path, f"it cannot be read: {reason(error)}.", "Try again."
+            ) from error
+        self._tick(self._size)
+
+    def _tick(self, done: int) -> None:
+        if self._cancelled is not None and self._cancelled():
+            raise Cancelled
+        if self._progress is not None:
+            self._progress(min(done, self._size), self._size)
+
+    def _undecodable(self) -> BadFile:
+        """Find the first bytes that are no text: the wrapper knows only its own buffer."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        line, column, last = 1, 0, ""
+        with open(self.path, "rb") as raw:
+            while True:
+                chunk = raw.read(1 << 16)
+                try:
+                    text = decoder.decode(chunk, final=not chunk)
+                except UnicodeDecodeError as error:
+                    good = error.object[: error.start].decode(self.encoding, errors="replace")
+                    line += good.count("\n")
+                    column = len((last + good).rpartition("\n")[2]) + 1
+                    break
+                except UnicodeError:
+                    break
+                line += text.count("\n")
+                last = (last + text).rpartition("\n")[2][-LONGEST_LINE:]
+                if not chunk:
+                    break
+        return BadFile(
+            self.path,
+            f"these bytes are not text in {self.encoding}.",
+            "Choose the encoding that the file was saved in, or mend this place.",
+            line=line,
+            column=column,
+        )
+
+
+def reason(error: BaseException) -> str:
+    """What the system says, without a full stop."""
+    return (getattr(error, "strerror", None) or str(error) or "unknown").rstrip(".")

@@ -1,0 +1,214 @@
+"""Open, recognise, preview and check files of data."""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Counts
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.data.encodings import recognise_encoding
+from engine.data.formats.jsonl import guess_jsonl, open_jsonl
+from engine.data.formats.plain import guess_plain, open_plain
+from engine.data.formats.rows import Format, Remarks, Row
+from engine.data.formats.table import guess_table, open_table
+from engine.data.lines import Cancelled, Lines, Progress
+from engine.data.mapping import guess_mapping
+from engine.errors import BadFile, MissingColumn, StudioError
+from engine.spec.dataset import FormatName, Mapping, Reading
+from engine.spec.task import Classification, TaskSpec
+
+__all__ = [
+    "FORMATS",
+    "Cancelled",
+    "Preview",
+    "Recognised",
+    "Row",
+    "Table",
+    "check",
+    "preview",
+    "read",
+    "recognise",
+]
+
+FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
+    "jsonl": Format("JSON lines", (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
+    "csv": Format("CSV", (".csv",), open_table, guess_table),
+    "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
+    "text": Format("Plain text", (".txt", ".text", ".md"), open_plain, guess_plain),
+}
+SAMPLE_LINES = 20_000
+SAMPLE_CHARACTERS = 2_000_000
+MAPPED_ROWS = 2_000  # rows by which columns are told apart
+SHOWN_CHARACTERS = 2_000
+SHOWN_COLUMNS = 200
+MOST_CLASSES = 1_000
+
+
+class Recognised(NamedTuple):
+    """How a file can be read, and what its columns seem to mean."""
+
+    reading: Reading
+    columns: tuple[str, ...]
+    mapping: Mapping | None
+    notes: tuple[str, ...]
+
+
+class Preview(NamedTuple):
+    """The first rows, cut so that any window can show them."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+    notes: tuple[str, ...]
+
+
+class Table:
+    """The columns of a file, and its rows, to be looped over once; nothing is held in memory.
+
+    `notes` are complete when the last row was read.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: Iterator[Row], remarks: Remarks) -> None:
+        self.columns, self._rows, self._remarks = columns, rows, remarks
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._remarks.sentences()
+
+
+def read(
+    path: Path,
+    reading: Reading,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Table:
+    """Read a file as `reading` says; `progress` is told bytes.
+
+    Raises:
+        BadFile: with the line, here or while the rows are looped over.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    remarks = Remarks()
+    lines = Lines(path, reading.encoding, progress, cancelled)
+    columns, rows = FORMATS[reading.format].open(lines, reading, remarks)
+    return Table(columns, rows, remarks)
+
+
+def recognise(path: Path) -> Recognised:
+    """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
+
+    Raises:
+        BadFile: when it is no text, or its first rows cannot be read in any way.
+    """
+    encoding, note = recognise_encoding(path)
+    lines, whole = _first_lines(path, encoding)
+    if not any(line.strip() for line in lines):
+        raise BadFile(path, "there is nothing in it but white space.", "Choose a file with text.")
+    suffix = path.suffix.lower()
+    guesses = dict.fromkeys(one.guess for one in FORMATS.values())
+    readings = (guess(lines, suffix, whole) for guess in guesses)
+    reading = next(one for one in readings if one is not None)
+    reading = reading.model_copy(update={"encoding": encoding})
+    table = read(path, reading)
+    rows = [row.cells for row in islice(table, MAPPED_ROWS)]
+    mapping, guessed = guess_mapping(table.columns, rows)
+    notes = [one for one in (note, _quotes_note(lines, reading), guessed) if one]
+    return Recognised(reading, table.columns, mapping, tuple(notes))
+
+
+def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
+    """Whole lines from the beginning, and whether they are all."""
+    found: list[str] = []
+    characters = 0
+    for line in Lines(path, encoding):
+        if len(found) == SAMPLE_LINES or characters + len(line) > SAMPLE_CHARACTERS:
+            return found or [line[:SAMPLE_CHARACTERS]], False
+        found.append(line)
+        characters += len(line)
+    return found, True
+
+
+def _quotes_note(lines: list[str], reading: Reading) -> str:
+    if reading.format == "csv" and not reading.quoted and any('"' in line for line in lines):
+        return "Double quotes are taken for a part of the text, since they do not pair up."
+    return ""
+
+
+def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
+    """The first rows of a file, with long cells and many columns cut."""
+    table = read(path, reading)
+    shown = [
+        Row(row.line, tuple(_cut(cell) for cell in row.cells[:SHOWN_COLUMNS]))
+        for row in islice(table, rows)
+    ]
+    notes = list(table.notes)
+    if len(table.columns) > SHOWN_COLUMNS:
+        notes.append(f"Only {SHOWN_COLUMNS} of {len(table.columns):,} columns are shown.")
+    return Preview(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= SHOWN_CHARACTERS else cell[:SHOWN_CHARACTERS] + "…"
+
+
+def check(
+    columns: tuple[str, ...],
+    mapping: Mapping,
+    task: TaskSpec,
+    labels: Counts[str, int] | None = None,
+) -> list[StudioError]:
+    """Everything that keeps this data from this task; `labels` None means not yet counted."""
+    used = (mapping.text, mapping.pair, mapping.label)
+    problems: list[StudioError] = [
+        MissingColumn(name, list(columns))
+        for name in used
+        if name is not None and name not in columns
+    ]
+    if isinstance(task, Classification):
+        problems += _label_problems(mapping, task, labels)
+    return problems
+
+
+def _label_problems(
+    mapping: Mapping, task: Classification, labels: Counts[str, int] | None
+) -> Iterator[StudioError]:
+    if mapping.label is None:
+        yield StudioError(
+            "Classification needs a label for each row.", "Choose the column that holds the class."
+        )
+        return
+    if labels is None:
+        return
+    rows = sum(labels.values())
+    if not rows:
+        yield StudioError("There are no rows to learn from.", "Choose another file.")
+        return
+    if labels.get("", 0):
+        yield StudioError(
+            f"{labels['']:,} of {rows:,} rows have no label.",
+            "Fill in their labels, or leave these rows out of the file.",
+        )
+    classes = [label for label in labels if label]
+    if len(classes) == 1:
+        yield StudioError(
+            f"Every label is “{_short(classes[0])}”: there is nothing to tell apart.",
+            "Choose another column as label, or a file with two classes at least.",
+        )
+    if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
+        yield StudioError(
+            f"There are {len(classes):,} labels in {rows:,} rows, too many to be classes.",
+            "Choose another column as label.",
+        )
+    strange = sorted(set(classes) - set(task.labels)) if task.labels else []
+    if strange:
+        names = ", ".join(f"“{_short(name)}”" for name in strange[:5])
+        yield StudioError(
+            f"The data has labels that the task does not name: {names}.",
+            "Add them to the task, or leave the labels of the task empty.",
+        )
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 60 else label[:60] + "…"
