@@ -124,8 +124,15 @@ def advice(missing: Sequence[str], options: Sequence[str]) -> str:
     return f"{named} Install them with this command and run this again:\n\n    {command}\n"
 
 
-def need(missing: Sequence[str], options: Sequence[str]) -> None:
-    """Install what is missing, or raise Trouble with the command that does."""
+def need(missing: Sequence[str], *options: str) -> None:
+    """Install what is missing, or raise Trouble with the one command that does.
+
+    What Python lacks for an environment belongs to it, so that nobody is asked twice.
+    """
+    package = None if PYTHON.exists() else venv_package()
+    if package:
+        options = (*options, "--with", package) if missing else ("--only", package)
+        missing = [*missing, package]
     if not missing:
         return
     if not can_install():
@@ -236,8 +243,7 @@ def set_up(extra: str = "", torch: str | None = None, fresh: bool = False) -> No
     start = time.monotonic()
     STAMP.unlink(missing_ok=True)
     if fresh or not is_ours():
-        if package := venv_package():
-            need([package], ["--only", package])
+        need([])
         make_venv()
     say("installing BERT Studio; the first time takes a minute or more")
     install(extra, torch)
@@ -259,7 +265,7 @@ def run(arguments: list[str]) -> int:
     program = SCRIPTS / ("bert-studio.exe" if os.name == "nt" else "bert-studio")
     windowless = not arguments and not has_display(os.environ)
     if LINUX and not arguments and not windowless:
-        need(missing_libraries(QT + SCREEN), [])
+        need(missing_libraries(QT + SCREEN))
     if windowless:
         say_all(NO_DISPLAY)
     set_up()
@@ -286,10 +292,10 @@ def test(arguments: list[str]) -> int:
     """All checks, then the tests; or only pytest, where it is given arguments."""
     lacking, tools = (missing_libraries(QT), missing_tools()) if LINUX else ([], [])
     if LINUX and can_install():
-        need([*missing_libraries(QT + SCREEN), *tools], ["--gui-tests"])
+        need([*missing_libraries(QT + SCREEN), *tools], "--gui-tests")
         tools = []
     else:
-        need(lacking, [])
+        need(lacking)
     set_up("test")
     if arguments:
         return call([PYTHON, "-m", "pytest", *arguments])
@@ -347,7 +353,7 @@ def doctor() -> int:
 
 def pictures(arguments: list[str]) -> int:
     if LINUX:
-        need(missing_libraries(QT), [])
+        need(missing_libraries(QT))
     set_up()
     return call([PYTHON, "tools/pictures.py", *arguments], QT_QPA_PLATFORM="offscreen")
 

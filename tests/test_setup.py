@@ -83,13 +83,14 @@ def test_missing_libraries_are_named_in_their_order(dev):
 
 def test_whoever_is_not_root_gets_one_exact_command(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
+    monkeypatch.setattr(dev, "venv_package", lambda: "python3.11-venv")
     monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "apt-get" else None)
     with pytest.raises(dev.Trouble) as caught:
-        dev.need(["libEGL.so.1", "libGL.so.1"], ["--gui-tests"])
+        dev.need(["libEGL.so.1", "libGL.so.1"], "--gui-tests")
     commands = [line for line in str(caught.value).splitlines() if line.startswith("    ")]
     script = REPOSITORY / "packaging" / "install-system-libs.sh"
-    assert "libEGL.so.1, libGL.so.1" in str(caught.value)
-    assert commands == [f"    sudo sh {script} --gui-tests"]
+    assert "libEGL.so.1, libGL.so.1, python3.11-venv" in str(caught.value)
+    assert commands == [f"    sudo sh {script} --gui-tests --with python3.11-venv"]
     assert script.exists()
 
 
@@ -101,7 +102,15 @@ def test_a_system_with_dnf_gets_a_command_of_dnf(dev, monkeypatch):
 
 def test_nothing_missing_asks_for_nothing(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
-    dev.need([], [])
+    monkeypatch.setattr(dev, "venv_package", lambda: None)
+    dev.need([])
+
+
+def test_an_environment_that_stands_needs_nothing_to_make_one(dev, monkeypatch):
+    monkeypatch.setattr(dev, "can_install", lambda: False)
+    monkeypatch.setattr(dev, "venv_package", lambda: "python3.11-venv")
+    pretend_environment(dev)
+    dev.need([])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Debian's split of Python")
