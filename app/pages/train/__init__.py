@@ -1,0 +1,1 @@
+"""The wizard: from a task to a job that starts."""

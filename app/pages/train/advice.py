@@ -1,0 +1,365 @@
+"""What stands in the way of a step, what is worth a warning, and what will happen, in sentences."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.train.choices import OWN_SIZE, Choices, Kind, Step, network, suggested_name
+from app.widgets import numbers
+from app.widgets.form import title_of, value_in_words
+from engine.data.reading import check
+from engine.errors import StudioError
+from engine.home import folder_name
+from engine.messages import Estimated
+from engine.spec.dataset import DatasetSpec
+from engine.spec.model import BertSpec
+from engine.spec.task import Classification, Pretraining
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+translate = QCoreApplication.translate
+
+FEW_EXAMPLES = 50  # of one label, or in all for masked words
+LONG_TRAINING = 12 * 3600  # s
+TIGHT = 0.75  # of the memory that is free
+SIMPLE_FIELDS = ("batch", "learning_rate", "epochs", "seed", "share")
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the inputs of a data set are, in word pieces, seen on a sample of them."""
+
+    sample: tuple[int, ...]  # sorted
+
+    def suggested(self, longest: int) -> int:
+        """The 99th percentile, rounded up to a multiple of 8 or 16, at most `longest`."""
+        wanted = self.sample[min(len(self.sample) - 1, int(0.99 * len(self.sample)))]
+        multiple = 8 if wanted <= 64 else 16
+        return max(16, min(longest, -(-wanted // multiple) * multiple))
+
+    def share_cut(self, longest: int) -> float:
+        """The share of inputs that are longer than `longest`."""
+        return sum(length > longest for length in self.sample) / len(self.sample)
+
+
+# ── data that fits ───────────────────────────────────────────────────────────────────────────
+
+
+def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
+    """Everything that keeps this data set from this task; empty where it fits."""
+    found = []
+    if kind is Kind.SENTENCE and spec.mapping.pair is not None:
+        found.append(
+            StudioError(
+                translate("Train", "Every row has two texts."),
+                translate("Train", "Choose “Classify a pair”, or import it with one text only."),
+            )
+        )
+    if kind is Kind.PAIR and spec.mapping.pair is None:
+        found.append(
+            StudioError(
+                translate("Train", "Every row has one text, and a pair needs two."),
+                translate(
+                    "Train", "Choose “Classify a sentence”, or import it with a second text."
+                ),
+            )
+        )
+    asked = Classification() if kind.classifies else Pretraining()
+    found += check(spec.columns, spec.mapping, asked, spec.labels or None)
+    if not spec.rows.get("train"):
+        found.append(
+            StudioError(
+                translate("Train", "It has no rows for training."),
+                translate("Train", "Import it again with another split."),
+            )
+        )
+    return found
+
+
+# ── why a step is not done yet ───────────────────────────────────────────────────────────────
+
+
+def obstacle(choices: Choices, step: Step) -> str:
+    """One sentence that says why this step is not done; empty where it is."""
+    match step:
+        case Step.TASK:
+            return "" if choices.kind else translate("Train", "Choose what the model should learn.")
+        case Step.DATA:
+            return _data_obstacle(choices)
+        case Step.START:
+            return _start_obstacle(choices)
+        case Step.SETTINGS:
+            return _settings_obstacle(choices)
+        case Step.REVIEW:
+            named = choices.name.strip() or suggested_name(choices)
+            return "" if named else translate("Train", "Give the run a name.")
+
+
+def _data_obstacle(choices: Choices) -> str:
+    if choices.data is None:
+        return translate("Train", "Choose a data set, or import one.")
+    if choices.kind is None or choices.data.spec is None:
+        return ""
+    problems = misfits(choices.data.spec, choices.kind)
+    if not problems:
+        return ""
+    template = translate("Train", "“{name}” does not fit: {problem}")
+    return template.format(name=choices.data.name, problem=problems[0])
+
+
+def _start_obstacle(choices: Choices) -> str:
+    if choices.kind is Kind.SCRATCH:
+        vocabulary = choices.scratch.vocabulary
+        if vocabulary is not None and vocabulary.info is None:
+            return _gone(vocabulary.name)
+        return ""
+    if choices.model is None:
+        return translate("Train", "Choose a model to start from.")
+    return _gone(choices.model.name) if choices.model.info is None else ""
+
+
+def _gone(name: str) -> str:
+    return translate("Train", "The model “{name}” is no longer there: choose another.").format(
+        name=name
+    )
+
+
+def _settings_obstacle(choices: Choices) -> str:
+    spec = network(choices)
+    longest = choices.training.max_length
+    if spec is not None and longest > spec.positions:
+        return translate(
+            "Train",
+            "The model reads at most {most} word pieces, and “Longest input” asks for {asked}.",
+        ).format(most=spec.positions, asked=longest)
+    masking = choices.masking
+    if not _classifies(choices) and masking.masked + masking.randomised > 1:
+        return translate(
+            "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."
+        )
+    return ""
+
+
+def _classifies(choices: Choices) -> bool:
+    return choices.kind is not None and choices.kind.classifies
+
+
+# ── what is worth a warning ──────────────────────────────────────────────────────────────────
+
+
+def verdict(estimate: Estimated) -> str:
+    """“fits”, “tight” or “too big” for the memory of this machine."""
+    share = estimate.memory / max(1, estimate.available)
+    return "fits" if share <= TIGHT else "tight" if share <= 1 else "too big"
+
+
+def warnings(
+    choices: Choices, lengths: Lengths | None = None, estimate: Estimated | None = None
+) -> list[str]:
+    """What the user should know before starting; none of it forbids the start."""
+    return [
+        *_data_warnings(choices, lengths),
+        *_model_warnings(choices),
+        *(_estimate_warnings(estimate) if estimate else []),
+    ]
+
+
+def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
+    spec = choices.data.spec if choices.data else None
+    found = []
+    if spec is not None and not spec.rows.get("dev"):
+        found.append(
+            translate(
+                "Train",
+                "The data set has no dev rows, so nothing says which checkpoint is the best.",
+            )
+        )
+    if spec is not None and _classifies(choices):
+        rare = [label for label, rows in spec.labels.items() if rows < FEW_EXAMPLES]
+        if rare:
+            shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
+            found.append(
+                translate(
+                    "Train", "Few rows have the label {labels}: expect mistakes there."
+                ).format(labels=shown)
+            )
+    cut = lengths.share_cut(choices.training.max_length) if lengths else 0
+    if cut > 0.01 and _classifies(choices):
+        found.append(
+            translate(
+                "Train",
+                "About {share} % of the inputs are longer than {longest} word pieces and are cut.",
+            ).format(share=round(100 * cut), longest=choices.training.max_length)
+        )
+    return found
+
+
+def _model_warnings(choices: Choices) -> list[str]:
+    info = choices.model.info if choices.model else None
+    if choices.kind is Kind.ONWARD and info is not None and "masked words" not in info.task_heads:
+        return [
+            translate(
+                "Train",
+                "The model has no head for masked words: a new one is made and learns from zero.",
+            )
+        ]
+    return []
+
+
+def _estimate_warnings(estimate: Estimated) -> list[str]:
+    found = []
+    if verdict(estimate) == "too big":
+        found.append(
+            translate(
+                "Train",
+                "It needs more memory than is free: the run will probably fail."
+                " A smaller batch or a shorter input helps.",
+            )
+        )
+    elif verdict(estimate) == "tight":
+        found.append(
+            translate("Train", "It needs nearly all memory that is free: close other programs.")
+        )
+    if estimate.seconds > LONG_TRAINING:
+        found.append(
+            translate(
+                "Train",
+                "It will take long. The run goes on when the window is closed, and can be stopped"
+                " and continued at any time.",
+            )
+        )
+    return found
+
+
+# ── what will happen ─────────────────────────────────────────────────────────────────────────
+
+
+def summary(choices: Choices) -> str:
+    """What will happen, for the review. The steps before it must be done."""
+    assert choices.kind is not None and choices.data is not None
+    return f"{_what(choices)} {_how(choices)}"
+
+
+def _what(choices: Choices) -> str:
+    assert choices.data is not None
+    spec = choices.data.spec
+    names = {
+        "model": choices.model.name if choices.model else "",
+        "data": choices.data.name,
+        "labels": numbers.count(len(choices.labels or (spec.labels if spec else ()))),
+        "size": translate("Train", "own")
+        if choices.scratch.size == OWN_SIZE
+        else choices.scratch.size,
+    }
+    match choices.kind:
+        case Kind.SENTENCE:
+            template = translate(
+                "Train",
+                "“{model}” learns to sort the texts of “{data}” into {labels} labels;"
+                " all its weights are trained.",
+            )
+        case Kind.PAIR:
+            template = translate(
+                "Train",
+                "“{model}” learns to sort the pairs of “{data}” into {labels} labels;"
+                " all its weights are trained.",
+            )
+        case Kind.ONWARD:
+            template = translate(
+                "Train",
+                "“{model}” goes on learning to guess masked words, in the texts of “{data}”.",
+            )
+        case _:
+            template = translate(
+                "Train",
+                "A new BERT, size “{size}”, learns to guess masked words in the texts of “{data}”.",
+            )
+    return template.format(**names)
+
+
+def _how(choices: Choices) -> str:
+    assert choices.data is not None
+    training = choices.training
+    spec = choices.data.spec
+    values = {
+        "batch": numbers.count(training.batch),
+        "epochs": value_in_words(training.epochs),
+        "steps": numbers.count(training.steps),
+        "share": value_in_words(round(100 * training.share, 1)),
+        "rows": numbers.count(round(training.share * spec.rows.get("train", 0))) if spec else "",
+        "dev": numbers.count(spec.rows.get("dev", 0)) if spec else "",
+    }
+    if training.steps:
+        seen = translate("Train", "It makes {steps} steps of {batch} examples.")
+    elif spec is None:
+        seen = translate("Train", "It sees the examples {epochs} times in batches of {batch}.")
+    elif training.share < 1:
+        seen = translate(
+            "Train",
+            "It sees {share} % of the training rows ({rows}) {epochs} times in batches of {batch}.",
+        )
+    else:
+        seen = translate(
+            "Train", "It sees the {rows} training rows {epochs} times in batches of {batch}."
+        )
+    if spec is not None and spec.rows.get("dev"):
+        kept = translate("Train", "It is judged by {dev} dev rows, and the best state is kept.")
+    else:
+        kept = translate("Train", "The last state is kept.")
+    return f"{seen} {kept}".format(**values)
+
+
+def changed_by_advanced(choices: Choices) -> list[str]:
+    """“Title: value instead of default” for every field that the simple settings do not show."""
+    without = set(SIMPLE_FIELDS)
+    if not choices.length_by_hand:  # it follows the data, and nobody has changed it
+        without.add("max_length")
+    found = _differences(TrainingSpec, choices.training, choices.defaults, without)
+    found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())
+    if not _classifies(choices):
+        found += _differences(Pretraining, choices.masking, Pretraining(), {"kind"})
+    return found
+
+
+def _differences(
+    kind: type[BaseModel], now: object, before: object, without: set[str]
+) -> list[str]:
+    template = translate("Train", "{title}: {value} instead of {default}")
+    return [
+        template.format(
+            title=title_of(name, field),
+            value=value_in_words(getattr(now, name)),
+            default=value_in_words(old),
+        )
+        for name, field in kind.model_fields.items()
+        if name not in without and getattr(now, name) != (old := getattr(before, name))
+    ]
+
+
+def parameters(spec: BertSpec) -> int:
+    """How many weights a network of this size has, with the head for masked words."""
+    d, inner = spec.width, spec.inner
+    embeddings = (spec.vocabulary + spec.positions + spec.segments) * d + 2 * d
+    layer = 4 * (d * d + d) + (d * inner + inner) + (inner * d + d) + 4 * d
+    head = (d * d + d) + 2 * d + spec.vocabulary  # its decoder is tied to the embeddings
+    return embeddings + spec.layers * layer + head
+
+
+def describe(spec: BertSpec) -> str:
+    """The size in a line."""
+    return translate("Train", "{layers} layers of width {width}, {heads} heads in each.").format(
+        layers=spec.layers, width=numbers.count(spec.width), heads=spec.heads
+    )
+
+
+def command(name: str) -> str:
+    """The command that does the same without the window, for a job file named after the run."""
+    return command_for(Path(f"{folder_name(name)}.json"))
+
+
+def command_for(file: Path) -> str:
+    """The same for a job file that was saved."""
+    parts = ["bert-studio", "train", str(file), "--into", str(file.with_suffix(""))]
+    return shlex.join(parts)

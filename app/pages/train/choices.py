@@ -1,0 +1,277 @@
+"""What has been chosen so far in the wizard, and the job that follows from it. No widgets."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+from pathlib import Path
+
+from engine.messages import CheckpointInfo
+from engine.spec.dataset import DatasetSpec, DataSource, StoredData
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.model import PRESETS, BertSpec
+from engine.spec.task import Classification, Pretraining, TaskSpec
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+OWN_SIZE = "own"
+QUICK_LOOK = 0.1  # of the examples
+LONGEST_NAME = 200  # characters, as in JobSpec
+
+
+PAPER = Pretraining()
+ANY_HARDWARE = HardwareSpec()
+
+
+class Step(IntEnum):
+    """The steps of the wizard, in their order."""
+
+    TASK = 0
+    DATA = 1
+    START = 2
+    SETTINGS = 3
+    REVIEW = 4
+
+
+class Kind(StrEnum):
+    """What a person wants; two of each make one task."""
+
+    SENTENCE = "sentence"
+    PAIR = "pair"
+    SCRATCH = "scratch"
+    ONWARD = "onward"
+
+    @property
+    def classifies(self) -> bool:
+        return self in (Kind.SENTENCE, Kind.PAIR)
+
+
+# Where training starts when nothing was changed: the paper's fine-tuning (appendix A.3), and rates
+# that suit masked words with few steps.
+DEFAULTS: dict[Kind, TrainingSpec] = {
+    Kind.SENTENCE: TrainingSpec(),
+    Kind.PAIR: TrainingSpec(),
+    Kind.SCRATCH: TrainingSpec(epochs=3, batch=32, learning_rate=5e-4, max_length=128),
+    Kind.ONWARD: TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128),
+}
+
+
+@dataclass(frozen=True)
+class Data:
+    """The data set chosen. `spec` is None for plain files, as a job made by hand may name them."""
+
+    name: str
+    source: DataSource
+    spec: DatasetSpec | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A checkpoint to start from, or to take the vocabulary of. `info` is None where it is gone."""
+
+    name: str
+    path: Path
+    info: CheckpointInfo | None = None
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A network with fresh weights, and its vocabulary."""
+
+    size: str = "small"
+    own: BertSpec = PRESETS["small"]
+    vocabulary: Model | None = None  # None: a new one is made from the data
+    pieces: int = 8000
+    lowercase: bool = True
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything that the wizard keeps. What one task does not need stays for the other."""
+
+    kind: Kind | None = None
+    data: Data | None = None
+    model: Model | None = None
+    scratch: Scratch = Scratch()
+    masking: Pretraining = PAPER
+    labels: tuple[str, ...] = ()
+    fine_tuning: TrainingSpec = DEFAULTS[Kind.SENTENCE]
+    from_scratch: TrainingSpec = DEFAULTS[Kind.SCRATCH]
+    onward: TrainingSpec = DEFAULTS[Kind.ONWARD]
+    hardware: HardwareSpec = ANY_HARDWARE
+    usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
+    length_by_hand: bool = False
+    name: str = ""
+
+    @property
+    def training(self) -> TrainingSpec:
+        """The settings of the present task."""
+        match self.kind:
+            case Kind.SCRATCH:
+                return self.from_scratch
+            case Kind.ONWARD:
+                return self.onward
+            case _:
+                return self.fine_tuning
+
+    @property
+    def defaults(self) -> TrainingSpec:
+        return DEFAULTS[self.kind or Kind.SENTENCE]
+
+    @property
+    def quick_look(self) -> bool:
+        return self.training.share < 1
+
+    def with_training(self, training: TrainingSpec) -> "Choices":
+        """The same with other settings of the present task."""
+        by_hand = self.length_by_hand or training.max_length != self.training.max_length
+        match self.kind:
+            case Kind.SCRATCH:
+                changed = replace(self, from_scratch=training)
+            case Kind.ONWARD:
+                changed = replace(self, onward=training)
+            case _:
+                changed = replace(self, fine_tuning=training)
+        return replace(changed, length_by_hand=by_hand)
+
+    def with_quick_look(self, wanted: bool) -> "Choices":
+        share = QUICK_LOOK if wanted else 1.0
+        return self.with_training(self.training.model_copy(update={"share": share}))
+
+    def with_suggested_length(self, length: int) -> "Choices":
+        """Take a length that suits the data, unless the user has set one."""
+        if self.length_by_hand:
+            return self
+        changed = self.with_training(self.training.model_copy(update={"max_length": length}))
+        return replace(changed, length_by_hand=False)
+
+
+def network(choices: Choices) -> BertSpec | None:
+    """The size of the network that will be trained; None while it is unknown."""
+    if choices.kind is Kind.SCRATCH:
+        scratch = choices.scratch
+        spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
+        known = scratch.vocabulary.info if scratch.vocabulary else None
+        pieces = known.vocabulary if known else scratch.pieces
+        return spec.model_copy(update={"vocabulary": pieces})
+    info = choices.model.info if choices.model else None
+    if info is None:
+        return None
+    return BertSpec(
+        vocabulary=info.vocabulary,
+        width=info.width,
+        layers=info.layers,
+        heads=info.heads,
+        inner=info.inner,
+        positions=info.positions,
+    )
+
+
+def task(choices: Choices) -> TaskSpec:
+    """What is learned. A kind must have been chosen."""
+    if choices.kind is not None and choices.kind.classifies:
+        return Classification(labels=choices.labels)
+    return choices.masking
+
+
+def job(choices: Choices) -> JobSpec:
+    """The job that was composed; `obstacle` must be silent for every step.
+
+    Raises:
+        ValueError: a choice is still missing, or values that do not go together (pydantic's).
+    """
+    if choices.kind is None or choices.data is None:
+        raise ValueError("task and data are not chosen yet")
+    return JobSpec(
+        name=choices.name.strip() or suggested_name(choices),
+        task=task(choices),
+        start=_start(choices),
+        data=choices.data.source,
+        training=choices.training,
+        hardware=choices.hardware,
+    )
+
+
+def _start(choices: Choices) -> Start:
+    if choices.kind is Kind.SCRATCH:
+        spec = network(choices)
+        assert spec is not None
+        vocabulary = choices.scratch.vocabulary
+        return FromScratch(
+            model=spec,
+            tokenizer=vocabulary.path if vocabulary else None,
+            lowercase=choices.scratch.lowercase,
+        )
+    if choices.model is None:
+        raise ValueError("no model is chosen yet")
+    return FromCheckpoint(path=choices.model.path)
+
+
+def suggested_name(choices: Choices) -> str:
+    """A name made of the data and what it starts from."""
+    data = choices.data.name if choices.data else ""
+    if choices.kind is Kind.SCRATCH:
+        start = f"BERT {choices.scratch.size}"
+    else:
+        start = choices.model.name if choices.model else ""
+    return " · ".join(part for part in (data, start) if part)[:LONGEST_NAME] or "run"
+
+
+def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
+    """The choices that lead to `given`, so that one thing can be changed and started again.
+
+    Data sets and models that the studio does not list (any more) are kept as the job names them.
+    """
+    data = next(
+        (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
+        Data(_source_name(given.data), given.data),
+    )
+    pair = bool(data.spec and data.spec.mapping.pair)
+    choices = replace(
+        Choices(),
+        data=data,
+        hardware=given.hardware,
+        name=given.name,
+        length_by_hand=True,
+    )
+    if isinstance(given.task, Classification):
+        choices = replace(
+            choices, kind=Kind.PAIR if pair else Kind.SENTENCE, labels=given.task.labels
+        )
+    else:
+        kind = Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
+        choices = replace(choices, kind=kind, masking=given.task)
+    if isinstance(given.start, FromScratch):
+        choices = replace(choices, scratch=_scratch_of(given.start, models))
+    else:
+        choices = replace(choices, model=_model_at(given.start.path, models))
+    return choices.with_training(given.training)
+
+
+def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
+    size = next(
+        (
+            name
+            for name, preset in PRESETS.items()
+            if preset.model_copy(update={"vocabulary": start.model.vocabulary}) == start.model
+        ),
+        OWN_SIZE,
+    )
+    return Scratch(
+        size=size,
+        own=start.model,
+        vocabulary=_model_at(start.tokenizer, models) if start.tokenizer else None,
+        pieces=start.model.vocabulary,
+        lowercase=start.lowercase,
+    )
+
+
+def _model_at(path: Path, models: list[Model]) -> Model:
+    return next((m for m in models if m.path == path), Model(path.name, path))
+
+
+def _same_folder(one: DataSource, other: DataSource) -> bool:
+    return (
+        isinstance(one, StoredData) and isinstance(other, StoredData) and one.folder == other.folder
+    )
+
+
+def _source_name(source: DataSource) -> str:
+    return source.folder.parent.name if isinstance(source, StoredData) else source.path.name

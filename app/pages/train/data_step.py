@@ -1,0 +1,147 @@
+"""Second step: the data set, and how the model will see it."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.library import DataEntry
+from app.pages.train import advice
+from app.pages.train.look import Example
+from app.pages.train.picks import Pick, PickList
+from app.pages.train.state import TrainState
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.page import Card, EmptyState, clear, scrolling
+from app.widgets.pieces import Pieces
+from app.widgets.text import Text
+from engine.spec.dataset import StoredData
+
+
+class DataStep(QWidget):
+    """The data sets on the left; the first examples of the chosen one on the right.
+
+    Signals:
+        import_wanted: the user wants to bring in a file.
+    """
+
+    import_wanted = Signal()
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self.list = PickList(self.tr("Data sets"))
+        self.list.picked.connect(self._on_picked)
+        self._views = QStackedWidget()
+        self._views.addWidget(self._chooser())
+        self._views.addWidget(self._nothing())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._views)
+        state.listed.connect(self._show_list)
+        state.changed.connect(self._show_list)
+        state.looked.connect(self._show_look)
+        self._show_list()
+        self._show_look()
+
+    def _chooser(self) -> QWidget:
+        head = QHBoxLayout()
+        head.addWidget(Text(self.tr("Data sets"), "heading"), 1)
+        head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
+        left = QVBoxLayout()
+        left.setSpacing(2 * SPACE)
+        left.addLayout(head)
+        left.addWidget(self.list, 1)
+        self.examples = Card(self.tr("As the model sees it"))
+        self._note = Text("", "muted")
+        self.examples.body.addWidget(self._note)
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(3 * SPACE)
+        self.examples.body.addLayout(self._rows)
+        self.examples.body.addStretch()
+        whole = QWidget()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(5 * SPACE)
+        row.addLayout(left, 4)
+        row.addWidget(scrolling(self.examples), 5)
+        return whole
+
+    def _nothing(self) -> QWidget:
+        return EmptyState(
+            "database",
+            self.tr("No data yet"),
+            self.tr("Import a file with your texts, or begin with the sample that comes along."),
+            buttons.primary(self.tr("&Import a file…"), self.import_wanted.emit, "import"),
+            buttons.plain(self.tr("Use the &sample"), self._state.take_sample),
+        )
+
+    # ── the list ─────────────────────────────────────────────────────────────────────────────
+
+    def _show_list(self) -> None:
+        entries = self._state.datasets
+        nothing = entries is not None and not entries and self._state.choices.data is None
+        self._views.setCurrentIndex(1 if nothing else 0)
+        chosen = self._state.choices.data
+        source = chosen.source if chosen else None
+        folder = source.folder if isinstance(source, StoredData) else None
+        self.list.show_picks([self._pick(entry) for entry in entries or ()], folder)
+
+    def _pick(self, entry: DataEntry) -> Pick:
+        if entry.spec is None:
+            return Pick(entry.folder, entry.name, "", entry.problem)
+        spec, kind = entry.spec, self._state.choices.kind
+        problems = advice.misfits(spec, kind) if kind else []
+        facts = [self.tr("version {0}").format(spec.version)]
+        facts.append(self.tr("%n row(s)", "", sum(spec.rows.values())))
+        if spec.labels:
+            facts.append(self.tr("%n label(s)", "", len(spec.labels)))
+        if dev := spec.rows.get("dev"):
+            facts.append(self.tr("{0} for dev").format(numbers.count(dev)))
+        return Pick(
+            entry.folder, entry.name, " · ".join(facts), str(problems[0]) if problems else ""
+        )
+
+    def _on_picked(self, folder: object) -> None:
+        for entry in self._state.datasets or ():
+            if entry.folder == folder:
+                self._state.choose_data(entry)
+
+    # ── the examples ─────────────────────────────────────────────────────────────────────────
+
+    def _show_look(self) -> None:
+        clear(self._rows)
+        self._note.setText(self._sentence())
+        self._note.set_look("bad" if self._state.look_problem else "muted")
+        found = self._state.look
+        for example in found.examples if found else ():
+            self._rows.addWidget(self._example(example, found.unknown if found else -1))
+
+    def _sentence(self) -> str:
+        state = self._state
+        if state.look_problem is not None:
+            return str(state.look_problem)
+        if state.choices.data is None:
+            return self.tr("Choose a data set to see its first examples in word pieces.")
+        if state.choices.data.spec is None:
+            return self.tr("These are plain files: the run reads them by itself when it starts.")
+        if state.look is None:
+            return self.tr("Reading the first rows …") if state.is_looking else ""
+        known = state.vocabulary()
+        if known is None:
+            return self.tr("The words as they are: a new vocabulary is made when the run starts.")
+        template = self.tr("The first rows in the word pieces of “{0}”.")
+        return template.format(known[0])
+
+    def _example(self, example: Example, unknown: int) -> QWidget:
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        if example.tokens:
+            pieces = Pieces()
+            pieces.show_tokens(example.tokens, unknown)
+            column.addWidget(pieces)
+        else:
+            column.addWidget(Text(example.text))
+        if example.label is not None:
+            column.addWidget(Text(self.tr("Label: {0}").format(example.label), "strong"))
+        return whole

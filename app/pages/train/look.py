@@ -1,0 +1,116 @@
+"""What a network will see of a data set: a few examples in word pieces, and how long all are.
+
+Reads files; runs off the window's thread.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.pages.train.advice import Lengths
+from engine.data.store import Dataset, open_dataset
+from engine.data.tokenizer import Tokenizer
+from engine.messages import Token
+from engine.spec.task import Pretraining
+
+EXAMPLES = 3
+SHOWN_PIECES = 64  # of each example
+PLACES, ROWS = 8, 64  # how many rows are measured, in so many places of the data set
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row as the network sees it; without a vocabulary only its `text`."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    label: str | None
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first examples, and the lengths of a sample; no lengths without a vocabulary."""
+
+    examples: tuple[Example, ...]
+    lengths: Lengths | None
+    unknown: int = -1  # the id of [UNK]
+
+
+def look(folder: Path, vocabulary: Path | None, masking: Pretraining | None) -> Look:
+    """Read the first training rows of a version of a data set.
+
+    Args:
+        vocabulary: the checkpoint folder whose word pieces are shown; None: it is made later.
+        masking: hide words as pre-training does.
+
+    Raises:
+        StudioError: the data set or the vocabulary cannot be read.
+    """
+    dataset = open_dataset(folder)
+    tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
+    rows = _rows(dataset, 0, EXAMPLES)
+    examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
+    if tokenizer is None:
+        return Look(examples, None)
+    return Look(examples, _lengths(dataset, tokenizer), tokenizer.unknown)
+
+
+@dataclass(frozen=True)
+class _Row:
+    text: str
+    pair: str | None
+    label: str | None
+
+
+def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
+    mapping = dataset.spec.mapping
+    return [
+        _Row(
+            str(cells[mapping.text]),
+            None if mapping.pair is None else str(cells[mapping.pair]),
+            None if mapping.label is None else str(cells[mapping.label]),
+        )
+        for cells in dataset.page(first, count, "train")
+    ]
+
+
+def _example(
+    row: _Row, tokenizer: Tokenizer | None, masking: Pretraining | None, number: int
+) -> Example:
+    text = row.text if row.pair is None else f"{row.text} / {row.pair}"
+    label = None if masking else row.label
+    if tokenizer is None:
+        return Example(text[:400], (), label, len(text) > 400)
+    pair = None if masking else row.pair
+    encoded = tokenizer.encode(row.text, pair, SHOWN_PIECES)
+    tokens = encoded.tokens
+    if masking:
+        tokens = _masked(tokens, tokenizer, masking, random.Random(number))
+    return Example(text[:400], tokens, label, encoded.cut)
+
+
+def _masked(
+    tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, chance: random.Random
+) -> tuple[Token, ...]:
+    """Some tokens hidden, to show what pre-training asks; the worker draws others."""
+    open_places = [n for n, token in enumerate(tokens) if not token.special]
+    count = min(len(open_places), max(1, round(masking.chosen * len(open_places))))
+    hidden = set(chance.sample(open_places, count))
+    mask = tokenizer.piece(tokenizer.mask)
+    return tuple(
+        token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in hidden else token
+        for n, token in enumerate(tokens)
+    )
+
+
+def _lengths(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
+    """How long rows from all over the training part are, with [CLS] and [SEP]."""
+    total = dataset.spec.rows.get("train", 0)
+    step = max(ROWS, total // PLACES)
+    rows = [row for first in range(0, total, step) for row in _rows(dataset, first, ROWS)]
+    if not rows:
+        return None
+    pairs = [row.pair or "" for row in rows] if dataset.spec.mapping.pair else None
+    encoded = tokenizer.encode_many([row.text for row in rows], pairs, max_length=2048)
+    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)))

@@ -1,0 +1,245 @@
+"""A list in which one entry is chosen; what cannot be chosen stands there with the reason.
+
+It is a list view: hundreds of entries are no slower than ten, and the arrow keys choose.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app import theme
+from app.pages.train.card import paint_mark
+from app.theme import SPACE, Role
+from app.widgets.text import font, tooltip, visible
+
+Index = QModelIndex | QPersistentModelIndex
+PICK = Qt.ItemDataRole.UserRole
+NOWHERE = QModelIndex()
+LONGEST = 300  # characters of a text that are painted
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One entry. With a `reason` it cannot be chosen. `verdict` is a word, `warns` its tone."""
+
+    key: object
+    title: str
+    facts: str
+    reason: str = ""
+    verdict: str = ""
+    warns: bool = False
+
+    def sentence(self) -> str:
+        """All of it in one line, for a screen reader."""
+        parts = (self.title, self.verdict, self.facts, self.reason)
+        return ", ".join(part for part in parts if part)
+
+
+class PickModel(QAbstractListModel):
+    """The entries that are shown."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.picks: list[Pick] = []
+
+    def show(self, picks: list[Pick]) -> None:
+        self.beginResetModel()
+        self.picks = list(picks)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.picks)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        if self.picks[index.row()].reason:
+            return enabled
+        return enabled | Qt.ItemFlag.ItemIsSelectable
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        pick = self.picks[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return _line(pick.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return _line(pick.sentence())
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(pick.reason or pick.title)
+            case _ if role == PICK:
+                return pick
+        return None
+
+
+class PickList(QListView):
+    """Signals:
+    picked: the key of the entry that the user chose.
+    """
+
+    picked = Signal(object)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.picks = PickModel(self)
+        self.setModel(self.picks)
+        self.setItemDelegate(_Cards(self))
+        self.setAccessibleName(name)
+        self.setMouseTracking(True)
+        self.setFrameShape(QListView.Shape.NoFrame)
+        self.setStyleSheet("QListView { background: transparent; border: none; }")
+        self.viewport().setAutoFillBackground(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.selectionModel().selectionChanged.connect(self._on_selected)
+        self._showing = False
+
+    def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
+        """Show these with the one of the key `chosen` as chosen; `picked` is not emitted."""
+        self._showing = True
+        if picks != self.picks.picks:
+            place = self.verticalScrollBar().value()
+            self.picks.show(picks)
+            self.verticalScrollBar().setValue(place)
+        row = next((n for n, p in enumerate(picks) if p.key == chosen and not p.reason), -1)
+        if row < 0:
+            self.selectionModel().clearSelection()
+        elif not self.selectionModel().isRowSelected(row):
+            self.selectionModel().setCurrentIndex(
+                self.picks.index(row, 0), QItemSelectionModel.SelectionFlag.ClearAndSelect
+            )
+        self._showing = False
+
+    def chosen(self) -> object:
+        """The key that is chosen, or None."""
+        rows = self.selectionModel().selectedIndexes()
+        return self.picks.picks[rows[0].row()].key if rows else None
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self.scheduleDelayedItemsLayout()
+
+    def _on_selected(self) -> None:
+        if not self._showing and (key := self.chosen()) is not None:
+            self.picked.emit(key)
+
+
+class _Cards(QStyledItemDelegate):
+    """Paints an entry as a card: the title, a line of facts, and the reason where there is one."""
+
+    GAP = 2 * SPACE
+    PADDING = 3 * SPACE
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = QFontMetricsF(font("strong")).height() + QFontMetricsF(font()).height()
+        if index.data(PICK).reason:
+            lines += QFontMetricsF(font()).height() + SPACE / 2
+        return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        pick: Pick = index.data(PICK)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        card = QRectF(option.rect).adjusted(2, 2, -2, -2 - self.GAP)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        self._paint_card(painter, option, card, chosen, bool(pick.reason))
+        inner = card.adjusted(4 * SPACE, self.PADDING, -4 * SPACE, -self.PADDING)
+        if chosen:
+            paint_mark(painter, card)
+            inner.setRight(inner.right() - 6 * SPACE)
+        self._paint_words(painter, inner, pick)
+        painter.restore()
+
+    def _paint_card(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        card: QRectF,
+        chosen: bool,
+        shut: bool,
+    ) -> None:
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and not shut
+        has_focus = bool(option.state & QStyle.StateFlag.State_HasFocus)
+        edge = theme.colour(Role.ACCENT if chosen or hovered or has_focus else Role.BORDER)
+        style = Qt.PenStyle.DashLine if shut else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(edge, 2 if chosen else 1, style))
+        painter.setBrush(theme.colour(Role.WINDOW if shut else Role.SURFACE))
+        painter.drawRoundedRect(card, 10, 10)
+        if has_focus:
+            painter.setPen(QPen(edge, 1, Qt.PenStyle.DotLine))
+            painter.drawRoundedRect(card.adjusted(4, 4, -4, -4), 7, 7)
+
+    def _paint_words(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
+        strong, usual = font("strong"), font()
+        top = inner.top()
+        right = inner.right()
+        if pick.verdict:
+            right = self._paint_verdict(painter, inner, pick)
+        title_role = Role.MUTED if pick.reason else Role.TEXT
+        _text(
+            painter,
+            strong,
+            title_role,
+            QRectF(inner.left(), top, right - inner.left(), 0),
+            pick.title,
+        )
+        top += QFontMetricsF(strong).height() + SPACE
+        _text(painter, usual, Role.MUTED, QRectF(inner.left(), top, inner.width(), 0), pick.facts)
+        if pick.reason:
+            top += QFontMetricsF(usual).height() + SPACE / 2
+            _text(
+                painter, usual, Role.WARN, QRectF(inner.left(), top, inner.width(), 0), pick.reason
+            )
+
+    def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:
+        """Paint the verdict in a frame at the right, and say where the title must end."""
+        small = font("small")
+        metrics = QFontMetricsF(small)
+        width = metrics.horizontalAdvance(pick.verdict) + 3 * SPACE
+        frame = QRectF(inner.right() - width, inner.top(), width, metrics.height() + 2)
+        role = Role.WARN if pick.warns else Role.GOOD
+        painter.setPen(QPen(theme.colour(role), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(frame, 4, 4)
+        painter.setFont(small)
+        painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, pick.verdict)
+        return frame.left() - self.GAP
+
+
+def _text(painter: QPainter, face: QFont, role: Role, place: QRectF, words: str) -> None:
+    """One line at the top left of `place`, cut where there is no room."""
+    metrics = QFontMetricsF(face)
+    painter.setFont(face)
+    painter.setPen(theme.colour(role))
+    shown = metrics.elidedText(_line(words), Qt.TextElideMode.ElideRight, place.width())
+    place.setHeight(metrics.height())
+    painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+def _line(text: str) -> str:
+    return visible(text[:LONGEST]).replace("\n", " ")

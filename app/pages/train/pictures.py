@@ -1,0 +1,168 @@
+"""Painted pictures of the tasks: what goes in, the head, and what comes out."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+from app.pages.train.choices import Kind
+from app.theme import Role
+
+translate = QCoreApplication.translate
+
+CHIP = 22  # px, height of a word
+GAP = 5
+BLOCK = 30  # px, height of the network
+ARROW = 16
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What one picture shows: words below, the network, a head at `at`, an answer above."""
+
+    words: tuple[str, ...]
+    second: int  # the first word of the second text; len(words) without one
+    at: int
+    head: str
+    answer: str
+    fresh: bool  # the network has fresh weights
+
+
+def scene(kind: Kind) -> Scene:
+    masked: tuple[str, ...] = ("[CLS]", "Paris", "is", "the", "[MASK]", "of", "France", "[SEP]")
+    match kind:
+        case Kind.SENTENCE:
+            words: tuple[str, ...] = ("[CLS]", "a", "quiet", "wonder", "[SEP]")
+            return Scene(words, 5, 0, translate("Train", "label"), "positive", False)
+        case Kind.PAIR:
+            words = ("[CLS]", "he", "left", "[SEP]", "he", "is", "gone", "[SEP]")
+            return Scene(words, 4, 0, translate("Train", "label"), "same meaning", False)
+        case Kind.SCRATCH:
+            return Scene(masked, 8, 4, translate("Train", "word"), "capital", True)
+        case Kind.ONWARD:
+            return Scene(masked, 8, 4, translate("Train", "word"), "capital", False)
+
+
+class TaskPicture(QWidget):
+    """One scene, drawn in the colours of the theme at any size. Says nothing to a screen reader:
+    the card it stands on does."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__()
+        self._scene = scene(kind)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 3 * CHIP + BLOCK + 3 * ARROW + 2 * GAP)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, self.sizeHint().height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        if theme.repaints(event):
+            self.update()
+        super().changeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        font = painter.font()
+        font.setPointSizeF(font.pointSizeF() * 0.86)
+        painter.setFont(font)
+        words = self._word_places(painter)
+        block = QRectF(words[0].left(), words[0].top() - ARROW - BLOCK, 0, BLOCK)
+        block.setRight(words[-1].right())
+        for place in words:
+            _arrow(painter, place.center().x(), place.top() - 2, block.bottom() + 3, Role.BORDER)
+        self._paint_words(painter, words)
+        self._paint_block(painter, block)
+        self._paint_answer(painter, words[self._scene.at].center().x(), block)
+        painter.end()
+
+    def _word_places(self, painter: QPainter) -> list[QRectF]:
+        """Where the words stand: centred, squeezed a little where there is no room."""
+        metrics = painter.fontMetrics()
+        widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._scene.words]
+        total = sum(widths) + GAP * (len(widths) - 1)
+        squeeze = min(1.0, (self.width() - 2) / total)
+        x = (self.width() - total * squeeze) / 2
+        y = self.height() - CHIP - 1.0
+        places = []
+        for width in widths:
+            places.append(QRectF(x, y, width * squeeze, CHIP))
+            x += (width + GAP) * squeeze
+        return places
+
+    def _paint_words(self, painter: QPainter, places: list[QRectF]) -> None:
+        for number, (word, place) in enumerate(zip(self._scene.words, places, strict=True)):
+            segment = Role.CHART_1 if number < self._scene.second else Role.CHART_3
+            special = word.startswith("[")
+            role = Role.CHART_2 if word == "[MASK]" else Role.MUTED if special else segment
+            _chip(painter, place, word, role, plain=special and word != "[MASK]")
+
+    def _paint_block(self, painter: QPainter, block: QRectF) -> None:
+        """The network: full where it knows something already, dashed where it is fresh."""
+        pen = QPen(theme.colour(Role.ACCENT), 1.5)
+        if self._scene.fresh:
+            pen.setStyle(Qt.PenStyle.DashLine)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+        else:
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
+        painter.setPen(pen)
+        painter.drawRoundedRect(block, 7, 7)
+        painter.setPen(theme.colour(Role.ACCENT))
+        text = translate("Train", "fresh BERT") if self._scene.fresh else "BERT"
+        painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:
+        """The head above the token it reads, and beside it what it says."""
+        metrics = painter.fontMetrics()
+        width = metrics.horizontalAdvance(self._scene.head) + 18.0
+        left = min(max(1.0, x - width / 2), self.width() - width - 1)
+        head = QRectF(left, block.top() - ARROW - CHIP, width, CHIP)
+        _arrow(painter, x, block.top() - 2, head.bottom() + 3, Role.ACCENT)
+        painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
+        painter.setBrush(theme.colour(Role.ACCENT))
+        painter.drawRoundedRect(head, CHIP / 2, CHIP / 2)
+        painter.setPen(theme.colour(Role.ON_ACCENT))
+        painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._scene.head)
+        answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
+        said = QRectF(head.right() + 26, head.top(), answer, CHIP)
+        _line(
+            painter,
+            QPointF(head.right() + 3, head.center().y()),
+            QPointF(said.left() - 3, said.center().y()),
+        )
+        _chip(painter, said, self._scene.answer, Role.GOOD)
+
+
+def _chip(painter: QPainter, place: QRectF, word: str, role: Role, plain: bool = False) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(role, 0.08 if plain else 0.16))
+    painter.drawRoundedRect(place, 4, 4)
+    painter.setPen(theme.colour(Role.MUTED if plain else Role.TEXT))
+    painter.drawText(place, Qt.AlignmentFlag.AlignCenter, word)
+
+
+def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) -> None:
+    """A short arrow upwards from `start` to `end`."""
+    painter.setPen(QPen(theme.colour(role), 1.5))
+    painter.drawLine(QPointF(x, start), QPointF(x, end + 3))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(role))
+    painter.drawPolygon(
+        QPolygonF([QPointF(x, end), QPointF(x - 3.5, end + 5), QPointF(x + 3.5, end + 5)])
+    )
+
+
+def _line(painter: QPainter, start: QPointF, end: QPointF) -> None:
+    painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
+    painter.drawLine(start, QPointF(end.x() - 3, end.y()))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(Role.ACCENT))
+    painter.drawPolygon(
+        QPolygonF([end, QPointF(end.x() - 5, end.y() - 3.5), QPointF(end.x() - 5, end.y() + 3.5)])
+    )

@@ -1,0 +1,158 @@
+"""Last step: what will happen, what it takes, what to know before, and the way without a window."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import background
+from app.pages.train import advice
+from app.pages.train.choices import LONGEST_NAME, suggested_name
+from app.pages.train.estimate_box import EstimateBox
+from app.pages.train.state import TrainState
+from app.resources import mono_font
+from app.theme import SPACE, Role
+from app.widgets import buttons
+from app.widgets.page import Card, Picture, clear, labelled, scrolling
+from app.widgets.text import Text
+from engine.durable import write_file
+from engine.home import folder_name
+
+
+class ReviewStep(QWidget):
+    """The name and the summary on the left; the estimate, the job file and the command beside."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self.name = QLineEdit(maxLength=LONGEST_NAME)
+        self.name.textEdited.connect(self._on_named)
+        self.summary = Text("")
+        self._warned = QVBoxLayout()
+        self._warned.setSpacing(2 * SPACE)
+        left = QVBoxLayout()
+        left.setSpacing(4 * SPACE)
+        what = Card(self.tr("What will happen"))
+        what.body.addLayout(labelled(self.tr("Name of the run"), self.name))
+        what.body.addWidget(self.summary)
+        what.body.addLayout(self._warned)
+        left.addWidget(what)
+        left.addWidget(EstimateBox(state))
+        left.addStretch()
+        inner = QWidget()
+        inner.setLayout(left)
+        left.setContentsMargins(0, 0, 2 * SPACE, 0)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(3 * SPACE)
+        row.addWidget(scrolling(inner), 1)
+        row.addWidget(self._without_window(), 1)
+        state.changed.connect(self._show)
+        state.measured.connect(self._show)
+        state.looked.connect(self._show)
+        self._show()
+
+    def _without_window(self) -> QWidget:
+        card = Card(self.tr("The same without the window"))
+        card.body.addWidget(
+            Text(self.tr("This file and this command make the same run anywhere."), "muted")
+        )
+        self.command = QLineEdit(readOnly=True)
+        self.command.setFont(mono_font())
+        self.command.setAccessibleName(self.tr("Command"))
+        line = QHBoxLayout()
+        line.setSpacing(2 * SPACE)
+        line.addWidget(self.command, 1)
+        line.addWidget(
+            buttons.icon_button(
+                "copy", self.tr("Copy the command"), self._copier(self.command.text)
+            )
+        )
+        card.body.addLayout(line)
+        self.file = QPlainTextEdit(readOnly=True)
+        self.file.setFont(mono_font())
+        self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.file.setTabChangesFocus(True)
+        self.file.setAccessibleName(self.tr("Job file"))
+        card.body.addWidget(self.file, 1)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(
+            buttons.plain(self.tr("&Copy the job"), self._copier(self.file.toPlainText), "copy")
+        )
+        row.addWidget(buttons.plain(self.tr("&Save the job…"), self._on_save, "save"))
+        row.addStretch()
+        card.body.addLayout(row)
+        return card
+
+    def _copier(self, text: Callable[[], str]) -> Callable[[], None]:
+        return lambda: QGuiApplication.clipboard().setText(text())
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _show(self) -> None:
+        choices = self._state.choices
+        if not self.name.hasFocus():
+            with QSignalBlocker(self.name):
+                self.name.setText(choices.name)
+        self.name.setPlaceholderText(suggested_name(choices))
+        job = self._state.job()
+        if job is None:
+            obstacle = self._state.first_obstacle()
+            self.summary.setText(obstacle[1] if obstacle else "")
+            self.command.setText("")
+            self.file.setPlainText("")
+            self._show_warnings([])
+            return
+        self.summary.setText(advice.summary(choices))
+        self.command.setText(advice.command(job.name))
+        self.command.setCursorPosition(0)
+        text = job.model_dump_json(indent=2)
+        if self.file.toPlainText() != text:
+            self.file.setPlainText(text)
+        self._show_warnings(self._state.warnings())
+
+    def _show_warnings(self, warnings: list[str]) -> None:
+        clear(self._warned)
+        for warning in warnings:
+            row = QHBoxLayout()
+            row.setSpacing(2 * SPACE)
+            row.addWidget(Picture("triangle-alert", 18, Role.WARN))
+            row.addWidget(Text(warning, "warn"), 1)
+            self._warned.addLayout(row)
+
+    def _on_named(self, text: str) -> None:
+        self._state.name(text)
+
+    # ── saving the job file ──────────────────────────────────────────────────────────────────
+
+    def _on_save(self) -> None:
+        job = self._state.job()
+        if job is None:
+            return
+        dialog = QFileDialog(self, self.tr("Save the job"), f"{folder_name(job.name)}.json")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter(self.tr("Job (*.json)"))
+        dialog.setDefaultSuffix("json")
+        dialog.fileSelected.connect(self.save_to)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save_to(self, path: str) -> None:
+        """Write the job file; off the window's thread."""
+        content = self.file.toPlainText().encode("utf-8")
+        background.run(
+            self, lambda: write_file(Path(path), content), lambda _: self._on_saved(path)
+        )
+
+    def _on_saved(self, path: str) -> None:
+        self.command.setText(advice.command_for(Path(path)))

@@ -1,0 +1,204 @@
+"""Fourth step: how it is trained. Few ticks in Simple; Advanced is the same form, more open."""
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+from pydantic import BaseModel, create_model
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.pages.train import advice
+from app.pages.train.choices import Kind, Step
+from app.pages.train.state import TrainState
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.form import SpecForm, value_in_words
+from app.widgets.page import Card
+from app.widgets.switch import Switch
+from app.widgets.text import Text
+from engine.spec.task import Pretraining
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+SIMPLE = ("batch", "learning_rate", "epochs", "seed")
+ADVANCED = (
+    "max_length",
+    "steps",
+    "share",
+    "warmup",
+    "weight_decay",
+    "clip",
+    "dropout",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "evaluate_every",
+    "save_every",
+    "keep",
+)
+MASKING = ("chosen", "masked", "randomised")
+
+
+def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
+    """`model` with other usual values for some of its fields; all else about them stays."""
+    fields: dict[str, Any] = {}
+    for name, values in ticks.items():
+        field = copy(model.model_fields[name])
+        field.json_schema_extra = {"ticks": list(values)}
+        fields[name] = (field.annotation, field)
+    return create_model(f"{model.__name__}WithTicks", __base__=model, **fields)
+
+
+PRETRAINING = with_ticks(
+    TrainingSpec,
+    {"batch": [16, 32, 64], "learning_rate": [1e-4, 3e-4, 5e-4], "epochs": [1, 3, 10]},
+)
+
+
+class SettingsStep(QWidget):
+    """The forms of training, masking and hardware; what Advanced changed stands below Simple."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self._showing = False
+        self.mode = buttons.Segments(
+            [self.tr("&Simple"), self.tr("&Advanced")], self.tr("Settings")
+        )
+        self.mode.choose(0)
+        self.mode.chosen.connect(lambda _: self._show())
+        self.fine_tuning = SpecForm(TrainingSpec, SIMPLE)
+        self.pre_training = SpecForm(PRETRAINING, SIMPLE)
+        self.more = SpecForm(TrainingSpec, ADVANCED)
+        self.masking = SpecForm(Pretraining, MASKING)
+        self.hardware = SpecForm(HardwareSpec)
+        for form in self._forms():
+            form.changed.connect(self._on_changed)
+        self.length = Text("", "muted")
+        self.advanced = QWidget()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 2 * SPACE, 0)
+        column.setSpacing(4 * SPACE)
+        column.addWidget(self.mode)
+        column.addWidget(self._simple_card())
+        column.addWidget(self._advanced_cards())
+        column.addStretch()
+        state.changed.connect(self._show)
+        state.looked.connect(self._show)
+        self._show()
+
+    def _simple_card(self) -> Card:
+        card = Card(self.tr("Training"))
+        card.body.addWidget(self.fine_tuning)
+        card.body.addWidget(self.pre_training)
+        self.quick = Switch(self.tr("Quick look"))
+        self.quick.toggled.connect(self._on_quick)
+        row = QHBoxLayout()
+        row.setSpacing(3 * SPACE)
+        row.addWidget(self.quick)
+        row.addWidget(
+            Text(self.tr("Quick look: train on a tenth of the rows, to see whether it works.")),
+            1,
+        )
+        card.body.addLayout(row)
+        card.body.addWidget(self.length)
+        self.changes = Text("", "warn")
+        self.reset = buttons.quiet(self.tr("&Take back"), self._state.reset_advanced, "undo-2")
+        line = QHBoxLayout()
+        line.setSpacing(2 * SPACE)
+        line.addWidget(self.changes, 1)
+        line.addWidget(self.reset)
+        card.body.addLayout(line)
+        return card
+
+    def _advanced_cards(self) -> QWidget:
+        column = QVBoxLayout(self.advanced)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4 * SPACE)
+        self.masking_card = Card(self.tr("Masked words"))
+        self.masking_card.body.addWidget(self.masking)
+        more = Card(self.tr("More of the training"))
+        more.body.addWidget(self.more)
+        hardware = Card(self.tr("Hardware"))
+        hardware.body.addWidget(self.hardware)
+        for card in (self.masking_card, more, hardware):
+            column.addWidget(card)
+        return self.advanced
+
+    def _forms(self) -> tuple[SpecForm, ...]:
+        return self.fine_tuning, self.pre_training, self.more, self.masking, self.hardware
+
+    def _classifies(self) -> bool:
+        kind = self._state.choices.kind
+        return kind is None or kind.classifies
+
+    def _simple_form(self) -> SpecForm:
+        return self.fine_tuning if self._classifies() else self.pre_training
+
+    # ── from the forms to the choices ────────────────────────────────────────────────────────
+
+    def _on_changed(self) -> None:
+        if self._showing:
+            return
+        used = [self._simple_form(), self.more, self.hardware]
+        used += [] if self._classifies() else [self.masking]
+        wrong = next(iter([s for form in used for s in form.problems().values()]), "")
+        self._state.set_invalid(Step.SETTINGS, wrong)
+        if wrong:
+            return
+        choices = self._state.choices
+        training = {**self.more.value(), **self._simple_form().value()}
+        self._state.choose_settings(
+            TrainingSpec.model_validate({**choices.training.model_dump(), **training}),
+            HardwareSpec.model_validate(self.hardware.value()),
+            Pretraining.model_validate(self.masking.value()),
+        )
+
+    def _on_quick(self, on: bool) -> None:
+        if not self._showing:
+            self._state.set(self._state.choices.with_quick_look(on))
+
+    # ── from the choices to the forms ────────────────────────────────────────────────────────
+
+    def _show(self) -> None:
+        """Show the choices in every form whose own content is valid; others are being typed in."""
+        self._showing = True
+        choices = self._state.choices
+        for form in (self.fine_tuning, self.pre_training, self.more):
+            _put(form, choices.training)
+        _put(self.masking, choices.masking)
+        _put(self.hardware, choices.hardware)
+        self.fine_tuning.setVisible(self._classifies())
+        self.pre_training.setVisible(not self._classifies())
+        self.masking_card.setVisible(not self._classifies())
+        self.advanced.setVisible(self.mode.choice() == 1)
+        self.quick.setChecked(choices.quick_look)
+        self.length.setText(self._length_sentence())
+        changes = advice.changed_by_advanced(choices)
+        self.changes.setText(
+            self.tr("Advanced has changed: {0}.").format("; ".join(changes)) if changes else ""
+        )
+        self.changes.setVisible(bool(changes))
+        self.reset.setVisible(bool(changes))
+        self._showing = False
+
+    def _length_sentence(self) -> str:
+        """What becomes of long inputs."""
+        choices = self._state.choices
+        longest = choices.training.max_length
+        if choices.kind in (Kind.SCRATCH, Kind.ONWARD):
+            return self.tr("The texts are cut into pieces of {0} word pieces.").format(longest)
+        lengths = self._state.look.lengths if self._state.look else None
+        if lengths is None:
+            return self.tr("Inputs longer than {0} word pieces are cut.").format(longest)
+        cut = lengths.share_cut(longest)
+        if cut == 0:
+            template = self.tr("Inputs may have {0} word pieces; none of those seen is longer.")
+            return template.format(longest)
+        template = self.tr("Inputs longer than {0} word pieces are cut: about {1} % of them.")
+        return template.format(longest, value_in_words(max(0.1, round(100 * cut, 1))))
+
+
+def _put(form: SpecForm, spec: BaseModel) -> None:
+    shown = {name: getattr(spec, name) for name in form.fields}
+    if form.is_valid() and form.value() != shown:
+        form.set_value(shown)

@@ -1,0 +1,171 @@
+"""The wizard: five steps in the page, a bar above them, and one line that says what is missing."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+
+from app.pages.train import advice
+from app.pages.train.choices import OWN_SIZE, Kind, Step
+from app.pages.train.data_step import DataStep
+from app.pages.train.review_step import ReviewStep
+from app.pages.train.settings_step import SettingsStep
+from app.pages.train.start_step import StartStep
+from app.pages.train.state import TrainState
+from app.pages.train.step_bar import StepBar
+from app.pages.train.task_step import TaskStep
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.page import Page, rule, scrolling
+from app.widgets.text import Text
+from engine.spec.job import JobSpec
+
+
+class TrainPage(Page):
+    """From a task to a run that starts. Back loses nothing; Next says why it waits."""
+
+    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent, title=self.tr("Train"))
+        self.title.setText(self.tr("Train"))
+        self._studio = studio
+        self.state = TrainState(studio, self)
+        self.bar = StepBar()
+        self.bar.wanted.connect(self._on_wanted)
+        self.steps = QStackedWidget()
+        data, start = DataStep(self.state), StartStep(self.state)
+        data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
+        start.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
+        pages = (
+            scrolling(TaskStep(self.state)),
+            data,
+            start,
+            scrolling(SettingsStep(self.state)),
+            ReviewStep(self.state),
+        )
+        for page in pages:
+            self.steps.addWidget(page)
+        self.body.addWidget(self.bar)
+        self.body.addWidget(rule())
+        self.body.addWidget(self.steps, 1)
+        self.body.addLayout(self._footer())
+        self.state.changed.connect(self._show)
+        self.state.listed.connect(self._show)
+        self.state.looked.connect(self._show)
+        self.state.measured.connect(self._show)
+        self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
+        self.state.refused.connect(studio.notices.show)
+        self._show()
+
+    def _footer(self) -> QHBoxLayout:
+        self.why = Text("", "muted")
+        self.why.setAccessibleName(self.tr("What is missing"))
+        self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
+        self.next = buttons.primary(self.tr("&Next"), self._on_next)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.why, 1)
+        row.addWidget(self.back)
+        row.addWidget(self.next)
+        return row
+
+    # ── called by the window ─────────────────────────────────────────────────────────────────
+
+    def arrive(self, argument: object) -> None:
+        """Come here with a wish: the first fine-tuning, a data set, a model, or a job to change."""
+        wish = argument if isinstance(argument, dict) else {}
+        if wish.get("preset") == "first":
+            self.state.take_first()
+            self._go(Step.REVIEW)
+        elif isinstance(folder := wish.get("data"), str | Path):
+            self.state.take_data(Path(folder))
+            self._go(Step.TASK if self.state.choices.kind is None else Step.DATA)
+        elif isinstance(path := wish.get("model"), str | Path):
+            self.state.take_model(Path(path))
+            self._go(Step.TASK)
+        elif isinstance(given := wish.get("job"), JobSpec):
+            self.state.take_job(given)
+            self._go(Step.SETTINGS)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.state.datasets is None:
+            self.state.read_lists()
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def step(self) -> Step:
+        return Step(self.steps.currentIndex())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.next.isEnabled():
+            self._on_next()
+        else:
+            super().keyPressEvent(event)
+
+    def _on_wanted(self, number: int) -> None:
+        self._go(Step(number))
+
+    def _on_back(self) -> None:
+        if self.step > Step.TASK:
+            self._go(Step(self.step - 1))
+
+    def _on_next(self) -> None:
+        if self.state.obstacle(self.step):
+            return
+        if self.step is Step.REVIEW:
+            self.state.start()
+        else:
+            self._go(Step(self.step + 1))
+
+    def _go(self, step: Step) -> None:
+        self.steps.setCurrentIndex(step)
+        self._show()
+        if step is Step.REVIEW:
+            self.state.measure()
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _show(self) -> None:
+        step = self.step
+        obstacle = self.state.first_obstacle()
+        self.bar.show_step(step, self._chosen(), obstacle)
+        here = self.state.obstacle(step)
+        if step is Step.REVIEW and obstacle is not None:
+            here = obstacle[1]
+        self.why.setText(here)
+        self.back.setEnabled(step > Step.TASK)
+        self.next.setEnabled(not here and not self.state.is_starting)
+        self.next.setText(self._next_text(step))
+        self.next.setAccessibleName(self.next.text().replace("&", ""))
+
+    def _next_text(self, step: Step) -> str:
+        if step is not Step.REVIEW:
+            return self.tr("&Next")
+        return self.tr("&Start anyway") if self.state.warnings() else self.tr("&Start")
+
+    def _chosen(self) -> dict[Step, str]:
+        """What was chosen in each step, in a few words for the bar."""
+        choices = self.state.choices
+        kinds = {
+            Kind.SENTENCE: self.tr("Classify a sentence"),
+            Kind.PAIR: self.tr("Classify a pair"),
+            Kind.SCRATCH: self.tr("Pre-train from scratch"),
+            Kind.ONWARD: self.tr("Go on pre-training"),
+        }
+        found = {}
+        if choices.kind is not None:
+            found[Step.TASK] = kinds[choices.kind]
+            found[Step.SETTINGS] = (
+                self.tr("changed in Advanced") if advice.changed_by_advanced(choices) else ""
+            )
+        if choices.data is not None:
+            found[Step.DATA] = choices.data.name
+        if choices.kind is Kind.SCRATCH:
+            size = choices.scratch.size
+            found[Step.START] = self.tr("own size") if size == OWN_SIZE else size
+        elif choices.model is not None:
+            found[Step.START] = choices.model.name
+        return found
