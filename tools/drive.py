@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""Use a desktop program as a person would, on a virtual screen, and take pictures of it.
+
+    python3 tools/drive.py [--size 1920x1200] [--scale 1] [--out FOLDER]
+                           (--steps FILE | --step STEP …) -- PROGRAM ARGUMENTS…
+
+Starts Xvfb, a D-Bus session of its own and the window manager openbox, starts the program with
+Qt's X11 platform and its accessibility bridge on, carries out the steps with real mouse and key
+events (xdotool), and ends everything that it started. Needs the packages that
+`packaging/install-system-libs.sh --gui-tests` installs. Exits 0 when every step succeeded; when
+one fails it saves failure.png and tree.txt into FOLDER and exits 1. At a scale of 2 the screen
+must be twice as large, too.
+
+Steps, one to a line, quoted as in a shell; # begins a comment. NAME is what a screen reader would
+say, the accessible name; “role:NAME” narrows it (push button:Start, menu item:Quit, text:Model),
+and “NAME#2” is the second match. X,Y are pixels inside the current window.
+
+    window TITLE [SECONDS]   wait for a window whose title has TITLE in it; it becomes the current
+    resize W H               resize the current window
+    click NAME|X,Y           likewise dclick, rclick, hover
+    drag X,Y X,Y
+    scroll up|down N
+    type TEXT                into the focused widget
+    key KEYS                 names of xdotool: ctrl+n, Return, alt+F4
+    expect NAME [SECONDS]    something that is shown has this name within SECONDS (10)
+    gone NAME [SECONDS]
+    wait SECONDS
+    shot FILE                a picture of the current window
+    screen FILE              a picture of the whole screen
+    tree [FILE]              the accessible tree: roles, names, places
+    quit [SECONDS]           close the window (alt+F4); the program ends well within SECONDS (20)
+    ended [SECONDS]          the program ends well within SECONDS (20)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+try:
+    import pyatspi
+except ImportError:
+    pyatspi = None
+
+Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the screen
+TOOLS = ("Xvfb", "xdotool", "import", "openbox")
+WIDEST = 400  # children of one widget that are looked at
+
+
+class Failed(Exception):
+    """A step could not be carried out."""
+
+
+def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
+    """What `ready` gives, as soon as that is something."""
+    end = time.monotonic() + seconds
+    while not (found := ready()):
+        if time.monotonic() > end:
+            raise Failed(f"not within {seconds:g} s: {what}")
+        time.sleep(0.1)
+    return found
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it started."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(5)
+
+
+# ── the tree of widgets, as a screen reader has it ───────────────────────────────────────────
+
+
+def shown_at(node: Any) -> Place | None:
+    """Where a widget is, or None where it is not shown or has just gone."""
+    try:
+        if not node.getState().contains(pyatspi.STATE_SHOWING):
+            return None
+        box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS)
+    except Exception:  # noqa: BLE001 - whatever the bus says of a widget that went away
+        return None
+    return (box.x, box.y, box.width, box.height) if box.width > 0 and box.height > 0 else None
+
+
+def walk(node: Any = None, depth: int = 0) -> Iterator[tuple[Any, str, str, int]]:
+    """Every widget of every program: node, role, name, depth."""
+    if pyatspi is None:
+        raise Failed("steps by name need the package python3-pyatspi")
+    if node is None:
+        for program in pyatspi.Registry.getDesktop(0):
+            if program is not None:
+                yield from walk(program)
+        return
+    try:
+        found = (node, node.getRoleName(), node.name, depth)
+        children = [node[i] for i in range(min(node.childCount, WIDEST))]
+    except Exception:  # noqa: BLE001 - it went away while it was being read
+        return
+    yield found
+    for child in children:
+        if child is not None:
+            yield from walk(child, depth + 1)
+
+
+def find(wanted: str) -> Place | None:
+    """Where the widget is that a step names."""
+    name, _, count = wanted.rpartition("#")
+    if not (name and count.isdigit()):
+        name, count = wanted, "1"
+    role, _, rest = name.partition(":")
+    if role.islower() and rest:
+        name = rest
+    else:
+        role = ""
+    hits = [
+        (its_role in ("label", "filler", "panel"), place)
+        for node, its_role, its_name, _ in walk()
+        if its_name.rstrip(":") == name.rstrip(":")
+        and role in ("", its_role)
+        and (place := shown_at(node))
+    ]
+    if not role:  # the field is meant rather than its label
+        hits.sort(key=lambda hit: hit[0])
+    return hits[int(count) - 1][1] if len(hits) >= int(count) else None
+
+
+def tree() -> str:
+    lines = []
+    for node, role, name, depth in walk():
+        place = shown_at(node)
+        where = f"@{place[0]},{place[1]} {place[2]}x{place[3]}" if place else "(not shown)"
+        lines.append(f"{'  ' * depth}{role}: {name!r} {where}\n")
+    return "".join(lines)
+
+
+# ── the person ───────────────────────────────────────────────────────────────────────────────
+
+
+class Person:
+    """Sits before a screen of its own and uses one program."""
+
+    def __init__(self, command: list[str], size: str, scale: str, out: Path) -> None:
+        self._out, self._window, self._factor = out, "", 1.0
+        out.mkdir(parents=True, exist_ok=True)
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._open_screen(size)
+        settings = {
+            "QT_QPA_PLATFORM": "xcb",
+            "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
+            "QT_SCALE_FACTOR": scale,
+        }
+        with open(out / "program.log", "wb") as log:
+            self._program = self._start(command, log, **settings)
+
+    def _open_screen(self, size: str) -> None:
+        read, write = os.pipe()
+        options = ["-screen", "0", f"{size}x24", "-dpi", "96", "-nolisten", "tcp", "-noreset"]
+        screen = subprocess.Popen(
+            ["Xvfb", "-displayfd", str(write), *options],
+            pass_fds=[write],
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._started.append(screen)
+        os.close(write)
+        with open(read, encoding="ascii") as number:
+            display = number.readline().strip()
+        if not display:
+            raise Failed("Xvfb did not start")
+        os.environ["DISPLAY"] = f":{display}"
+        self._start(["openbox"], subprocess.DEVNULL)
+        time.sleep(0.5)
+
+    def _start(self, command: list[str], out: Any, **settings: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            command,
+            env=dict(os.environ, **settings),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def leave(self) -> None:
+        for process in reversed(self._started):
+            ended(process)
+
+    def do(self, line: str) -> None:
+        """Carry out one step."""
+        name, *rest = shlex.split(line)
+        step = getattr(self, f"step_{name}", None)
+        if step is None:
+            raise Failed(f"unknown step {name!r}")
+        if name not in ("quit", "ended"):
+            self._alive()
+        step(*rest)
+
+    def _alive(self) -> None:
+        if self._program.poll() is not None:
+            log = self._out / "program.log"
+            raise Failed(f"the program ended with {self._program.returncode}; see {log}")
+
+    def _until(self, ready: Callable[[], Any], seconds: float, what: str) -> Any:
+        def alive_and_ready() -> Any:
+            self._alive()
+            return ready()
+
+        return until(alive_and_ready, seconds, what)
+
+    def _x(self, *words: object, check: bool = True) -> str:
+        done = subprocess.run(["xdotool", *map(str, words)], capture_output=True, text=True)
+        if check and done.returncode:
+            raise Failed(f"xdotool {' '.join(map(str, words))}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def _picture(self, window: str, file: str) -> None:
+        time.sleep(0.15)
+        subprocess.run(["import", "-window", window, str(self._out / file)], check=True)
+
+    def _point(self, where: str) -> None:
+        if where.replace(",", "").replace("-", "").isdigit() and "," in where:
+            self._x("mousemove", "--window", self._window, *where.split(","))
+        else:
+            what = f"something shown named {where!r}"
+            left, top, width, height = self._until(lambda: find(where), 10, what)
+            middle = left + width / 2, top + height / 2
+            self._x("mousemove", *(int(at * self._factor) for at in middle))
+        time.sleep(0.08)
+
+    def step_window(self, title: str, seconds: str = "60") -> None:
+        def found() -> list[str]:
+            return self._x("search", "--onlyvisible", "--name", title, check=False).split()
+
+        self._window = self._until(found, float(seconds), f"a window {title!r}")[-1]
+        self._x("windowactivate", self._window, check=False)
+        self._x("windowfocus", self._window, check=False)
+        time.sleep(0.4)
+        if pyatspi is not None:  # at a scale the tree's places are in logical pixels
+            place = self._until(lambda: self._frame(title), 15, f"{title!r} in the accessible tree")
+            told = self._x("getwindowgeometry", "--shell", self._window).splitlines()
+            geometry = dict(line.split("=") for line in told if "=" in line)
+            self._factor = int(geometry["WIDTH"]) / place[2]
+
+    def _frame(self, title: str) -> Place | None:
+        frames = (shown_at(node) for node, _, name, depth in walk() if depth == 1 and title in name)
+        return next(filter(None, frames), None)
+
+    def step_resize(self, width: str, height: str) -> None:
+        self._x("windowsize", self._window, width, height)
+        time.sleep(0.5)
+
+    def step_hover(self, where: str) -> None:
+        self._point(where)
+        time.sleep(0.25)
+
+    def step_click(self, where: str) -> None:
+        self._click(where, "1")
+
+    def step_rclick(self, where: str) -> None:
+        self._click(where, "3")
+
+    def step_dclick(self, where: str) -> None:
+        self._click(where, "--repeat", "2", "--delay", "60", "1")
+
+    def _click(self, where: str, *how: str) -> None:
+        self._point(where)
+        self._x("click", *how)
+        time.sleep(0.25)
+
+    def step_drag(self, first: str, last: str) -> None:
+        self._point(first)
+        self._x("mousedown", 1)
+        (x0, y0), (x1, y1) = (map(int, at.split(",")) for at in (first, last))
+        for part in range(1, 11):
+            self._point(f"{x0 + (x1 - x0) * part // 10},{y0 + (y1 - y0) * part // 10}")
+        self._x("mouseup", 1)
+        time.sleep(0.2)
+
+    def step_scroll(self, direction: str, times: str) -> None:
+        self._x("click", "--repeat", times, "--delay", "40", 4 if direction == "up" else 5)
+        time.sleep(0.2)
+
+    def step_type(self, text: str) -> None:
+        # short pauses lose characters that are not on the keyboard
+        self._x("type", "--delay", "15" if text.isascii() else "80", text)
+        time.sleep(0.2)
+
+    def step_key(self, *keys: str) -> None:
+        self._x("key", *keys)
+        time.sleep(0.3)
+
+    def step_expect(self, name: str, seconds: str = "10") -> None:
+        self._until(lambda: find(name), float(seconds), f"expected {name!r}")
+
+    def step_gone(self, name: str, seconds: str = "10") -> None:
+        self._until(lambda: not find(name), float(seconds), f"{name!r} to go")
+
+    def step_wait(self, seconds: str) -> None:
+        time.sleep(float(seconds))
+
+    def step_shot(self, file: str) -> None:
+        self._picture(self._window, file)
+
+    def step_screen(self, file: str) -> None:
+        self._picture("root", file)
+
+    def step_tree(self, file: str = "") -> None:
+        if file:
+            (self._out / file).write_text(tree(), encoding="utf-8")
+        else:
+            print(tree(), end="")
+
+    def step_quit(self, seconds: str = "20") -> None:
+        self._x("key", "alt+F4", check=False)
+        self.step_ended(seconds)
+
+    def step_ended(self, seconds: str = "20") -> None:
+        if self._program.wait(float(seconds)):
+            raise Failed(f"the program ended with {self._program.returncode}")
+
+    def tell_of_failure(self) -> None:
+        subprocess.run(["import", "-window", "root", str(self._out / "failure.png")], check=False)
+        if pyatspi is not None:
+            (self._out / "tree.txt").write_text(tree(), encoding="utf-8")
+
+
+def python_with_pyatspi() -> str:
+    """This Python, or the system's one where only that has pyatspi."""
+    if pyatspi is None:
+        for folder in os.get_exec_path():
+            other = os.path.join(folder, "python3")
+            test = [other, "-c", "import pyatspi"]
+            if (
+                os.access(other, os.X_OK)
+                and not subprocess.run(test, capture_output=True).returncode
+            ):
+                return other
+    return sys.executable
+
+
+def in_session(before: list[str], command: list[str]) -> int:
+    """The same call once more, inside a D-Bus session of its own."""
+    session = ["dbus-run-session", "--"] if shutil.which("dbus-run-session") else []
+    program = shutil.which(command[0]) or command[0]
+    inner = [python_with_pyatspi(), os.path.abspath(__file__), *before, "--", program, *command[1:]]
+    return subprocess.call([*session, *inner], env=dict(os.environ, DRIVE_INNER="1"))
+
+
+def main() -> int:
+    given = sys.argv[1:]
+    if "--" not in given:
+        print(__doc__)
+        return 2
+    before, command = given[: given.index("--")], given[given.index("--") + 1 :]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", default="1920x1200")
+    parser.add_argument("--scale", default="1")
+    parser.add_argument("--out", type=Path, default=Path("test-artifacts/drive"))
+    parser.add_argument("--steps", type=Path)
+    parser.add_argument("--step", action="append", default=[])
+    asked = parser.parse_args(before)
+    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+        print(f"drive.py: not installed: {' '.join(missing)}", file=sys.stderr)
+        return 2
+    if not os.environ.get("DRIVE_INNER"):
+        return in_session(before, command)
+    steps = asked.steps.read_text(encoding="utf-8").splitlines() if asked.steps else []
+    person = Person(command, asked.size, asked.scale, asked.out)
+    try:
+        for number, line in enumerate((*steps, *asked.step), 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                person.do(line)
+            except (Failed, subprocess.SubprocessError, TypeError, ValueError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                print(f"drive.py: step {number} failed: {line}\n  {reason}", file=sys.stderr)
+                person.tell_of_failure()
+                return 1
+        return 0
+    finally:
+        person.leave()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
