@@ -96,12 +96,25 @@ def read(
     return Table(columns, rows, remarks)
 
 
-def recognise(path: Path) -> Recognised:
+def recognise(path: Path, reading: Reading | None = None) -> Recognised:
     """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
+
+    With `reading`, only the meaning of the columns is told.
 
     Raises:
         BadFile: when it is no text, or its first rows cannot be read in any way.
     """
+    notes: tuple[str, ...] = ()
+    if reading is None:
+        reading, notes = _recognise_reading(path)
+    table = read(path, reading)
+    rows = [row.cells for row in islice(table, MAPPED_ROWS)]
+    mapping, guessed = guess_mapping(table.columns, rows)
+    return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
+
+
+def _recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
+    """A reading, and what was noticed on the way."""
     encoding, note = recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
@@ -110,12 +123,8 @@ def recognise(path: Path) -> Recognised:
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
     reading = next(one for one in readings if one is not None)
-    reading = reading.model_copy(update={"encoding": encoding})
-    table = read(path, reading)
-    rows = [row.cells for row in islice(table, MAPPED_ROWS)]
-    mapping, guessed = guess_mapping(table.columns, rows)
-    notes = [one for one in (note, _quotes_note(lines, reading), guessed) if one]
-    return Recognised(reading, table.columns, mapping, tuple(notes))
+    notes = (note, _quotes_note(lines, reading))
+    return reading.model_copy(update={"encoding": encoding}), tuple(one for one in notes if one)
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:

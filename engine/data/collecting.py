@@ -1,0 +1,219 @@
+"""Read the sources of a data set once, into one file of rows with the same columns."""
+
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.data.formats.rows import Remarks
+from engine.data.lines import Progress, size_of
+from engine.data.reading import Table, read, recognise
+from engine.data.splitting import part_named
+from engine.durable import sha256
+from engine.errors import BadFile, MissingColumn, StudioError
+from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
+
+GROUP_ROWS = 10_000
+GROUP_CELLS = 1_000_000
+GROUP_CHARACTERS = 32_000_000
+FREE = -1  # a row whose part is still to be dealt out
+Source = Part | Literal["all"]
+
+
+class Collected(NamedTuple):
+    """What one reading of all sources gave; the rows lie in a file."""
+
+    columns: tuple[str, ...]
+    rows: Path
+    given: NDArray[np.int8]  # [rows], the part that source or column says, FREE where none does
+    label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
+    labels: dict[str, int]  # how many rows have each
+    sha256: dict[str, str]
+    notes: list[str]
+
+
+def collect(
+    sources: dict[Source, Path],
+    reading: Reading,
+    mapping: Mapping,
+    split: Split,
+    folder: Path,
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> Collected:
+    """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
+
+    Columns are those of the first source. Others are matched by name, or by position where one of
+    the two files has no names.
+    """
+    if not sources:
+        raise StudioError("There are no files to import.", "Choose at least one.")
+    total, done = sum(size_of(path) for path in sources.values()), 0
+    first = next(iter(sources.values()))
+    columns = read(first, reading).columns
+    _require(columns, mapping, split)
+    notes: list[str] = []
+    digests: dict[str, str] = {}
+    with _RowWriter(folder / "rows.parquet", columns, mapping, split) as writer:
+        for source, path in sources.items():
+            before = path.stat()
+            own = reading if path == first else _reading_alike(path, reading)
+            told = None if progress is None else _shifted(progress, done, total)
+            table = read(path, own, told, cancelled)
+            places, matched = _places(columns, table.columns, reading, own, mapping, path)
+            remarks = Remarks()
+            rows = len(writer)
+            writer.add(table, places, source, path, remarks)
+            if len(writer) == rows:
+                raise BadFile(path, "there are no rows in it.", "Choose a file with examples.")
+            digests[source] = sha256(path)
+            after = path.stat()
+            if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                raise BadFile(path, "it was changed while it was read.", "Import it once more.")
+            about = f"{path.name}: " if len(sources) > 1 else ""
+            notes += [about + note for note in (*matched, *table.notes, *remarks.sentences())]
+            done += before.st_size
+    return writer.collected(digests, notes)
+
+
+def _require(columns: tuple[str, ...], mapping: Mapping, split: Split) -> None:
+    for name in (mapping.text, mapping.pair, mapping.label, split.column):
+        if name is not None and name not in columns:
+            raise MissingColumn(name, list(columns))
+
+
+def _shifted(progress: Progress, done: int, total: int) -> Progress:
+    return lambda here, _: progress(done + here, total)
+
+
+def _reading_alike(path: Path, reading: Reading) -> Reading:
+    """The reading of a further source: its own encoding and header, all else as in the first."""
+    own = recognise(path).reading
+    header = own.header if own.format == reading.format else reading.header
+    return reading.model_copy(update={"encoding": own.encoding, "header": header})
+
+
+def _places(
+    columns: tuple[str, ...],
+    own: tuple[str, ...],
+    reading: Reading,
+    own_reading: Reading,
+    mapping: Mapping,
+    path: Path,
+) -> tuple[list[int | None], list[str]]:
+    """Where each column stands in this source, None where it does not, and what was noticed."""
+    if columns == own:
+        return list(range(len(columns))), []
+    notes = []
+    used = {mapping.text, mapping.pair, mapping.label} - {None}
+    if reading.header and own_reading.header:
+        places = [own.index(name) if name in own else None for name in columns]
+        further = [name for name in own if name not in columns]
+        if further:
+            names = ", ".join(f"“{name}”" for name in further[:5])
+            notes.append(f"Columns that the first file does not have are left out: {names}.")
+    else:
+        places = [number if number < len(own) else None for number in range(len(columns))]
+        notes.append(
+            "Columns are matched by their position, since only one of the files has names."
+        )
+    for name, place in zip(columns, places, strict=True):
+        if place is None and name in used:
+            raise BadFile(
+                path,
+                f"it has no column “{name}”.",
+                f"Its columns are: {', '.join(own[:20])}. Give all files the same ones.",
+            )
+    return places, notes
+
+
+class _RowWriter:
+    """Writes rows in groups, and keeps the label and the part of each."""
+
+    def __init__(
+        self, path: Path, columns: tuple[str, ...], mapping: Mapping, split: Split
+    ) -> None:
+        self.columns, self._path = columns, path
+        self._text = columns.index(mapping.text)
+        self._label = None if mapping.label is None else columns.index(mapping.label)
+        self._split = None if split.column is None else columns.index(split.column)
+        self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
+        self._given, self._label_numbers = array("b"), array("i")
+        self._numbers: dict[str, int] = {}  # of labels
+        self._lines: list[int] = []
+        self._rows: list[tuple[str, ...]] = []
+        self._characters = 0
+        kinds: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in columns]
+        self._schema = pa.schema([*kinds, ("_line", pa.int64())])
+        self._file = pq.ParquetWriter(path, self._schema, compression="lz4")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def add(
+        self, table: Table, places: list[int | None], source: Source, path: Path, remarks: Remarks
+    ) -> None:
+        """Append the rows of a source."""
+        straight = places == list(range(len(table.columns)))
+        given = PARTS.index(source) if source in ("dev", "test") else FREE
+        for line, cells in table:
+            row = cells if straight else tuple("" if p is None else cells[p] for p in places)
+            if not row[self._text].strip():
+                remarks.saw("A row has no text", line)
+            if self._label is not None:
+                label = row[self._label]
+                if not label:
+                    remarks.saw("A row has no label", line)
+                self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
+            part = given if self._split is None else self._part(row[self._split], path, line)
+            self._given.append(part)
+            self._lines.append(line)
+            self._rows.append(row)
+            self._characters += sum(map(len, row))
+            if len(self._rows) >= self._group_rows or self._characters >= GROUP_CHARACTERS:
+                self._flush()
+        self._flush()
+
+    def _part(self, cell: str, path: Path, line: int) -> int:
+        part = part_named(cell)
+        if part is None:
+            raise BadFile(
+                path,
+                f"“{cell[:60]}” is no part of a data set.",
+                "The split column must say train, dev or test in each row.",
+                line=line,
+            )
+        return PARTS.index(part)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        cells = [pa.array(column, type=pa.string()) for column in zip(*self._rows, strict=True)]
+        lines = pa.array(self._lines, type=pa.int64())
+        table = pa.Table.from_arrays([*cells, lines], schema=self._schema)
+        self._file.write_table(table, row_group_size=len(table))
+        self._rows, self._lines, self._characters = [], [], 0
+
+    def collected(self, digests: dict[str, str], notes: list[str]) -> Collected:
+        numbers = np.array(self._label_numbers, dtype=np.int32)
+        counts = np.bincount(numbers, minlength=len(self._numbers))
+        return Collected(
+            columns=self.columns,
+            rows=self._path,
+            given=np.array(self._given, dtype=np.int8),
+            label_numbers=numbers,
+            labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
+            sha256=digests,
+            notes=notes,
+        )

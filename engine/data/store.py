@@ -1,0 +1,195 @@
+"""Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
+from engine.data.lines import Cancelled, Progress
+from engine.data.reading import recognise
+from engine.errors import StudioError, describe_validation
+from engine.spec.dataset import DatasetSpec, DataSource, Part, StoredData
+
+__all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
+
+GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The examples of one part, in the order of the source."""
+
+    texts: list[str]
+    pairs: list[str] | None
+    labels: list[str] | None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+class Dataset:
+    """One version of a data set, read as it is needed, from any thread."""
+
+    def __init__(self, folder: Path, spec: DatasetSpec) -> None:
+        self.folder, self.spec = folder, spec
+        self._lock = threading.Lock()
+        self._groups: dict[int, pa.Table] = {}
+        try:
+            self._file = pq.ParquetFile(folder / DATA)
+            parts = self._file.read(columns=["_part"]).column(0).to_numpy()
+        except (OSError, pa.ArrowException, KeyError) as error:
+            raise _damaged(folder) from error
+        missing = {*spec.columns, "_line", "_part"} - set(self._file.schema_arrow.names)
+        if missing or len(parts) != sum(spec.rows.values()):
+            raise _damaged(folder)
+        self._parts: NDArray[np.object_] = parts
+        metadata = self._file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])  # [groups + 1], the first row of each group
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def rows(self, part: Part) -> Rows:
+        """All examples of a part."""
+        mapping = self.spec.mapping
+        wanted = [c for c in (mapping.text, mapping.pair, mapping.label) if c is not None]
+        try:
+            with self._lock:
+                table = self._file.read(columns=wanted)
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.folder) from error
+        chosen = table.filter(pa.array(self._parts == part))
+        lists = {name: _texts(chosen.column(name)) for name in wanted}
+        return Rows(
+            texts=lists[mapping.text],
+            pairs=None if mapping.pair is None else lists[mapping.pair],
+            labels=None if mapping.label is None else lists[mapping.label],
+        )
+
+    def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
+        """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
+        if part is None:
+            numbers = np.arange(first, min(first + count, len(self)))
+        else:
+            numbers = np.flatnonzero(self._parts == part)[first : first + count]
+        groups = np.searchsorted(self._starts, numbers, side="right") - 1
+        found: list[dict[str, Any]] = []
+        for group in np.unique(groups):
+            inside = numbers[groups == group] - self._starts[group]
+            found += self._group(int(group)).take(pa.array(inside)).to_pylist()
+        return found
+
+    def verify(self) -> None:
+        """Compare the rows with the fingerprint of the version.
+
+        Raises:
+            StudioError: when they differ.
+        """
+        fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
+        try:
+            with self._lock:
+                for batch in self._file.iter_batches(batch_size=10_000):
+                    fingerprint.add(batch)
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.folder) from error
+        if fingerprint.hexdigest() != self.spec.fingerprint:
+            raise _damaged(self.folder)
+
+    def _group(self, number: int) -> pa.Table:
+        with self._lock:
+            if number not in self._groups:
+                try:
+                    table = self._file.read_row_group(number)
+                except (OSError, pa.ArrowException) as error:
+                    raise _damaged(self.folder) from error
+                while len(self._groups) >= GROUPS_KEPT:
+                    del self._groups[next(iter(self._groups))]
+                self._groups[number] = table
+            return self._groups[number]
+
+
+def open_dataset(folder: Path) -> Dataset:
+    """Open a version.
+
+    Raises:
+        StudioError: when the folder is not one, or is damaged.
+    """
+    try:
+        content = (folder / SPEC).read_text(encoding="utf-8")
+        spec = DatasetSpec.model_validate_json(content)
+    except ValidationError as error:
+        raise describe_validation(error, f"The data set {folder.name}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudioError(
+            f"There is no data set in {folder.name}.", "Choose its folder, or import it again."
+        ) from error
+    return Dataset(folder, spec)
+
+
+def resolve(
+    source: DataSource,
+    into: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Dataset:
+    """The data of a job: a stored version, checked; or files, of which `into` keeps a copy.
+
+    A copy that stands in `into` already is taken as it is, so that a run goes on with what it
+    began with.
+
+    Raises:
+        StudioError: when the data is missing, damaged, or no longer what the job was made for.
+    """
+    if isinstance(source, StoredData):
+        dataset = open_dataset(source.folder)
+        if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
+            raise StudioError(
+                f"The data set in {source.folder.name} is not the one that this job was made for.",
+                "Bring back the version that was there, or make a new job.",
+            )
+        dataset.verify()
+        return dataset
+    if into.exists():
+        return open_dataset(into)
+    sources: dict[Part | Literal["all"], Path] = {"all": source.path}
+    if source.dev is not None:
+        sources = {"train": source.path, "dev": source.dev}
+    recognised = recognise(source.path, source.reading)
+    mapping = source.mapping or recognised.mapping
+    if mapping is None:
+        raise StudioError(
+            f"It is not clear which column of {source.path.name} holds the text.",
+            f"Name it; the columns are {', '.join(recognised.columns[:20])}.",
+        )
+    import_dataset(
+        source.path.stem,
+        sources,
+        recognised.reading,
+        mapping,
+        source.split,
+        into,
+        progress=progress,
+        cancelled=cancelled,
+    )
+    return open_dataset(into)
+
+
+def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
+    """The cells of a column; none of ours is null."""
+    return ["" if cell is None else cell for cell in column.to_pylist()]
+
+
+def _damaged(folder: Path) -> StudioError:
+    return StudioError(
+        f"The data set in {folder.name} is damaged: its rows are not what was imported.",
+        "Import its source again.",
+    )

@@ -1,0 +1,1 @@
+"""Predictions into figures, no torch."""

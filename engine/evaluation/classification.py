@@ -1,0 +1,99 @@
+"""How well guessed classes fit the true ones.
+
+C classes, N examples; classes are numbers from 0 to C - 1, in the order of their labels.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ClassFigures(BaseModel):
+    """One class against all others. A figure with nothing to divide by is 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+class ClassReport(BaseModel):
+    """All figures of one evaluation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    examples: int
+    correct: int
+    accuracy: float
+    f1_macro: float = Field(description="Mean F1 of the classes that occur, as truth or as guess.")
+    loss: float = Field(description="Mean cross entropy, in nats.")
+    classes: tuple[ClassFigures, ...]
+    confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over guessed columns.")
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON has it; a loss that is not finite is null."""
+        return self.model_dump(mode="json") | {
+            "loss": self.loss if np.isfinite(self.loss) else None
+        }
+
+
+def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassReport:
+    """All figures of N examples.
+
+    Args:
+        logits: float [N, C]; the highest is the guess, the first of equals.
+        true: int [N], from 0 to C - 1.
+        labels: names of the C classes.
+    """
+    scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
+    classes = np.asarray(true, dtype=np.int64)
+    counts = confusion(classes, scores.argmax(axis=1), len(labels))
+    right, support, guessed = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    precision, recall = _ratio(right, guessed), _ratio(right, support)
+    f1 = _ratio(2 * right, support + guessed)
+    occurs = support + guessed > 0
+    return ClassReport(
+        examples=len(classes),
+        correct=int(right.sum()),
+        accuracy=float(right.sum() / len(classes)) if len(classes) else 0.0,
+        f1_macro=float(f1[occurs].mean()) if occurs.any() else 0.0,
+        loss=cross_entropy(scores, classes),
+        classes=tuple(
+            ClassFigures(
+                label=label,
+                precision=float(precision[number]),
+                recall=float(recall[number]),
+                f1=float(f1[number]),
+                support=int(support[number]),
+            )
+            for number, label in enumerate(labels)
+        ),
+        confusion=tuple(tuple(row) for row in counts.tolist()),
+    )
+
+
+def confusion(
+    true: NDArray[np.int64], guessed: NDArray[np.int64], classes: int
+) -> NDArray[np.int64]:
+    """How often each true class (row) was guessed as each class (column), int64 [C, C]."""
+    counts = np.bincount(true * classes + guessed, minlength=classes * classes)
+    return counts.reshape(classes, classes)
+
+
+def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float:
+    """The mean of -log softmax(logits) [N, C] at the true classes [N]; 0 for no examples."""
+    if not len(true):
+        return 0.0
+    highest = logits.max(axis=1)
+    spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
+    return float((spread - logits[np.arange(len(true)), true]).mean())
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
