@@ -62,7 +62,7 @@ def collect(
     with _RowWriter(folder / "rows.parquet", columns, mapping, split) as writer:
         for source, path in sources.items():
             before = path.stat()
-            own = reading if path == first else _reading_alike(path, reading)
+            own = reading if path == first else reading_alike(path, reading)
             told = None if progress is None else _shifted(progress, done, total)
             table = read(path, own, told, cancelled)
             places, matched = _places(columns, table.columns, reading, own, mapping, path)
@@ -91,7 +91,7 @@ def _shifted(progress: Progress, done: int, total: int) -> Progress:
     return lambda here, _: progress(done + here, total)
 
 
-def _reading_alike(path: Path, reading: Reading) -> Reading:
+def reading_alike(path: Path, reading: Reading) -> Reading:
     """The reading of a further source: its own encoding and header, all else as in the first."""
     own = recognise(path).reading
     header = own.header if own.format == reading.format else reading.header

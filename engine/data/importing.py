@@ -44,7 +44,7 @@ def import_dataset(
         _refuse_unwritable(path)
     with whole_folder(into) as folder:
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled)
-        parts, rare = _deal(collected, sources, split)
+        parts, rare = deal_rows(collected, sources, split)
         notes = [*collected.notes, *_label_notes(collected.labels, rare)]
         fingerprint = Fingerprint(collected.columns, mapping)
         _write(folder, collected, parts, fingerprint, cancelled)
@@ -98,7 +98,7 @@ def _refuse_unwritable(path: Path) -> None:
         ) from error
 
 
-def _deal(
+def deal_rows(
     collected: Collected, sources: dict[Source, Path], split: Split
 ) -> tuple[NDArray[np.int8], int]:
     """The part of each row, int8 [rows], and how many labels have a single row to deal out."""

@@ -106,14 +106,14 @@ def recognise(path: Path, reading: Reading | None = None) -> Recognised:
     """
     notes: tuple[str, ...] = ()
     if reading is None:
-        reading, notes = _recognise_reading(path)
+        reading, notes = recognise_reading(path)
     table = read(path, reading)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows)
     return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
 
 
-def _recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
+def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
     """A reading, and what was noticed on the way."""
     encoding, note = recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
