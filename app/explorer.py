@@ -1,0 +1,318 @@
+"""Explorer: asks the explorer worker; one question at a time, the newest of each kind waits.
+
+The worker is a child of the window that reads questions and writes answers as lines. Both pipes are
+served by the event loop; nothing here waits. A worker that dies is told of and started again.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import shiboken6
+from pydantic import ValidationError
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
+
+from app.settings import Settings
+from engine.messages import ANSWER, Answer, AnyQuestion, Refused, Working
+from engine.runs import launch
+
+TAIL = 4_000  # characters of what a worker printed that are kept for the details
+PATIENCE = 2_000  # ms for a killed process to be gone, at the end of the program
+OUT_OF_MEMORY = 9  # the signal with which the system ends a process when memory runs out
+
+
+class Channel(QObject):
+    """One worker process and its pipes.
+
+    Signals:
+        told: an Answer.
+        ended: how it ended in a few words, and what it printed last. Not after `end`.
+    """
+
+    told = Signal(object)
+    ended = Signal(str, str)
+
+    def __init__(self, scratch: Path, settings: Settings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tail = ""
+        self._process = QProcess(self)
+        self._process.setProgram(sys.executable)
+        self._process.setArguments(arguments(scratch))
+        self._process.setWorkingDirectory(str(launch.CODE))
+        self._process.setProcessEnvironment(environment(settings))
+        self._process.readyReadStandardOutput.connect(self._on_output)
+        self._process.readyReadStandardError.connect(self._on_print)
+        self._process.errorOccurred.connect(self._on_error)
+        self._process.finished.connect(self._on_finished)
+        self._is_wanted = True
+
+    def start(self) -> None:
+        self._process.start()
+
+    def send(self, question: AnyQuestion) -> None:
+        self._process.write(question.line())
+
+    def end(self) -> None:
+        """Kill the process and hear no more of it."""
+        self._is_wanted = False
+        if self._process.state() == QProcess.ProcessState.NotRunning:
+            self.deleteLater()
+            return
+        self.setParent(None)
+        _ending.add(self)
+        self._process.kill()
+
+    def wait(self) -> None:
+        """Stay until the killed process is gone."""
+        self._process.waitForFinished(PATIENCE)
+
+    @property
+    def pid(self) -> int:
+        return self._process.processId()
+
+    def _on_output(self) -> None:
+        while self._is_wanted and self._process.canReadLine():
+            line = bytes(self._process.readLine().data())
+            try:
+                answer = ANSWER.validate_json(line)
+            except ValidationError:  # whoever writes that is not well; it is replaced
+                self._tail += f"\nnot an answer: {line[:200]!r}"
+                self._process.kill()
+                return
+            self.told.emit(answer)
+
+    def _on_print(self) -> None:
+        printed = bytes(self._process.readAllStandardError().data())
+        self._tail = (self._tail + printed.decode("utf-8", "replace"))[-TAIL:]
+
+    def _on_error(self, error: QProcess.ProcessError) -> None:
+        if error != QProcess.ProcessError.FailedToStart:
+            return  # a process that dies is told of by `finished`
+        if self._is_wanted:
+            self.ended.emit(self._process.errorString(), self._tail)
+
+    def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
+        if not self._is_wanted:
+            _ending.discard(self)
+            self.deleteLater()
+            return
+        self._on_print()
+        if status == QProcess.ExitStatus.NormalExit:
+            how = self.tr("exit code {0}").format(code)
+        elif code == OUT_OF_MEMORY:
+            how = self.tr("killed by signal 9, perhaps because memory ran out")
+        else:
+            how = self.tr("killed by signal {0}").format(code)
+        self.ended.emit(how, self._tail)
+
+
+_ending: set[Channel] = set()  # killed, and not yet gone
+
+
+def arguments(scratch: Path) -> list[str]:
+    """What follows the program's name, from source and in the packaged program."""
+    start = ["--engine-worker"] if getattr(sys, "frozen", False) else ["-m", "engine.worker"]
+    return [*start, "explore", str(scratch)]
+
+
+def environment(settings: Settings) -> QProcessEnvironment:
+    """The environment of every worker, with what the user chose for exploring."""
+    made = QProcessEnvironment()
+    for name, value in launch.environment().items():
+        made.insert(name, value)
+    made.insert("BERT_STUDIO_THREADS", str(settings.preferences.threads))
+    made.insert("BERT_STUDIO_EXPLORER_DEVICE", settings.preferences.explorer_device)
+    return made
+
+
+class Explorer(QObject):
+    """The worker that answers the explore page.
+
+    While an answer is awaited, the newest question of each kind waits; the one before it is dropped
+    and never answered. So typing builds no queue.
+
+    Signals:
+        answered: an Answer; `to` is the number that `ask` gave.
+        died: a sentence for the user. The lost question is asked once more by itself.
+        busy_changed: whether an answer is awaited.
+    """
+
+    answered = Signal(object)
+    died = Signal(str)
+    busy_changed = Signal(bool)
+
+    def __init__(self, cache: Path, settings: Settings, parent: QObject | None = None) -> None:
+        """`cache` is the home's folder for what can be made again; one window uses it."""
+        super().__init__(parent)
+        self.scratch = cache / "explorer"
+        shutil.rmtree(self.scratch, ignore_errors=True)  # of a window that was killed
+        self.scratch.mkdir(mode=0o700, parents=True)
+        self.last_words = ""  # what the last worker that died had printed
+        self._settings = settings
+        self._numbers = count(1)
+        self._channel: Channel | None = None
+        self._asked: AnyQuestion | None = None
+        self._waiting: dict[str, AnyQuestion] = {}
+        self._asked_again = 0  # number of the question that was lost with a worker before
+        settings.changed.connect(self._on_setting)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._asked is not None
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id, 0 where there is none."""
+        return self._channel.pid if self._channel else 0
+
+    def start(self) -> None:
+        """Start the worker before the first question, so that torch is loaded by then."""
+        if self._channel is None:
+            self._channel = Channel(self.scratch, self._settings, self)
+            self._channel.told.connect(self._on_told)
+            self._channel.ended.connect(self._on_ended)
+            self._channel.start()
+
+    def ask(self, question: AnyQuestion) -> int:
+        """Ask as soon as the answer before is there, and say which number the answer will carry."""
+        numbered = question.model_copy(update={"number": next(self._numbers)})
+        self._waiting.pop(numbered.kind, None)
+        self._waiting[numbered.kind] = numbered
+        self._go_on()
+        return numbered.number
+
+    def close(self) -> None:
+        """End the worker and remove its files; for the end of the program."""
+        self._waiting.clear()
+        self._stop()
+        self._asked = None
+        for channel in list(_ending):
+            channel.wait()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _go_on(self) -> None:
+        """Send the question that waits longest, unless an answer is awaited."""
+        if self._asked is None and self._waiting:
+            self._asked = self._waiting.pop(next(iter(self._waiting)))
+            self.start()
+            assert self._channel is not None
+            self._channel.send(self._asked)
+            self.busy_changed.emit(True)
+
+    def _on_told(self, answer: Answer) -> None:
+        is_last = self._asked is not None and answer.to == self._asked.number
+        if is_last and not isinstance(answer, Working):
+            self._asked = None
+        self.answered.emit(answer)
+        self._go_on()
+        if self._asked is None:
+            self.busy_changed.emit(False)
+
+    def _on_ended(self, how: str, last_words: str) -> None:
+        assert self._channel is not None
+        self._channel.deleteLater()
+        self._channel = None
+        self.last_words = last_words
+        lost, self._asked = self._asked, None
+        sentence = self.tr("The explorer stopped unexpectedly ({0}) and starts again by itself.")
+        self.died.emit(sentence.format(how))
+        if lost is not None:
+            self._ask_again(lost, last_words)
+        self._go_on()
+        if self._asked is None:
+            self.busy_changed.emit(False)
+
+    def _ask_again(self, lost: AnyQuestion, last_words: str) -> None:
+        """Once; a question that ends two workers is refused."""
+        if lost.number != self._asked_again:
+            self._asked_again = lost.number
+            self._put_first(lost)
+            return
+        self.answered.emit(
+            Refused(
+                to=lost.number,
+                problem=self.tr("The explorer stopped twice over this question."),
+                advice=self.tr("Try a shorter text or another model; the details say more."),
+                details=last_words,
+            )
+        )
+
+    def _put_first(self, question: AnyQuestion) -> None:
+        """Before all that waits, unless a newer one of its kind does."""
+        if question.kind not in self._waiting:
+            self._waiting = {question.kind: question, **self._waiting}
+
+    def _on_setting(self, name: str) -> None:
+        """Threads and device are chosen at the start of a worker, so a new one takes over."""
+        if name in ("threads", "explorer_device") and self._channel is not None:
+            self._stop()
+            if self._asked is not None:
+                self._put_first(self._asked)
+                self._asked = None
+            self._go_on()
+
+    def _stop(self) -> None:
+        if self._channel is not None:
+            self._channel.end()
+            self._channel = None
+
+
+class Errand(QObject):
+    """One question in a process of its own, which ends with the answer.
+
+    For what takes long, measures its own memory, or reads files that are not trusted. Exactly one
+    of `done` and `refused` is called, unless the errand is cancelled or `owner` is destroyed.
+    """
+
+    def __init__(
+        self,
+        question: AnyQuestion,
+        scratch: Path,
+        settings: Settings,
+        done: Callable[[Answer], object],
+        refused: Callable[[Refused], object],
+        working: Callable[[Working], object] | None = None,
+        owner: QObject | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._done, self._refused, self._working, self._owner = done, refused, working, owner
+        self._channel: Channel | None = Channel(scratch, settings, self)
+        self._channel.told.connect(self._on_told)
+        self._channel.ended.connect(self._on_ended)
+        self._channel.start()
+        self._channel.send(question)
+
+    def cancel(self) -> None:
+        """End the process at once; nobody is called any more."""
+        if self._channel is not None:
+            self._channel.end()
+            self._channel = None
+            self.deleteLater()
+
+    def is_over(self) -> bool:
+        return self._channel is None
+
+    def _on_told(self, answer: Answer) -> None:
+        if self._owner is not None and not shiboken6.isValid(self._owner):
+            self.cancel()
+        elif isinstance(answer, Working):
+            if self._working is not None:
+                self._working(answer)
+        else:
+            self.cancel()
+            if isinstance(answer, Refused):
+                self._refused(answer)
+            else:
+                self._done(answer)
+
+    def _on_ended(self, how: str, last_words: str) -> None:
+        self._on_told(
+            Refused(
+                problem=self.tr("The process that worked on this stopped ({0}).").format(how),
+                advice=self.tr("Close other programs and try again; the details say more."),
+                details=last_words,
+            )
+        )

@@ -1,0 +1,118 @@
+"""What a checkpoint expects at masked places, and which class it gives a text.
+
+Shapes: T tokens, N masked places, D width, V vocabulary, C classes.
+"""
+
+import time
+
+import torch
+from torch import Tensor
+
+from engine.errors import BadCheckpoint, StudioError
+from engine.explore.inputs import inputs
+from engine.messages import Classified, Classify, Fill, Filled, Guess, Likely
+from engine.models.checkpoint import Checkpoint
+
+
+@torch.inference_mode()
+def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
+    """The likeliest pieces for each masked place; each place is guessed by itself.
+
+    Raises StudioError where the model has no head for masked words.
+    """
+    began = time.perf_counter()
+    network = checkpoint.network
+    if network.masked_words is None:
+        raise StudioError(
+            "This model has no head for masked words.",
+            "Choose one that was pre-trained with masked words, such as the starter model.",
+        )
+    given = inputs(checkpoint, question)
+    guesses: tuple[Guess, ...] = ()
+    actual: tuple[Likely, ...] = ()
+    if given.hidden:
+        last = network.encoder(given.tokens, given.segments).last  # [1, T, D]
+        wanted = network.masked_words(last[0, list(given.hidden)])  # [N, V]
+        probabilities = _softmax(wanted)
+        guesses = _ranked(checkpoint, probabilities, given.hidden, question.top)
+        actual = tuple(
+            _likely_actual(checkpoint, row, given.described[place].id)
+            for row, place in zip(probabilities, given.hidden, strict=True)
+        )
+    return Filled(
+        to=question.number,
+        tokens=given.described,
+        cut=given.cut,
+        guesses=guesses,
+        actual=actual,
+        milliseconds=(time.perf_counter() - began) * 1000,
+    )
+
+
+@torch.inference_mode()
+def classify(checkpoint: Checkpoint, question: Classify) -> Classified:
+    """All classes of a fine-tuned model, most likely first.
+
+    Raises StudioError where the model has no head for classes.
+    """
+    network = checkpoint.network
+    if network.classes is None:
+        raise StudioError(
+            "This model has no head for classes.",
+            "Choose one that was fine-tuned for classification.",
+        )
+    given = inputs(checkpoint, question)
+    pooled = network.encoder(given.tokens, given.segments).pooled  # [1, D]
+    probabilities = _softmax(network.classes(pooled))[0]  # [C]
+    order = probabilities.argsort(descending=True, stable=True).tolist()
+    labels = checkpoint.labels
+    ranked = tuple(Likely(label=labels[n], probability=float(probabilities[n])) for n in order)
+    return Classified(
+        to=question.number,
+        tokens=given.described,
+        cut=given.cut,
+        guess=Guess(first=0, last=len(given.described) - 1, ranked=ranked),
+    )
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    """Probabilities along the last axis, float32; damaged weights are named, not shown."""
+    probabilities = logits.float().softmax(-1)
+    if not torch.isfinite(probabilities).all():
+        raise not_finite()
+    return probabilities
+
+
+def not_finite() -> BadCheckpoint:
+    return BadCheckpoint(
+        "The model gives numbers that are not finite: it is damaged, or its training diverged.",
+        "Use an earlier checkpoint.",
+    )
+
+
+def _ranked(
+    checkpoint: Checkpoint, probabilities: Tensor, places: tuple[int, ...], top: int
+) -> tuple[Guess, ...]:
+    """The best pieces of each row of float [N, V]."""
+    best = probabilities.topk(max(1, min(top, probabilities.size(1))), dim=1)
+    piece = checkpoint.tokenizer.piece
+    return tuple(
+        Guess(
+            first=place,
+            last=place,
+            ranked=tuple(
+                Likely(label=piece(number), probability=value)
+                for value, number in zip(values, numbers, strict=True)
+            ),
+        )
+        for place, values, numbers in zip(
+            places, best.values.tolist(), best.indices.tolist(), strict=True
+        )
+    )
+
+
+def _likely_actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> Likely:
+    """The piece that stood at a place; an empty label where [MASK] itself was typed."""
+    if token_id == checkpoint.tokenizer.mask:
+        return Likely(label="", probability=0)
+    return Likely(label=checkpoint.tokenizer.piece(token_id), probability=float(row[token_id]))

@@ -1,0 +1,221 @@
+"""The explorer worker: questions as lines on stdin, answers as lines on stdout.
+
+Of each kind of question only the newest counts: one that waits is dropped, without an answer, when
+another of its kind comes in. The process ends with its input, also amid a computation. Stdout
+carries answers and nothing else: whatever any library prints goes to stderr.
+"""
+
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from engine.errors import StudioError
+from engine.messages import (
+    QUESTION,
+    Answer,
+    AnyQuestion,
+    Attend,
+    Classify,
+    Estimate,
+    Estimated,
+    Examine,
+    Examined,
+    Fill,
+    Import,
+    Imported,
+    Question,
+    Refused,
+    Working,
+)
+
+Tell = Callable[[Answer], None]
+
+THREADS = "BERT_STUDIO_THREADS"  # environment: processor threads; unset or 0 means all cores
+DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or auto means cpu
+LONGEST_REASON = 300  # characters
+
+
+def main(scratch: Path) -> None:
+    """Answer until the input ends; tensors go into files in `scratch`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in a terminal is meant for the window
+    out = _take_stdout()
+    inbox = Inbox()
+    threading.Thread(target=inbox.read, args=(sys.stdin.buffer,), daemon=True).start()
+    answerer = Answerer(scratch, os.environ.get(DEVICE, "auto"))
+
+    def tell(answer: Answer) -> None:
+        try:
+            out.write(answer.line())
+            out.flush()
+        except BrokenPipeError:
+            os._exit(0)  # nobody listens any more
+
+    while True:
+        respond(answerer, inbox.take(), tell)
+
+
+def _take_stdout() -> BinaryIO:
+    """The stdout of the process for answers alone; every other writer, in C too, gets stderr."""
+    out = os.fdopen(os.dup(1), "wb", buffering=io.DEFAULT_BUFFER_SIZE)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return out
+
+
+class Inbox:
+    """What was asked and not yet taken: the newest of each kind, in the order of asking."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, AnyQuestion | Unreadable] = {}
+        self._changed = threading.Condition()
+
+    def read(self, lines: BinaryIO) -> None:
+        """Take in lines until there are no more; then the process ends at once."""
+        for line in lines:
+            if line.strip():
+                self.put(line)
+        os._exit(0)
+
+    def put(self, line: bytes) -> None:
+        question = parse(line)
+        kind = question.kind
+        with self._changed:
+            self._waiting.pop(kind, None)
+            self._waiting[kind] = question
+            self._changed.notify()
+
+    def take(self) -> "AnyQuestion | Unreadable":
+        """The question that waits longest; blocks until there is one."""
+        with self._changed:
+            while not self._waiting:
+                self._changed.wait()
+            return self._waiting.pop(next(iter(self._waiting)))
+
+
+class Unreadable(Question):
+    """A line that is no question."""
+
+    kind: str = "unreadable"
+    reason: str
+
+
+def parse(line: bytes) -> AnyQuestion | Unreadable:
+    try:
+        return QUESTION.validate_json(line)
+    except ValidationError as error:
+        try:
+            number = json.loads(line)["number"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            number = 0
+        reason = f"{error.error_count()} errors, the first: {error.errors()[0]['msg']}"
+        return Unreadable(number=number if isinstance(number, int) else 0, reason=reason)
+
+
+def respond(answerer: "Answerer", question: AnyQuestion | Unreadable, tell: Tell) -> None:
+    """Answer a question; an error is an answer too, and the worker lives on."""
+    try:
+        answerer.answer(question, tell)
+    except StudioError as error:
+        tell(Refused(to=question.number, problem=error.problem, advice=error.advice))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
+        details = traceback.format_exc()
+        print(details, file=sys.stderr, flush=True)
+        tell(refusal(question.number, error, details))
+
+
+def refusal(number: int, error: BaseException, details: str) -> Refused:
+    """Too little memory is nobody's mistake; anything else is the studio's."""
+    if is_out_of_memory(error):
+        return Refused(
+            to=number,
+            problem="There is not enough memory for this.",
+            advice="Close other programs, stop a training, or choose a smaller model.",
+            details=details,
+        )
+    problem = f"BERT Studio made a mistake: {type(error).__name__}: {error}"
+    return Refused(
+        to=number,
+        problem=problem[:LONGEST_REASON],
+        advice="Please report it with the details.",
+        details=details,
+        bug=True,
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """torch says it with a RuntimeError on the CPU, and with a type of its own on a device."""
+    words = ("can't allocate memory", "not enough memory", "out of memory")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+class Answerer:
+    """Answers questions one after the other; loads torch when it is made."""
+
+    def __init__(self, scratch: Path, device: str = "auto") -> None:
+        import torch
+
+        threads = os.environ.get(THREADS, "")
+        if threads.isdecimal() and int(threads):
+            torch.set_num_threads(int(threads))
+        from engine.explore.shelf import Shelf
+
+        self._scratch = scratch
+        self._shelf = Shelf("cpu" if device == "auto" else device)
+
+    def answer(self, question: AnyQuestion | Unreadable, tell: Tell) -> None:
+        """A line for each kind of question."""
+        from engine.explore import attention, predictions
+
+        match question:
+            case Fill():
+                tell(predictions.fill(self._shelf.take(question.checkpoint), question))
+            case Attend():
+                checkpoint = self._shelf.take(question.checkpoint)
+                tell(attention.attend(checkpoint, question, self._scratch))
+            case Classify():
+                tell(predictions.classify(self._shelf.take(question.checkpoint), question))
+            case Examine():
+                tell(_examine(question))
+            case Import():
+                tell(Working(to=question.number, stage="Converting the model"))
+                tell(_import(question))
+            case Estimate():
+                tell(_estimate(question, tell))
+            case Unreadable():
+                raise ValueError(f"the explorer was asked what is no question: {question.reason}")
+
+
+def _examine(question: Examine) -> Examined:
+    from engine.explore.limits import limited_memory
+    from engine.models.checkpoint import examine
+
+    with limited_memory(question.folder):
+        info, report = examine(question.folder)
+    return Examined(to=question.number, info=info, report=report)
+
+
+def _import(question: Import) -> Imported:
+    from engine.explore.limits import limited_memory
+    from engine.models.checkpoint import import_checkpoint
+
+    with limited_memory(question.folder):
+        info, report = import_checkpoint(question.folder, question.into)
+    return Imported(to=question.number, folder=question.into, info=info, report=report)
+
+
+def _estimate(question: Estimate, tell: Tell) -> Estimated:
+    from engine.training.estimate import estimate
+
+    measured = estimate(question.job, lambda stage: tell(Working(to=question.number, stage=stage)))
+    return measured.model_copy(update={"to": question.number})
