@@ -37,7 +37,7 @@ def is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in FULL:
         return True
     text = str(error)
-    return any(words in text for words in ("No space left", "os error 28", "os error 27", "os error 122"))
+    return any(words in text for words in ("No space left", "disk is full", "os error 28", "os error 27", "os error 122"))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.durable import disk_errors_for
+from engine.durable import disk_errors_for, is_full
 from engine.errors import StudioError
 
 KEPT = 5  # of each reason
@@ -56,6 +56,15 @@ def all_backups(backups: Path) -> list[Path]:
     return sorted((b for b in found if NAME.fullmatch(b.name)), key=_number)
 
 
+def read_only(file: Path) -> str:
+    """A link for SQLite by which reading a record leaves no trace, not even beside it.
+
+    Without a log nobody has the record open, and it will not change while it is read.
+    """
+    log = file.with_name(file.name + "-wal")
+    return f"{file.as_uri()}?{'mode=ro' if log.exists() else 'immutable=1'}"
+
+
 def quick_check(connection: sqlite3.Connection) -> bool:
     """Whether SQLite finds the structure of the file in order."""
     rows = connection.execute("PRAGMA quick_check(1)").fetchall()
@@ -63,15 +72,18 @@ def quick_check(connection: sqlite3.Connection) -> bool:
 
 
 def _copy(record: Path, copy: Path) -> None:
-    with closing(sqlite3.connect(copy)) as target:
-        with closing(sqlite3.connect(record, timeout=10)) as source:
-            source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")
-        if not quick_check(target):
-            raise StudioError(
-                "The record could not be backed up: the copy is not in order.",
-                "Close BERT Studio and check the disk; the record itself was not touched.",
-            )
+    advice = "Close BERT Studio and check the disk; the record itself was not touched."
+    try:
+        with closing(sqlite3.connect(copy)) as target:
+            with closing(sqlite3.connect(record, timeout=10)) as source:
+                source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")
+            if not quick_check(target):
+                raise StudioError("The copy of the record is not in order.", advice)
+    except sqlite3.Error as error:
+        if is_full(error):
+            raise
+        raise StudioError(f"The record could not be backed up: {error}.", advice) from error
     descriptor = os.open(copy, os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -22,7 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from engine.durable import disk_errors_for
 from engine.errors import DiskFull, StudioError
 from engine.record.about import fact, set_fact
-from engine.record.backups import back_up, quick_check
+from engine.record.backups import back_up, quick_check, read_only
 from engine.record.checkpoints import Checkpoint
 from engine.record.datasets import DatasetVersion
 from engine.record.runs import Run
@@ -141,17 +141,16 @@ def _version(path: Path) -> int:
     log = path.with_name(path.name + "-wal")
     if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
         return 0
-    mode = "mode=ro" if log.exists() else "immutable=1"  # without a log nobody else has it open
     try:
-        with closing(
-            sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=10)
-        ) as connection:
+        with closing(sqlite3.connect(read_only(path), uri=True, timeout=10)) as connection:
             found = _version_of(connection)
             if found > VERSION:
                 raise NewerRecord(path, _program_of(connection))
             if not quick_check(connection):
                 raise _Damaged
             return found
+    except UnicodeDecodeError as error:  # in what SQLite says of the damage
+        raise _Damaged from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
             raise StudioError(
@@ -173,7 +172,7 @@ def _version_of(connection: sqlite3.Connection) -> int:
 def _program_of(connection: sqlite3.Connection) -> str:
     try:
         rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return ""  # a newer one may keep this elsewhere
     return str(rows[0][0])[:40] if rows else ""
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.about import forget_fact
-from engine.record.backups import all_backups, back_up
+from engine.record.backups import all_backups, back_up, read_only
 from engine.record.checkpoints import Checkpoint, match_imported
 from engine.record.datasets import DatasetVersion, match_datasets
 from engine.record.follow import take_in
@@ -116,11 +116,11 @@ def _salvage(file: Path) -> dict[str, Words]:
     """Row by row, until the damage is met."""
     words: dict[str, Words] = {}
     try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
             for row in connection.execute("SELECT id, name, notes, star, state FROM runs"):
                 match row:
                     case (str(run_id), str(name), str(notes), int(star), str(state)):
                         words[run_id] = Words(name, notes, bool(star), state == "queued")
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return words
     return words

@@ -1,0 +1,29 @@
+"""A record in a fresh home, and run folders that a worker has filled."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from engine.home import Home
+from engine.record.opening import Record, open_record
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def record(home: Home) -> Iterator[Record]:
+    opened = open_record(home.record, home.backups)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def trained(home: Home) -> Callable[[str], RunFolder]:
+    """Make a run folder in the home and train in it to the end, in this process."""
+
+    def train(name: str) -> RunFolder:
+        folder = RunFolder.create(home.runs / name, fake_worker.job())
+        assert fake_worker.main(folder) == 0
+        return folder
+
+    return train

@@ -1,0 +1,59 @@
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.record.about import fact, set_fact
+from engine.record.backups import KEPT, all_backups, back_up, back_up_daily
+from engine.record.opening import Record, open_record
+
+
+def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
+    with record.session() as session:
+        set_fact(session, "colour", "blue")
+        copy = back_up(home.record, home.backups, "daily")  # while a transaction is open
+    copy = back_up(home.record, home.backups, "daily")
+    assert [f for f in home.backups.iterdir() if f.suffix != ".db"] == []
+    with closing(sqlite3.connect(copy)) as connection:
+        rows = connection.execute("SELECT value FROM about WHERE key = 'colour'").fetchall()
+    assert rows == [("blue",)]
+    opened = open_record(copy, home.backups)
+    with opened.read() as session:
+        assert fact(session, "colour") == "blue"
+    opened.close()
+
+
+def test_the_oldest_go_by_number_and_each_reason_has_its_own(home: Home, record: Record) -> None:
+    first = back_up(home.record, home.backups, "upgrade")
+    for _ in range(KEPT + 2):
+        newest = back_up(home.record, home.backups, "daily")
+        os.utime(newest, (0, 0))  # a wrong clock
+    kept = all_backups(home.backups)
+    assert kept[0] == first and kept[-1] == newest and len(kept) == KEPT + 1
+
+
+def test_the_daily_backup_comes_once_and_only_after_a_change(home: Home, record: Record) -> None:
+    first = back_up_daily(home.record, home.backups)
+    assert first is not None
+    with record.session() as session:
+        set_fact(session, "colour", "blue")
+    assert back_up_daily(home.record, home.backups) is None
+    yesterday = first.rename(home.backups / "studio-000001-20200101-daily.db")
+    os.utime(yesterday, (1, 1))
+    assert back_up_daily(home.record, home.backups) is not None
+    record.close()
+    for backup in all_backups(home.backups):
+        backup.unlink()
+    unchanged = home.backups / "studio-000003-20200101-daily.db"
+    unchanged.write_bytes(b"")
+    assert back_up_daily(home.record, home.backups) is None
+
+
+def test_a_bad_copy_is_no_backup(home: Home) -> None:
+    home.record.write_bytes(b"no record at all" * 1000)
+    with pytest.raises(StudioError, match="could not be backed up"):
+        back_up(home.record, home.backups, "daily")
+    assert list(home.backups.iterdir()) == []

@@ -1,0 +1,260 @@
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from engine.home import Home
+from engine.messages import (
+    AnyEvent,
+    Ended,
+    Event,
+    Measured,
+    Noted,
+    Prepared,
+    Progressed,
+    Removed,
+    Saved,
+    Started,
+    measured,
+    now,
+)
+from engine.record.checkpoints import checkpoints_of
+from engine.record.follow import catch_up, crash, take_in
+from engine.record.metrics import curves
+from engine.record.opening import Record
+from engine.record.runs import Run, add_run
+from engine.record.runs import run as find
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+PREPARED = Prepared(
+    steps=100, parameters=7, examples=9, device="cpu", threads=2, versions={"a": "1"}
+)
+
+
+class Followed:
+    """A run folder that a test fills, and the row that follows it."""
+
+    def __init__(self, record: Record, home: Home) -> None:
+        self.record = record
+        self.folder = RunFolder.create(home.runs / "one", fake_worker.job())
+        with record.session() as session:
+            add_run(session, self.folder, self.folder.job(), "starting")
+
+    def hear(self, *events: Event) -> Run:
+        for event in events:
+            self.folder.append(event)
+        return self.catch_up()[0]
+
+    def catch_up(self) -> tuple[Run, list[AnyEvent]]:
+        heard = []
+        while True:
+            with self.record.session() as session:
+                run = find(session, "one")
+                assert run is not None
+                events = catch_up(session, run, self.folder)
+            if not events:
+                return run, heard
+            heard += events
+
+
+@pytest.fixture
+def followed(record: Record, home: Home) -> Followed:
+    return Followed(record, home)
+
+
+def test_a_run_goes_from_start_to_end(followed: Followed) -> None:
+    assert followed.hear().state == "starting"
+    assert followed.hear(Started(pid=1)).state == "running"
+    run = followed.hear(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
+    assert (run.step, run.steps, run.loss, run.device, run.versions) == (
+        3,
+        100,
+        0.25,
+        "cpu",
+        {"a": "1"},
+    )
+    run = followed.hear(Ended(outcome="finished", step=100))
+    assert (run.state, run.step) == ("finished", 100)
+    assert run.started is not None and run.ended is not None and run.started <= run.ended
+
+
+def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -> None:
+    followed.folder.ask_stop()
+    assert followed.hear(Started(pid=1)).state == "stopping"
+    assert followed.hear(Ended(outcome="stopped", step=2)).state == "stopped"
+
+
+def test_a_failure_keeps_its_words_until_the_run_goes_on(followed: Followed) -> None:
+    end = Ended(outcome="failed", problem="No.", advice="Do.", details="Trace", bug=True)
+    run = followed.hear(Started(pid=1), end)
+    assert (run.state, run.problem, run.advice, run.details, run.bug) == (
+        "failed", "No.", "Do.", "Trace", True,
+    )  # fmt: skip
+    run = followed.hear(Started(pid=2, step=40))
+    assert (run.state, run.problem, run.details, run.step, run.ended) == (
+        "running",
+        "",
+        "",
+        40,
+        None,
+    )
+
+
+def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followed) -> None:
+    for event in (Started(pid=1), Noted(text="a"), measured("loss", 1, 1.0)):
+        followed.folder.append(event)
+    with pytest.raises(ZeroDivisionError), followed.record.session() as session:  # noqa: PT012
+        run = find(session, "one")
+        assert run is not None and catch_up(session, run, followed.folder)
+        _ = 1 / 0
+    run, heard = followed.catch_up()
+    assert len(heard) == 3 and run.remarks == ["a"]
+    assert followed.catch_up() == (run, []) or followed.catch_up()[1] == []
+    with followed.record.read() as session:
+        assert curves(session, "one") == {"loss": [(1, 1.0, "finite")]}
+
+
+def test_the_curve_stays_when_a_run_goes_on(followed: Followed) -> None:
+    followed.hear(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
+    followed.hear(Started(pid=2, step=1), measured("loss", 2, 22))
+    with followed.record.read() as session:
+        assert [v for _, v, _ in curves(session, "one")["loss"]] == [1, 22, 3]
+
+
+def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed) -> None:
+    lines = [Started(pid=1).line(), *(measured("loss", s, 1 / s).line() for s in range(1, 20_001))]
+    followed.folder.events_file.write_bytes(b"".join(lines))
+    run, heard = followed.catch_up()
+    assert run.step == 20_000 and len(heard) == 20_001
+    with followed.record.read() as session:
+        assert len(curves(session, "one")["loss"]) == 20_000
+
+
+def test_the_best_metric_is_that_of_the_task(followed: Followed) -> None:
+    run = followed.hear(Started(pid=1), measured("dev_accuracy", 1, float("nan")))
+    assert (run.best_metric_name, run.best_metric) == ("dev_accuracy", None)
+    points = [measured("dev_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
+    run = followed.hear(*points, measured("dev_loss", 4, 0.01))
+    assert (run.best_metric_name, run.best_metric, run.best_step) == ("dev_accuracy", 0.75, 3)
+
+
+def test_checkpoints_come_and_go(followed: Followed) -> None:
+    folder = followed.folder
+    followed.hear(Started(pid=1))
+    for step in (2, 4, 6):
+        fake_worker.save(folder, step, best=step < 6)
+    followed.hear(Removed(step=2, folder="checkpoints/step-00000002"))
+    with followed.record.read() as session:
+        found = [(c.folder, c.step, c.best) for c in checkpoints_of(session, "one")]
+    assert found == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
+
+
+def test_a_path_out_of_the_run_is_not_believed(followed: Followed, tmp_path: Path) -> None:
+    followed.hear(Started(pid=1), Saved(step=2, folder="../../../etc"))
+    with followed.record.read() as session:
+        (found,) = checkpoints_of(session, "one")
+    assert found.folder == followed.folder.checkpoint(2)
+
+
+def test_a_checkpoint_that_was_saved_and_not_told_is_found_at_the_end(followed: Followed) -> None:
+    followed.hear(Started(pid=1))
+    fake_worker.save(followed.folder, 2, best=True)
+    fake_worker.save(followed.folder, 4)
+    told = followed.folder.events_file.read_bytes().splitlines(keepends=True)
+    followed.folder.events_file.write_bytes(b"".join(told[:-1]))  # killed before the last line
+    followed.catch_up()
+    for inside in followed.folder.checkpoint(2).iterdir():
+        inside.unlink()  # by a user, by hand
+    with followed.record.session() as session:
+        run = find(session, "one")
+        assert run is not None
+        crash(session, run, followed.folder)
+        assert [c.step for c in checkpoints_of(session, "one")] == [4]
+    assert "from step 4" in run.advice
+
+
+def test_time_is_counted_while_a_worker_lives_whatever_the_clock_does(followed: Followed) -> None:
+    start = now()
+
+    def at(seconds: float, event: Event) -> Event:
+        return event.model_copy(update={"at": start + timedelta(seconds=seconds)})
+
+    run = followed.hear(at(0, Started(pid=1)), at(5, PREPARED), at(10, measured("loss", 1, 1)))
+    run = followed.hear(at(20, measured("loss", 11, 1)), at(-90_000, measured("loss", 12, 1)))
+    assert run.seconds == 20
+    run = followed.hear(at(50, Started(pid=1, step=10)), at(51, Ended(outcome="stopped", step=10)))
+    assert run.seconds == 21
+
+
+def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed) -> None:
+    start = now()
+    run = followed.hear(Started(pid=1), PREPARED)
+    assert run.seconds_left() is None
+    points = [
+        measured("loss", step, 1).model_copy(update={"at": start + timedelta(seconds=2 * step)})
+        for step in (10, 11, 20)
+    ]
+    run = followed.hear(*points)
+    assert run.seconds_left() == pytest.approx(160)
+
+
+def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:
+    followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
+    run = followed.hear(Started(pid=1))
+    assert run.state == "running" and "3 of its lines" in run.remarks[0]
+
+
+@pytest.mark.parametrize(
+    "code, cause",
+    [
+        (-9, "killed by signal 9 (perhaps out of memory)"),
+        (-11, "killed by signal 11 (a fault inside a library)"),
+        (-15, "killed by signal 15"),
+        (3, "ended with exit code 3"),
+        (None, "the worker is gone"),
+    ],
+)
+def test_a_crash_is_told_with_its_cause_and_what_to_do(
+    followed: Followed, code: int | None, cause: str
+) -> None:
+    followed.folder.log.write_text("line one\nterminate called\n")
+    followed.hear(Started(pid=1), measured("loss", 7, 1))
+    with followed.record.session() as session:
+        run = find(session, "one")
+        assert run is not None
+        crash(session, run, followed.folder, code)
+    assert run.state == "crashed" and run.problem.startswith("Training stopped: the worker")
+    assert cause in run.problem and run.problem.endswith("at step 7.")
+    assert run.details.endswith("terminate called") and "from the beginning" in run.advice
+
+
+def test_a_folder_from_elsewhere_is_taken_in_as_it_stands(record: Record, home: Home) -> None:
+    stories = {
+        "ended": [Started(pid=1), Ended(outcome="finished", step=5)],
+        "dead": [Started(pid=1), measured("loss", 5, 1)],
+        "fresh": [],
+    }
+    folders = {name: RunFolder.create(home.runs / name, fake_worker.job()) for name in stories}
+    for name, story in stories.items():
+        for event in story:
+            folders[name].append(event)
+    with record.session() as session:
+        states = {n: take_in(session, f, f.job()).state for n, f in folders.items()}
+    assert states == {"ended": "finished", "dead": "crashed", "fresh": "stopped"}
+    living = RunFolder.create(home.runs / "living", fake_worker.job())
+    with living.lock(), record.session() as session:
+        assert take_in(session, living, living.job()).state == "starting"
+    queued = RunFolder.create(home.runs / "queued", fake_worker.job())
+    with record.session() as session:
+        assert take_in(session, queued, queued.job(), queued=True).state == "queued"
+
+
+def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None:
+    for step in range(20):
+        run = followed.hear(Started(pid=os.getpid(), step=step), measured("loss", step, step))
+    assert run.step == 19
+    with followed.record.read() as session:
+        assert len(curves(session, "one")["loss"]) == 20
+    assert isinstance(followed.folder.last_words()[-1], Measured)

@@ -1,0 +1,75 @@
+import math
+from collections.abc import Callable
+
+import pytest
+
+from engine.home import Home
+from engine.messages import measured
+from engine.record.metrics import add_metrics, curve, curves, extreme, metric_names, sparkline
+from engine.record.opening import Record
+from engine.record.runs import add_run, remove_run
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def run_id(home: Home, record: Record) -> str:
+    folder = RunFolder.create(home.runs / "one", fake_worker.job())
+    with record.session() as session:
+        return add_run(session, folder, folder.job(), "stopped").id
+
+
+def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: str) -> None:
+    with record.session() as session:
+        add_metrics(session, run_id, [measured("loss", s, s) for s in (1, 2, 3)])
+        add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
+        assert curve(session, run_id, "loss") == [
+            (1, 1, "finite"),
+            (2, 21, "finite"),
+            (3, 3, "finite"),
+        ]
+        assert curve(session, run_id, "loss", after_step=2) == [(3, 3, "finite")]
+
+
+def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) -> None:
+    values = [math.nan, math.inf, -math.inf, 0.5]
+    with record.session() as session:
+        add_metrics(session, run_id, [measured("loss", s, v) for s, v in enumerate(values)])
+    with record.read() as session:
+        kept = curves(session, run_id)["loss"]
+        assert kept == [(0, None, "nan"), (1, None, "inf"), (2, None, "-inf"), (3, 0.5, "finite")]
+        assert extreme(session, run_id, "loss", highest=True) == (3, 0.5)
+        assert sparkline(session, run_id, "loss") == [0.5]
+
+
+def test_the_shape_of_a_long_curve_takes_few_points(record: Record, run_id: str) -> None:
+    with record.session() as session:
+        add_metrics(session, run_id, [measured("loss", s, 1000 - s) for s in range(1, 1001)])
+        shape = sparkline(session, run_id, "loss", points=50)
+    assert len(shape) == 50 and shape == sorted(shape, reverse=True)
+    assert shape[0] == pytest.approx(989.5) and sum(shape) / 50 == pytest.approx(499.5)
+
+
+def test_a_curve_without_points_is_empty(record: Record, run_id: str) -> None:
+    with record.read() as session:
+        assert curve(session, run_id, "loss") == [] and sparkline(session, run_id, "loss") == []
+        assert metric_names(session, run_id) == [] and curves(session, run_id) == {}
+        assert extreme(session, run_id, "loss", highest=False) is None
+
+
+def test_the_earliest_of_equal_values_is_the_best(record: Record, run_id: str) -> None:
+    with record.session() as session:
+        add_metrics(
+            session, run_id, [measured("f1", s, v) for s, v in ((1, 0.5), (2, 0.9), (3, 0.9))]
+        )
+        assert extreme(session, run_id, "f1", highest=True) == (2, 0.9)
+        assert extreme(session, run_id, "f1", highest=False) == (1, 0.5)
+
+
+def test_a_run_takes_its_curves_along(
+    record: Record, run_id: str, trained: Callable[[str], RunFolder]
+) -> None:
+    with record.session() as session:
+        add_metrics(session, run_id, [measured("loss", 1, 1)])
+        remove_run(session, run_id)
+        assert curves(session, run_id) == {}

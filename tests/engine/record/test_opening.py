@@ -1,0 +1,394 @@
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+
+from engine.durable import is_full
+from engine.errors import DiskFull, StudioError
+from engine.home import Home
+from engine.record import opening, rebuild
+from engine.record.about import set_fact
+from engine.record.backups import all_backups
+from engine.record.opening import NewerRecord, Record, open_record
+from engine.record.runs import add_run, all_runs, run
+from engine.record.tables import Table
+from engine.runs.folder import RunFolder
+from engine.runs.launch import CODE
+from tests.engine.runs import fake_worker
+
+
+def reopen(home: Home) -> Record:
+    return open_record(home.record, home.backups)
+
+
+def files(home: Home) -> dict[str, str]:
+    """Every file at the top of the home but the index of the log, which SQLite makes anew."""
+    found = (f for f in home.root.iterdir() if f.is_file() and not f.name.endswith("-shm"))
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in found}
+
+
+# ── versions ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(home: Home, record: Record) -> None:
+    engine = create_engine(f"sqlite:///{home.record}")
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        assert compare_metadata(context, Table.metadata) == []
+        assert connection.scalar(text("PRAGMA user_version")) == opening.VERSION
+    engine.dispose()
+
+
+def test_the_number_of_the_last_migration_is_the_version() -> None:
+    names = sorted(f.name for f in (opening.MIGRATIONS / "versions").glob("v*.py"))
+    assert names[-1].startswith(f"v{opening.VERSION:04d}_")
+
+
+@pytest.mark.parametrize("by", [1, 1000])
+@pytest.mark.parametrize("place", ["number", "revision"])
+@pytest.mark.parametrize("log", ["with its log", "closed"])
+def test_a_newer_record_is_refused_and_not_touched(
+    home: Home, by: int, place: str, log: str
+) -> None:
+    record = reopen(home)
+    with record.session() as session:
+        set_fact(session, "program", "9.1.2")
+    record.close()
+    number = opening.VERSION + by
+    change = (
+        f"PRAGMA user_version = {number}"
+        if place == "number"
+        else f"UPDATE alembic_version SET version_num = '{number:04d}'"
+    )
+    code = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+    code += "c.execute(sys.argv[2]); c.commit();"
+    code += "os._exit(0)" if log == "with its log" else "c.close()"
+    subprocess.run([sys.executable, "-c", code, home.record, change], check=True)
+    before = files(home)
+    assert ("studio.db-wal" in before) == (log == "with its log")
+    with pytest.raises(NewerRecord, match=r"newer BERT Studio \(9\.1\.2\)"):
+        reopen(home)
+    with pytest.raises(NewerRecord):
+        rebuild.rebuild(home)
+    assert files(home) == before
+    assert all_backups(home.backups) == []
+
+
+SECOND = '''
+"""One more table."""
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.execute("CREATE TABLE tags (name TEXT)")
+    op.execute("UPDATE runs SET notes = 'upgraded'")
+    op.execute("PRAGMA user_version = 2")
+'''
+
+
+@pytest.fixture
+def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let the program know one more migration."""
+
+    def become(migration: str) -> None:
+        folder = tmp_path / "mi%grations"
+        if not folder.exists():
+            shutil.copytree(opening.MIGRATIONS, folder)
+        (folder / "versions" / "v0002_more.py").write_text(migration)
+        monkeypatch.setattr(opening, "MIGRATIONS", folder)
+        monkeypatch.setattr(opening, "VERSION", 2)
+
+    return become
+
+
+def add_one_run(home: Home) -> None:
+    record = reopen(home)
+    with record.session() as session:
+        add_run(
+            session,
+            RunFolder.create(home.runs / "one", fake_worker.job()),
+            fake_worker.job(),
+            "stopped",
+        )
+    record.close()
+
+
+def state_of(file: Path) -> tuple[int, list[str]]:
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return version, [notes for (notes,) in connection.execute("SELECT notes FROM runs")]
+
+
+def test_an_older_record_is_backed_up_and_upgraded(
+    home: Home, second_version: Callable[[str], None]
+) -> None:
+    add_one_run(home)
+    second_version(SECOND)
+    reopen(home).close()
+    assert state_of(home.record) == (2, ["upgraded"])
+    (backup,) = all_backups(home.backups)
+    assert backup.name.endswith("-upgrade.db") and state_of(backup) == (1, [""])
+    reopen(home).close()
+    assert len(all_backups(home.backups)) == 1
+
+
+def test_an_upgrade_that_fails_leaves_the_old_record(
+    home: Home, second_version: Callable[[str], None]
+) -> None:
+    add_one_run(home)
+    second_version(SECOND.replace("PRAGMA user_version = 2", "INSERT INTO nothing VALUES (1)"))
+    with pytest.raises(StudioError, match="could not be upgraded"):
+        reopen(home)
+    assert state_of(home.record) == (1, [""])
+
+
+def test_an_upgrade_that_is_killed_leaves_the_old_record_and_is_made_again(
+    home: Home, second_version: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_one_run(home)
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    second_version(SECOND + f"    exec({killed!r})\n")
+    code = """
+import sys
+from pathlib import Path
+from engine.home import Home
+from engine.record import opening
+opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), 2
+home = Home()
+opening.open_record(home.record, home.backups)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code, opening.MIGRATIONS],
+        env={**os.environ, "PYTHONPATH": str(CODE)},
+    )
+    assert ended.returncode == -9
+    assert state_of(home.record) == (1, [""])
+    second_version(SECOND)
+    reopen(home).close()
+    assert state_of(home.record) == (2, ["upgraded"])
+
+
+# ── how it is opened ─────────────────────────────────────────────────────────────────────────
+
+
+def test_writes_are_durable_waited_for_and_checked(record: Record) -> None:
+    with record.session() as session:
+        found = [
+            session.scalar(text(f"PRAGMA {name}"))
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        ]
+    assert found == ["wal", 2, 1, 10_000]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
+def test_the_record_is_private(home: Home, record: Record) -> None:
+    with record.session() as session:
+        set_fact(session, "x", "y")
+    for file in home.root.glob("studio.db*"):
+        assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_transaction_is_whole_or_absent(home: Home, record: Record) -> None:
+    folder = RunFolder.create(home.runs / "one", fake_worker.job())
+    with pytest.raises(ZeroDivisionError), record.session() as session:  # noqa: PT012
+        add_run(session, folder, fake_worker.job(), "queued")
+        _ = 1 / 0
+    with record.read() as session:
+        assert all_runs(session) == []
+
+
+def test_a_reader_sees_one_moment(home: Home, record: Record) -> None:
+    with record.read() as reading:
+        assert run(reading, "one") is None
+        with record.session() as session:
+            folder = RunFolder.create(home.runs / "one", fake_worker.job())
+            add_run(session, folder, fake_worker.job(), "queued")
+        assert run(reading, "one") is None
+    with record.read() as reading:
+        assert run(reading, "one") is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_the_record_is_not_written_through_a_link(home: Home, tmp_path: Path) -> None:
+    home.record.symlink_to(tmp_path / "aim")
+    with pytest.raises(StudioError, match="is a link"):
+        reopen(home)
+    assert not (tmp_path / "aim").exists()
+
+
+def test_a_home_that_was_moved_keeps_its_places(
+    home: Home, trained: Callable[[str], RunFolder], tmp_path: Path
+) -> None:
+    trained("one")
+    rebuild.rebuild(home)
+    moved = Home(tmp_path / "else where")
+    os.rename(home.root, moved.root)
+    record = reopen(moved)
+    with record.read() as session:
+        (found,) = all_runs(session)
+    record.close()
+    assert found.folder == moved.runs / "one"
+
+
+def test_a_full_disk_is_said_in_words(record: Record) -> None:
+    with pytest.raises(DiskFull, match="The disk is full"), record.session() as session:  # noqa: PT012
+        pages = session.scalar(text("PRAGMA page_count"))
+        session.execute(text(f"PRAGMA max_page_count = {pages}"))
+        set_fact(session, "much", "x" * 1_000_000)
+
+
+# ── many at once ─────────────────────────────────────────────────────────────────────────────
+
+WRITER = """
+import sys
+from engine.home import Home
+from engine.record.about import fact, set_fact
+from engine.record.opening import open_record
+home = Home()
+record = open_record(home.record, home.backups)
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[2])):
+    with record.session() as session:
+        count = int(fact(session, "count") or 0)
+        set_fact(session, "count", str(count + 1))
+        set_fact(session, sys.argv[1], str(number))
+record.close()
+"""
+
+
+def test_four_writers_and_readers_never_meet_a_locked_record(home: Home, record: Record) -> None:
+    """Every transaction reads, then writes: without the write lock at its start, it would fail."""
+    many = 100
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, f"writer {number}", str(many)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(CODE)},
+        )
+        for number in range(4)
+    ]
+    over = threading.Event()
+    problems: list[Exception] = []
+
+    def keep_reading() -> None:
+        while not over.is_set():
+            try:
+                with record.read() as session:
+                    first = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
+                    again = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
+                assert first == again
+            except Exception as error:  # noqa: BLE001 - told in the test's own thread
+                problems.append(error)
+
+    readers = [threading.Thread(target=keep_reading) for _ in range(2)]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for reader in readers:
+        reader.start()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    said = [writer.communicate()[1] for writer in writers]
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert said == [""] * 4 and [w.returncode for w in writers] == [0] * 4 and problems == []
+    with record.read() as session:
+        assert session.scalar(text("SELECT value FROM about WHERE key = 'count'")) == str(4 * many)
+    log = home.record.with_name("studio.db-wal")
+    assert not log.exists() or log.stat().st_size < 64 << 20
+
+
+# ── damage ───────────────────────────────────────────────────────────────────────────────────
+
+
+def damage(kind: str, content: bytes) -> bytes:
+    match kind:
+        case "no record":
+            return b"Dear diary, " * 500
+        case "zeros at the start":
+            return bytes(100) + content[100:]
+        case "cut":
+            return content[: len(content) // 2]
+        case _:
+            return content[:4096] + bytes(4096) + content[8192:]
+
+
+@pytest.mark.parametrize("kind", ["no record", "zeros at the start", "cut", "a page of zeros"])
+def test_a_damaged_record_is_set_aside_and_filled_anew(
+    home: Home, trained: Callable[[str], RunFolder], kind: str
+) -> None:
+    trained("one")
+    trained("two")
+    rebuild.rebuild(home)
+    bad = damage(kind, home.record.read_bytes())
+    home.record.write_bytes(bad)
+    reopen(home).close()  # a start that is cut short before the runs are listed again
+    record = reopen(home)
+    (aside,) = home.root.glob("studio.db.corrupt-*")
+    assert record.set_aside == aside and aside.read_bytes() == bad
+    assert rebuild.refill(record, home).added == ["one", "two"]
+    assert record.set_aside is None
+    record.close()
+    record = reopen(home)
+    assert record.set_aside is None
+    record.close()
+
+
+def test_a_file_of_another_program_is_not_overwritten(home: Home) -> None:
+    with closing(sqlite3.connect(home.record)) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+        other.commit()
+    content = home.record.read_bytes()
+    reopen(home).close()
+    (aside,) = home.root.glob("studio.db.corrupt-*")
+    assert aside.read_bytes() == content
+
+
+def test_flipped_bits_never_break_the_start(
+    home: Home, trained: Callable[[str], RunFolder]
+) -> None:
+    trained("one")
+    rebuild.rebuild(home)
+    good = home.record.read_bytes()
+    dice = random.Random(7)
+    for _ in range(60):
+        for old in home.root.glob("studio.db*"):
+            old.unlink()
+        bad = bytearray(good)
+        for _ in range(dice.choice((1, 4, 32))):
+            bad[dice.randrange(len(bad) if dice.random() < 0.5 else 4096)] ^= 1 << dice.randrange(8)
+        home.record.write_bytes(bad)
+        try:
+            record = reopen(home)
+        except NewerRecord:
+            assert home.record.read_bytes() == bad
+            continue
+        rebuild.refill(record, home)
+        record.close()
+        for aside in home.root.glob("studio.db.corrupt-*"):
+            assert aside.read_bytes() == bad
+
+
+def test_what_sqlite_says_of_a_full_disk_is_understood() -> None:
+    assert is_full(sqlite3.OperationalError("database or disk is full"))

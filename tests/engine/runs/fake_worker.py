@@ -1,0 +1,107 @@
+"""A worker without torch: takes the lock, tells, saves empty checkpoints, and obeys or dies.
+
+Run as a program with a run folder. The name of the job says how it behaves: “short” trains to its
+end; “long” measures three steps and then waits for what the test wants: a file `stop` in the
+folder as always, or a file `do` that says how to end. “broken” never takes the lock.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from engine.durable import whole_folder
+from engine.messages import Ended, Noted, Prepared, Progressed, Saved, Started, measured
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.dataset import FileData
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.task import Classification
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+
+def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
+    return JobSpec(
+        name=name,
+        task=Classification(),
+        start=FromCheckpoint(path=Path("model")),
+        data=FileData(path=Path("data.csv")),
+        training=TrainingSpec(steps=steps),
+        hardware=HardwareSpec.model_validate({"device": device}),
+    )
+
+
+def command(folder: Path) -> list[str]:
+    """In the place of `launch.command`."""
+    return [sys.executable, __file__, str(folder)]
+
+
+def save(folder: RunFolder, step: int, best: bool = False) -> None:
+    path = folder.checkpoint(step)
+    with whole_folder(path) as inside:
+        (inside / "config.json").write_text("{}")
+    folder.append(
+        Saved(step=step, folder=path.relative_to(folder.path).as_posix(), best=best, bytes=2)
+    )
+
+
+def tell_step(folder: RunFolder, step: int) -> None:
+    folder.append(measured("loss", step, 1 / step))
+    folder.append(measured("learning_rate", step, 1e-5))
+    if step % 2 == 0:
+        folder.append(measured("dev_accuracy", step, 1 - 1 / step))
+
+
+def main(folder: RunFolder) -> int:
+    asked = folder.job()
+    if asked.name == "broken":
+        print("no driver")
+        return 3
+    with folder.lock():
+        saved = folder.checkpoint_folders()
+        first = step_of(saved[-1]) if saved else 0
+        folder.append(Started(pid=os.getpid(), step=first))
+        print("worker log of", asked.name, flush=True)
+        folder.append(Progressed(stage="Tokens", done=1, total=2))
+        folder.append(Noted(text="One text was cut."))
+        steps = asked.training.steps
+        folder.append(Prepared(steps=steps, parameters=7, examples=9, device="cpu", threads=1))
+        for step in range(first + 1, steps + 1):
+            tell_step(folder, step)
+            if step % 2 == 0:
+                save(folder, step, best=True)
+            if asked.name == "long" and step == first + 3:
+                outcome = _wait(folder)
+                if outcome != "go on":
+                    save(folder, step)
+                    folder.append(Ended(outcome="stopped", step=step))
+                    return 0
+        folder.append(Ended(outcome="finished", step=steps))
+    return 0
+
+
+def _wait(folder: RunFolder) -> str:
+    """Until the test says what comes; the file `do` or the wish to stop."""
+    do = folder.path / "do"
+    while not folder.stop_wanted():
+        word = do.read_text() if do.exists() else ""
+        match word:
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "fault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "exit":
+                os._exit(3)
+            case "go on":
+                return word
+            case "child":
+                do.unlink()
+                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                (folder.path / "child").touch()
+        time.sleep(0.01)
+    return "stop"
+
+
+if __name__ == "__main__":
+    sys.exit(main(RunFolder(Path(sys.argv[1]))))

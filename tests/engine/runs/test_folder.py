@@ -1,0 +1,338 @@
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.durable import whole_folder
+from engine.errors import StudioError
+from engine.home import free_folder
+from engine.messages import Ended, Measured, Noted, Started, measured
+from engine.runs.folder import RunFolder
+from engine.runs.launch import CODE
+from tests.engine.runs.fake_worker import job
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "run", job())
+
+
+def python(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(CODE)},
+    )
+
+
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from engine.runs.folder import RunFolder
+with RunFolder(Path(sys.argv[1])).lock():
+    if len(sys.argv) > 2 and os.fork() == 0:
+        time.sleep(600)
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+# ── the job ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_comes_back_as_it_was(folder: RunFolder) -> None:
+    assert folder.job() == job()
+    assert folder.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_run_takes_no_folder_that_holds_something(folder: RunFolder) -> None:
+    with pytest.raises(StudioError, match="already"):
+        RunFolder.create(folder.path, job())
+
+
+def test_a_folder_without_a_job_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StudioError, match=r"no spec\.json"):
+        RunFolder(tmp_path).job()
+    (tmp_path / "spec.json").write_text('{"name": ""}')
+    with pytest.raises(StudioError, match="is not valid"):
+        RunFolder(tmp_path).job()
+
+
+def test_hostile_names_become_folders_of_their_own_inside(tmp_path: Path) -> None:
+    bad = [
+        "../x",
+        "/abs",
+        "C:\\x",
+        "CON",
+        "con.txt",
+        "a/b",
+        "x" * 300,
+        "a\nb",
+        "..",
+        ".",
+        "",
+        "é" * 90,
+    ]
+    bad += [
+        "<b>",
+        "a\0b",
+        "nul",
+        "%s",
+        "~",
+        "$(y)",
+        "a b",
+        "日本" * 60,
+        ".hidden",
+        "-rf",
+        "a:b",
+        "|",
+    ]
+    names = [
+        f"{name}{tail}"
+        for name in bad
+        for tail in ("", "/..", "\\..", "\n", " ", "\u202e", "/", ".")
+    ]
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name in names:
+        RunFolder.create(free_folder(runs, name), job())
+    assert len(names) >= 190
+    made = list(runs.iterdir())
+    assert len(made) == len(names)
+    assert all(entry.resolve().parent == runs.resolve() for entry in made)
+    assert all(len(entry.name.encode()) <= 130 for entry in made)
+    assert list(tmp_path.iterdir()) == [runs]
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_events_are_read_on_from_where_the_reader_was(folder: RunFolder) -> None:
+    folder.append(Started(pid=1))
+    first, byte = folder.events_after(0)
+    folder.append(measured("loss", 1, float("inf")))
+    second, end = folder.events_after(byte)
+    assert [e.kind for e in first] == ["started"]
+    assert [(e.value, e.status) for e in second if isinstance(e, Measured)] == [(None, "inf")]
+    assert folder.events_after(end) == ([], end)
+
+
+def test_a_last_line_that_is_being_written_waits(folder: RunFolder) -> None:
+    line = measured("loss", 1, 0.5).line()
+    folder.events_file.write_bytes(line + line[:20])
+    events, byte = folder.events_after(0)
+    assert len(events) == 1 and byte == len(line)
+    with open(folder.events_file, "ab") as file:
+        file.write(line[20:])
+    events, byte = folder.events_after(byte)
+    assert len(events) == 1 and byte == 2 * len(line)
+
+
+def test_a_damaged_line_is_skipped_and_said(folder: RunFolder) -> None:
+    line = measured("loss", 1, 0.5).line()
+    folder.events_file.write_bytes(line + b'{"kind":"meas\xff\n' + b"\0\0\0\n" + line)
+    events, byte = folder.events_after(0)
+    assert [e.kind for e in events] == ["measured", "noted", "noted", "measured"]
+    assert isinstance(events[1], Noted) and f"byte {len(line)}" in events[1].text
+    assert byte == folder.events_size()
+
+
+def test_lines_of_a_newer_worker_are_counted_and_said(folder: RunFolder) -> None:
+    newer = b'{"kind":"dreamt","of":"sheep"}\n'
+    folder.events_file.write_bytes(newer + Started(pid=1).line() + newer)
+    events, _ = folder.events_after(0)
+    assert [e.kind for e in events] == ["started", "noted"]
+    assert isinstance(events[1], Noted) and "2 of its lines" in events[1].text
+
+
+def test_a_long_history_comes_in_pieces(folder: RunFolder) -> None:
+    lines = [measured("loss", step, 0.5).line() for step in range(1000)]
+    folder.events_file.write_bytes(b"".join(lines))
+    steps, byte, pieces = [], 0, 0
+    while True:
+        events, after = folder.events_after(byte, piece_size=1000)
+        if after == byte:
+            break
+        steps += [e.step for e in events if isinstance(e, Measured)]
+        byte, pieces = after, pieces + 1
+    assert steps == list(range(1000)) and pieces > 50
+
+
+def test_a_file_that_became_shorter_is_read_from_its_start(folder: RunFolder) -> None:
+    line = measured("loss", 1, 0.5).line()
+    folder.events_file.write_bytes(line)
+    events, byte = folder.events_after(10_000)
+    assert len(events) == 1 and byte == len(line)
+
+
+def test_the_last_words_of_a_long_history_are_found(folder: RunFolder) -> None:
+    lines = [measured("loss", step, 0.5).line() for step in range(3000)]
+    folder.events_file.write_bytes(b"".join(lines))
+    folder.append(Ended(outcome="finished", step=3000))
+    words = folder.last_words()
+    assert len(words) < 1000 and isinstance(words[-1], Ended)
+    assert all(word.kind != "noted" for word in words)
+
+
+def test_a_full_disk_is_said_and_leaves_no_piece_of_a_line(folder: RunFolder) -> None:
+    folder.append(Started(pid=1))
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from engine.errors import DiskFull
+from engine.messages import Noted
+from engine.runs.folder import RunFolder
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    RunFolder(Path(sys.argv[1])).append(Noted(text="x" * 5000))
+except DiskFull as error:
+    print(error)
+"""
+    before = folder.events_file.read_bytes()
+    with python(code, folder.path) as process:
+        said, _ = process.communicate()
+    assert "The disk is full" in said
+    assert folder.events_file.read_bytes() == before
+
+
+def test_a_worker_mends_the_line_that_a_killed_one_left(folder: RunFolder) -> None:
+    whole = measured("loss", 1, 0.5).line()
+    folder.events_file.write_bytes(whole + whole[:-1])  # only the newline is missing
+    with folder.lock():
+        folder.append(Started(pid=1))
+    assert [e.kind for e in folder.events_after(0)[0]] == ["measured", "measured", "started"]
+    folder.events_file.write_bytes(whole + whole[:15])
+    with folder.lock():
+        folder.append(Started(pid=1))
+    assert [e.kind for e in folder.events_after(0)[0]] == ["measured", "started"]
+
+
+def test_the_log_is_shown_without_control_characters(folder: RunFolder) -> None:
+    folder.log.write_bytes(b"a" * 50_000 + b"\x1b[31mred\x07\r\nlast \xff line\n")
+    end = folder.log_end()
+    assert end.endswith("[31mred\nlast \ufffd line") and len(end) < 4100
+    assert RunFolder(folder.path / "nothing").log_end() == ""
+
+
+# ── the lock ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_one_worker_trains_in_a_folder(folder: RunFolder) -> None:
+    assert not folder.has_worker()
+    with folder.lock():
+        assert folder.has_worker()
+        with pytest.raises(StudioError, match="already"), folder.lock():
+            pass
+        assert folder.has_worker()
+    assert not folder.has_worker()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no fork there")
+@pytest.mark.parametrize("forks", [False, True])
+def test_the_lock_falls_however_its_holder_dies(folder: RunFolder, forks: bool) -> None:
+    with python(HOLDER, folder.path, *(["fork"] if forks else [])) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        assert folder.has_worker()
+        children = psutil.Process(holder.pid).children()
+        assert len(children) == forks
+        holder.kill()
+        holder.wait()
+        try:
+            assert not folder.has_worker()
+            with folder.lock():
+                pass
+        finally:
+            for child in children:
+                child.kill()
+
+
+def test_asking_never_keeps_a_worker_out(folder: RunFolder) -> None:
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            folder.has_worker()
+
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+    try:
+        for _ in range(50):
+            with folder.lock():
+                pass
+    finally:
+        over.set()
+        for thread in asking:
+            thread.join()
+
+
+def test_what_an_interrupted_save_left_is_cleared_by_the_next_worker(folder: RunFolder) -> None:
+    left = [folder.checkpoints / ".step-00000004.tmp-aaaa", folder.path / ".dataset.tmp-bbbb"]
+    for entry in left:
+        entry.mkdir()
+        (entry / "half").write_text("x")
+    with folder.lock():
+        assert not any(entry.exists() for entry in left)
+
+
+def test_a_wish_to_stop_is_a_file(folder: RunFolder) -> None:
+    folder.ask_stop()
+    folder.ask_stop()
+    assert folder.stop_wanted() and folder.stop_file.read_bytes() == b""
+    folder.clear_stop()
+    folder.clear_stop()
+    assert not folder.stop_wanted()
+
+
+# ── checkpoints ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_whole_checkpoints_are_listed_by_step(folder: RunFolder) -> None:
+    for step in (900, 1000, 2, 123_456_789):
+        with whole_folder(folder.checkpoint(step)) as inside:
+            (inside / "config.json").write_text("{}")
+    folder.checkpoint(3).mkdir()  # no manifest
+    (folder.checkpoints / "best").mkdir()
+    names = [path.name for path in folder.checkpoint_folders()]
+    assert names == ["step-00000002", "step-00000900", "step-00001000", "step-123456789"]
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("name", ["events.jsonl", "run.lock", "stop", "checkpoints"])
+def test_nothing_is_written_through_a_link(folder: RunFolder, tmp_path: Path, name: str) -> None:
+    aim = tmp_path / "aim"
+    if name == "checkpoints":
+        folder.checkpoints.rmdir()
+        aim.mkdir()
+    else:
+        aim.write_bytes(b"mine")
+    (folder.path / name).symlink_to(aim)
+    for act in (lambda: folder.append(Started(pid=1)), folder.ask_stop):
+        with suppress(StudioError):
+            act()
+    assert list(aim.iterdir()) == [] if aim.is_dir() else aim.read_bytes() == b"mine"
+    if name in ("run.lock", "checkpoints", "events.jsonl"):
+        with pytest.raises(StudioError, match="link"), folder.lock():
+            pass
+    if name == "stop":
+        assert folder.stop_wanted() and not folder.stop_file.is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_run_is_not_made_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "aim")
+    with pytest.raises(StudioError, match="already"):
+        RunFolder.create(tmp_path / "run", job())
+    assert list((tmp_path / "aim").iterdir()) == []

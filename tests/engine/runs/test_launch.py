@@ -1,0 +1,137 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.errors import StudioError
+from engine.messages import Started
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+from tests.engine.runs.waiting import until
+
+Start = Callable[[str], tuple[RunFolder, "subprocess.Popen[bytes]"]]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start a fake worker in a new run folder, and end it after the test."""
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    workers = []
+
+    def start(name: str) -> tuple[RunFolder, "subprocess.Popen[bytes]"]:
+        folder = RunFolder.create(tmp_path / name, fake_worker.job(name))
+        workers.append(launch.start(folder.path))
+        return folder, workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+
+
+def test_the_command_names_the_worker_and_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path("/runs/one")
+    assert launch.command(folder) == [sys.executable, "-m", "engine.worker", "train", str(folder)]
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert launch.command(folder) == [sys.executable, "--engine-worker", "train", str(folder)]
+
+
+def test_the_real_worker_finds_its_code_and_refuses_an_empty_folder(tmp_path: Path) -> None:
+    with launch.start(tmp_path) as worker:
+        assert worker.wait() != 0
+    assert "No module named engine" not in (tmp_path / "worker.log").read_text()
+
+
+def test_a_module_in_a_run_folder_is_never_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "__init__.py").write_text("print('canary')")
+    (tmp_path / "sitecustomize.py").write_text("print('canary')")
+    monkeypatch.chdir(tmp_path)
+    with launch.start(tmp_path) as worker:
+        worker.wait()
+    assert "canary" not in (tmp_path / "worker.log").read_text()
+
+
+def test_a_worker_trains_to_its_end_and_its_prints_are_kept(start: Start) -> None:
+    folder, worker = start("short")
+    assert worker.wait() == 0
+    assert folder.events_after(0)[0][-1].kind == "ended"
+    assert folder.log_end() == "worker log of short"
+    assert not folder.has_worker()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sessions are of POSIX")
+def test_a_worker_has_a_session_of_its_own_and_no_input(start: Start) -> None:
+    folder, worker = start("long")
+    until(lambda: folder.events_size() and folder.has_worker())
+    assert os.getsid(worker.pid) == worker.pid
+    if sys.platform == "linux":
+        assert os.readlink(f"/proc/{worker.pid}/fd/0") == "/dev/null"
+        own = int(Path("/proc/self/oom_score_adj").read_text())
+        assert int(Path(f"/proc/{worker.pid}/oom_score_adj").read_text()) > own or own == 1000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_in_the_place_of_the_log_is_replaced(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    folder = RunFolder.create(tmp_path / "linked", fake_worker.job())
+    (tmp_path / "aim").write_text("mine")
+    folder.log.symlink_to(tmp_path / "aim")
+    with launch.start(folder.path) as worker:
+        worker.wait()
+    assert (tmp_path / "aim").read_text() == "mine"
+    assert folder.log_end() == "worker log of short"
+
+
+def test_a_program_that_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", lambda folder: [str(tmp_path / "none")])
+    with pytest.raises(StudioError, match="could not be started"):
+        launch.start(tmp_path)
+
+
+def test_ending_at_once_ends_the_worker_and_what_it_started(start: Start) -> None:
+    folder, worker = start("long")
+    until(lambda: folder.last_started() is not None)
+    (folder.path / "do").write_text("child")
+    until((folder.path / "child").exists)
+    (child,) = psutil.Process(worker.pid).children()
+    assert launch.stop_now(folder.path)
+    worker.wait()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    assert not folder.has_worker()
+
+
+def test_nobody_is_ended_without_a_lock_or_from_another_machine(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        folder = RunFolder.create(tmp_path / "run", fake_worker.job())
+        assert not launch.stop_now(folder.path)
+        folder.append(Started(pid=bystander.pid))
+        assert not launch.stop_now(folder.path)
+        with folder.lock():
+            folder.append(Started(pid=bystander.pid, host="another machine"))
+            assert not launch.stop_now(folder.path)
+        assert bystander.poll() is None
+        bystander.communicate(b"\n")
+
+
+def test_a_worker_that_is_let_go_trains_on(start: Start) -> None:
+    folder, worker = start("long")
+    until(folder.has_worker)
+    pid = worker.pid
+    launch.leave(worker)
+    assert worker.returncode == 0 and folder.has_worker()
+    folder.ask_stop()
+    until(lambda: not folder.has_worker())
+    os.waitpid(pid, 0)
+    assert folder.events_after(0)[0][-1].kind == "ended"
