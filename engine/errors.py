@@ -35,7 +35,9 @@ class BadFile(StudioError):
     def __init__(
         self, path: Path, problem: str, advice: str = "", line: int = 0, column: int = 0
     ) -> None:
-        where = f"{path.name}, line {line}" if line else path.name
+        name = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path.name)
+        name = name if len(name) <= 100 else f"{name[:60]}…{name[-30:]}"
+        where = f"{name}, line {line}" if line else name
         where = f"{where}, column {column}" if column else where
         super().__init__(f"{where}: {problem}", advice)
         self.path, self.line, self.column = path, line, column

@@ -90,9 +90,10 @@ def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float
     """The mean of -log softmax(logits) [N, C] at the true classes [N]; 0 for no examples."""
     if not len(true):
         return 0.0
-    highest = logits.max(axis=1)
-    spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-    return float((spread - logits[np.arange(len(true)), true]).mean())
+    with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan
+        highest = logits.max(axis=1)
+        spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
+        return float((spread - logits[np.arange(len(true)), true]).mean())
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
