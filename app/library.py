@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.data.checkpoint_info import checkpoint_info
+from engine.durable import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages import CheckpointInfo
@@ -112,3 +113,11 @@ def _changed(folder: Path) -> int:
         return (folder / "spec.json").stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def clear_away(home: Home) -> None:
+    """Remove what interrupted imports left half done."""
+    clear_leftovers(home.models)
+    clear_leftovers(home.datasets)
+    for folder in _folders(home.datasets):
+        clear_leftovers(folder)

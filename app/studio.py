@@ -4,24 +4,34 @@ A page gets the studio in `__init__` and takes from it what it needs. Signals he
 concerns more than one page.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Self
 
 from PySide6.QtCore import QObject, Signal
 
-from app import library
+from app import background, library
+from app.dispatcher import Dispatcher
+from app.explorer import Errand, Explorer
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
+from app.running import Running
 from app.settings import Settings
 from engine.home import Home
+from engine.messages import Answer, AnyQuestion, Refused, Working
+from engine.record.checkpoints import all_checkpoints
+from engine.record.opening import Record, open_record
+from engine.record.runs import all_runs
 
 
 class Studio(QObject):
-    """Home, settings, notices, record, dispatcher and explorer of one window.
+    """Home, settings, notices, record, dispatcher and explorer of one window; what runs now.
 
     Signals:
         datasets_changed: a data set was added or removed; whoever did it emits this.
-        models_changed: likewise for models, also when a run saves a checkpoint.
-        go: show the page with this key; its `arrive` gets the argument.
+        models_changed: likewise for models, also when a run has saved a checkpoint.
+        go: show the page with this key; its `arrive` gets the argument. Arguments are None for the
+            page as it was, a folder (data, models, explore), {"run": id} (runs), {"import": True}
+            (data, models), {"model": folder}, {"data": folder} or {"preset": "first"} (train).
     """
 
     datasets_changed = Signal()
@@ -33,9 +43,9 @@ class Studio(QObject):
         home: Home,
         settings: Settings,
         notices: Notices,
-        record: Any,
-        dispatcher: Any,
-        explorer: Any,
+        record: Record,
+        dispatcher: Dispatcher,
+        explorer: Explorer,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -45,11 +55,88 @@ class Studio(QObject):
         self.record = record
         self.dispatcher = dispatcher
         self.explorer = explorer
+        self.running = Running(record, dispatcher, self)
+        self.running.saved.connect(self.models_changed)
+        dispatcher.noted.connect(self._on_noted)
+        dispatcher.refused.connect(self._on_refused)
+        explorer.died.connect(self._on_explorer_died)
+
+    @classmethod
+    def open(cls, home: Home, notices: Notices, parent: QObject | None = None) -> Self:
+        """Everything for the window of `home`, whose folders exist and whose lock is held.
+
+        Raises StudioError where the record cannot be opened, as when a newer program made it.
+        """
+        settings = Settings(home.settings)
+        record = open_record(home.record, home.backups)
+        dispatcher = Dispatcher(record, home)
+        explorer = Explorer(home.cache, settings)
+        studio = cls(home, settings, notices, record, dispatcher, explorer, parent)
+        for part in (settings, dispatcher, explorer):
+            part.setParent(studio)
+        if settings.was_damaged:
+            notices.say(
+                studio.tr("The settings file was damaged. It was kept, and the defaults are used.")
+            )
+        return studio
+
+    def close(self) -> None:
+        """End what belongs to the window; runs train on. Nothing may be asked afterwards."""
+        self.explorer.close()
+        self.dispatcher.close()
+        background.finish()
+        self.settings.flush()
+        self.record.close()
 
     def datasets(self) -> list[DataEntry]:
         """Every version of every data set, the newest first."""
         return library.datasets(self.home)
 
     def models(self) -> list[ModelEntry]:
-        """The starter model, the imported ones, and of each run the best and the last one."""
-        return library.own_models(self.home)
+        """The starter model, the imported ones, and of each run the best and the last checkpoint.
+
+        Reads files and the record: better off the window's thread.
+        """
+        return [*library.own_models(self.home), *self._models_of_runs()]
+
+    def errand(
+        self,
+        question: AnyQuestion,
+        done: Callable[[Answer], object],
+        refused: Callable[[Refused], object],
+        working: Callable[[Working], object] | None = None,
+        owner: QObject | None = None,
+    ) -> Errand:
+        """Ask one question in a process of its own, which ends with the answer."""
+        return Errand(
+            question, self.explorer.scratch, self.settings, done, refused, working, owner, self
+        )
+
+    def _models_of_runs(self) -> list[ModelEntry]:
+        with self.record.read() as session:
+            names = {run.id: run.name for run in all_runs(session)}
+            saved = [c for c in all_checkpoints(session) if c.run_id in names]
+        last = {c.run_id: c.folder for c in saved}  # they come run by run in the order of steps
+        chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
+        newest_first = {run: place for place, run in enumerate(names)}
+        chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
+        return [
+            library.describe_model(
+                names[str(c.run_id)], c.folder, "run", str(c.run_id), c.step, c.best
+            )
+            for c in chosen
+        ]
+
+    def _on_noted(self, run: str, text: str) -> None:
+        if run:
+            self.notices.say(
+                text, self.tr("Show the run"), lambda: self.go.emit("runs", {"run": run})
+            )
+        else:
+            self.notices.say(text)
+
+    def _on_refused(self, _run: str, error: Exception) -> None:
+        self.notices.show(error)
+
+    def _on_explorer_died(self, sentence: str) -> None:
+        self.notices.error(sentence, details=self.explorer.last_words)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QCoreApplication,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
@@ -94,9 +95,8 @@ def size_in_words(entry: ModelEntry) -> str:
     """4 layers × 256 · 11.1 M parameters."""
     if entry.info is None:
         return ""
-    return Checkpoints.tr("{0} layers × {1}, {2} parameters").format(
-        entry.info.layers, entry.info.width, numbers.short(entry.info.parameters)
-    )
+    text = QCoreApplication.translate("Checkpoints", "{0} layers × {1}, {2} parameters")
+    return text.format(entry.info.layers, entry.info.width, numbers.short(entry.info.parameters))
 
 
 class _Rows(QStyledItemDelegate):

@@ -28,13 +28,13 @@ class Question(QDialog):
 
     def __init__(
         self,
-        owner: QWidget,
+        owner: QWidget | None,
         title: str,
         text: str,
         choices: Sequence[Choice],
         on_answer: Callable[[str], object],
     ) -> None:
-        super().__init__(owner.window())
+        super().__init__(owner.window() if owner is not None else None)
         self.setWindowTitle(visible(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)

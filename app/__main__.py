@@ -1,0 +1,72 @@
+"""The program: the window, or with arguments one of the headless commands.
+
+Nothing heavy is imported here before it is known what is asked for.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+NO_SCREEN = (
+    "bert-studio: there is no display for the window. Use the headless commands instead: "
+    "bert-studio tour shows all of them at work, bert-studio --help lists them."
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out a command line and give the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    match given:
+        case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
+            return int(import_module("engine.worker.__main__").main(rest))
+        case []:
+            return open_window()
+        case _:
+            return command(given)
+
+
+def command(arguments: list[str]) -> int:
+    """A headless command; those of the engine, and `rebuild`, which opens the record."""
+    cli = import_module("engine.cli")
+    cli.app.command("rebuild")(rebuild)
+    return int(cli.main(arguments))
+
+
+def rebuild() -> None:
+    """Make the record of runs anew from the folders of the home.
+
+    Names, notes and stars are kept where the old record can still be read.
+    """
+    from engine.home import Home
+    from engine.record.rebuild import rebuild as rebuild_record
+
+    home = Home()
+    runs = rebuild_record(home)
+    print(f"The record in {home.root} has {runs} runs.")
+
+
+def has_screen() -> bool:
+    """Whether Qt will find something to draw on."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in names)
+
+
+def open_window() -> int:
+    """Open the window of the user's home, or bring the one that is open to the front."""
+    if not has_screen():
+        print(NO_SCREEN, file=sys.stderr)
+        return 1
+    try:
+        from app.opening import run_window
+    except ImportError as error:  # a system library that Qt needs
+        print(
+            f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "
+            "what is missing; bert-studio --help lists what works without a window.",
+            file=sys.stderr,
+        )
+        return 1
+    return run_window()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What the command palette finds: pages and actions at once, names once they are read."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication
+
+from app.palette import Command
+from app.studio import Studio
+from app.widgets import numbers
+from engine.record.runs import all_runs
+
+
+def at_once(
+    studio: Studio,
+    pages: Sequence[tuple[str, str, str, str]],  # key, title, icon, keys of the keyboard
+    quit_window: Callable[[], object],
+) -> list[Command]:
+    """The pages of the window, and what can be done from anywhere."""
+    page, action = _tr("Page"), _tr("Action")
+    go = studio.go.emit
+    found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
+    there = {key for key, *_ in pages}
+    actions: list[tuple[str, str, str, object]] = [
+        ("train", _tr("Fine-tune a model"), "graduation-cap", {"task": "classification"}),
+        ("train", _tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
+        ("data", _tr("Add a data set"), "file-plus", {"import": True}),
+        ("models", _tr("Import a model"), "import", {"import": True}),
+    ]
+    found += [
+        Command(title, action, icon, partial(go, key, argument))
+        for key, title, icon, argument in actions
+        if key in there
+    ]
+    looks = [
+        (_tr("Light look"), "sun", "light"),
+        (_tr("Dark look"), "moon", "dark"),
+        (_tr("Look of the system"), "sun-moon", "system"),
+    ]
+    found += [
+        Command(title, action, icon, partial(studio.settings.set, "theme", look))
+        for title, icon, look in looks
+    ]
+    found.append(Command(_tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
+    return found
+
+
+def by_name(studio: Studio) -> list[Command]:
+    """Runs, data sets and models; reads files and the record, so off the window's thread."""
+    go = studio.go.emit
+    with studio.record.read() as session:
+        runs = [(run.id, run.name, run.state) for run in all_runs(session)]
+    found = [
+        Command(name, _tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
+        for run, name, state in runs
+    ]
+    found += [
+        Command(
+            data.name,
+            _tr("Data set"),
+            "database",
+            partial(go, "data", data.folder),
+            _tr("version {0}").format(data.version),
+        )
+        for data in studio.datasets()
+    ]
+    found += [
+        Command(
+            model.name,
+            _tr("Model"),
+            "boxes",
+            partial(go, "models", model.path),
+            _tr("step {0}").format(numbers.count(model.step)) if model.step else "",
+        )
+        for model in studio.models()
+    ]
+    return found
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("commands", text)

@@ -1,0 +1,36 @@
+"""What a file or folder that was dropped on the window is, by what is in it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+MODEL_FILES = {
+    "config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+}
+DATA_ENDINGS = {".csv", ".tsv", ".tab", ".txt", ".text", ".jsonl", ".ndjson", ".json"}
+
+
+def page_for(paths: Sequence[Path]) -> str:
+    """The key of the page that takes `paths`, or “” where none does."""
+    if not paths:
+        return ""
+    kinds = {_kind(path) for path in paths}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        if (path / "spec.json").is_file() and (
+            (path / "checkpoints").is_dir() or (path / "events.jsonl").is_file()
+        ):
+            return "runs"
+        if any((path / name).is_file() for name in MODEL_FILES):
+            return "models"
+        if (path / "spec.json").is_file() and (path / "data.parquet").is_file():
+            return "data"
+        return ""
+    if path.name in MODEL_FILES:
+        return "models"
+    return "data" if path.suffix.lower() in DATA_ENDINGS or not path.suffix else ""

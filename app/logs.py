@@ -1,0 +1,31 @@
+"""The log of the window: one line for each record, whatever it says, readable by the user alone."""
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+LARGEST = 2_000_000  # bytes of one file; two older ones are kept
+
+
+class OneLine(logging.Formatter):
+    """A record with its traceback on one line; control characters are escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        whole = super().format(record)
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole)
+
+
+def log_to(file: Path) -> logging.Handler:
+    """Send the records of the studio to `file` from now on; the caller closes the handler."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.close(descriptor)
+    handler = RotatingFileHandler(
+        file, maxBytes=LARGEST, backupCount=2, encoding="utf-8", errors="backslashreplace"
+    )
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
+    log = logging.getLogger("studio")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    return handler

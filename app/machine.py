@@ -1,0 +1,122 @@
+"""What this machine has, found out without torch."""
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+from PySide6.QtCore import QCoreApplication
+
+from app.widgets import numbers
+
+NVIDIA = Path("/proc/driver/nvidia/gpus")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Facts of one moment; sizes in bytes."""
+
+    system: str
+    processor: str
+    cores: int
+    memory: int
+    memory_free: int
+    disk_free: int
+    gpus: tuple[str, ...]
+    torch: str  # its version with the build, as 2.13.0+cpu; empty: not installed
+
+    @property
+    def torch_build(self) -> str:
+        """“cpu”, “cu130”, “metal”, …"""
+        if "+" in self.torch:
+            return self.torch.split("+", 1)[1]
+        if sys.platform == "darwin":
+            return "metal"
+        return "cuda" if sys.platform == "linux" else "cpu"
+
+    def uses_gpu(self) -> bool:
+        """Whether training will find a GPU, as far as one can tell without asking torch."""
+        return self.torch_build == "metal" or (bool(self.gpus) and self.torch_build != "cpu")
+
+    def device(self) -> str:
+        """The device in a few words."""
+        if self.uses_gpu():
+            return self.gpus[0] if self.gpus else _tr("GPU (Apple Metal)")
+        return _tr("CPU, %n core(s)", self.cores)
+
+    def warning(self) -> str:
+        """What keeps this machine from being as quick as it could be, or “”."""
+        if self.gpus and self.torch_build == "cpu":
+            return _tr(
+                "This machine has an NVIDIA GPU, but the installed torch is the build for the CPU."
+            )
+        return ""
+
+
+def look_at_machine(home: Path) -> Machine:
+    """Look now; a few milliseconds."""
+    memory = psutil.virtual_memory()
+    return Machine(
+        system=f"{platform.system()} {platform.release()}",
+        processor=_processor(),
+        cores=_cores(),
+        memory=memory.total,
+        memory_free=memory.available,
+        disk_free=shutil.disk_usage(home).free,
+        gpus=_gpus(),
+        torch=installed("torch"),
+    )
+
+
+def installed(package: str) -> str:
+    """The version of an installed package, or “”."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        try:
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+                if line.startswith("model name"):
+                    return " ".join(line.split(":", 1)[1].split())
+        except OSError:
+            pass
+    return platform.processor() or platform.machine()
+
+
+def _gpus() -> tuple[str, ...]:
+    """The names of NVIDIA GPUs, as the driver tells them; elsewhere, whether its tool is there."""
+    names = []
+    if NVIDIA.is_dir():
+        for information in sorted(NVIDIA.glob("*/information")):
+            for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
+                name, _, value = line.partition(":")
+                if name == "Model":
+                    names.append(value.strip())
+    elif sys.platform == "win32" and shutil.which("nvidia-smi"):
+        names.append("NVIDIA")
+    return tuple(names)
+
+
+def memory_words(machine: Machine) -> str:
+    return _tr("{0} of {1} free").format(
+        numbers.size(machine.memory_free), numbers.size(machine.memory)
+    )
+
+
+def _tr(text: str, number: int = -1) -> str:
+    return QCoreApplication.translate("machine", text, "", number)

@@ -1,0 +1,1 @@
+"""The way in: three cards, the first steps, recent runs, and how this machine is."""

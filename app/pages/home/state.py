@@ -1,0 +1,113 @@
+"""What the Home page shows: the last runs, and the machine."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.machine import look_at_machine
+from app.studio import Studio
+from engine.record.metrics import sparkline
+from engine.record.runs import Run, all_runs
+from engine.shipped import sample_data, starter_model
+
+RECENT = 5
+PAUSE = 1000  # ms in which changes are looked at together
+AGAIN = 10_000  # ms between two looks at memory and disk
+
+
+@dataclass(frozen=True)
+class RecentRun:
+    """A run as Home shows it. `share` is what is done, from 0 to 1, or -1."""
+
+    id: str
+    name: str
+    task: str
+    state: str
+    metric_name: str
+    metric: float | None
+    share: float
+    created: datetime
+    losses: tuple[float, ...]
+
+    def age(self) -> float:
+        """Seconds since it was asked for."""
+        return (datetime.now(UTC) - self.created).total_seconds()
+
+
+class HomeState(QObject):
+    """Reads off the window's thread, and only while `watch` says that somebody looks.
+
+    Signals:
+        runs_changed: list of RecentRun, the newest first, and how many runs there are in all.
+        machine_seen: a Machine.
+    """
+
+    runs_changed = Signal(list, int)
+    machine_seen = Signal(object)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self._reading: background.Job | None = None
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause.timeout.connect(self.read_runs)
+        self._clock = QTimer(self, interval=AGAIN)
+        self._clock.timeout.connect(self.look_at_machine)
+        dispatcher = studio.dispatcher
+        for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
+            signal.connect(self._on_changed)
+
+    def watch(self, watched: bool) -> None:
+        """Begin or end to follow what changes."""
+        if watched:
+            self.read_runs()
+            self.look_at_machine()
+            self._clock.start()
+        else:
+            self._clock.stop()
+            self._pause.stop()
+
+    def has_first_steps(self) -> bool:
+        """Whether the starter model and the sample are there to begin with."""
+        return starter_model().is_dir() and sample_data().is_file()
+
+    def read_runs(self) -> None:
+        if self._reading is None or self._reading.is_over():
+            self._reading = background.run(self, self._look_up, self._on_read)
+        else:
+            self._pause.start()
+
+    def look_at_machine(self) -> None:
+        root = self._studio.home.root
+        background.run(self, lambda: look_at_machine(root), self.machine_seen.emit)
+
+    def _on_changed(self, _run: str) -> None:
+        if self._clock.isActive() and not self._pause.isActive():
+            self._pause.start()
+
+    def _look_up(self) -> tuple[list[RecentRun], int]:
+        with self._studio.record.read() as session:
+            runs = all_runs(session)
+            recent = [
+                _recent(run, tuple(sparkline(session, run.id, "loss"))) for run in runs[:RECENT]
+            ]
+        return recent, len(runs)
+
+    def _on_read(self, found: tuple[list[RecentRun], int]) -> None:
+        self.runs_changed.emit(*found)
+
+
+def _recent(run: Run, losses: tuple[float, ...]) -> RecentRun:
+    return RecentRun(
+        run.id,
+        run.name,
+        run.task,
+        run.state,
+        run.best_metric_name,
+        run.best_metric,
+        run.step / run.steps if run.steps else -1.0,
+        run.created,
+        losses,
+    )

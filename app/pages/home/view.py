@@ -1,0 +1,181 @@
+"""The way in: what one can do here, what was done last, and how the machine is."""
+
+from functools import partial
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.machine import Machine, memory_words
+from app.pages.home.runs import RecentRuns
+from app.pages.home.state import HomeState, RecentRun
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.page import Card, Page, Picture
+from app.widgets.text import OneLine, Text
+
+
+class HomePage(Page):
+    """Cards, first steps, recent runs and a health line."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(
+            self.tr("What would you like to do?"),
+            self.tr("Everything runs on this machine, and nothing leaves it."),
+            scrolls=True,
+        )
+        self._studio = studio
+        self.state = HomeState(studio, self)
+        ways = QHBoxLayout()
+        ways.setSpacing(4 * SPACE)
+        self.cards: list[Card] = []
+        for icon, title, text, key, argument in self._ways():
+            card = _way(icon, title, text)
+            card.pressed.connect(partial(studio.go.emit, key, argument))
+            self.cards.append(card)
+            ways.addWidget(card, 1)
+        self.first = self._first_steps()
+        self.runs = RecentRuns()
+        self.runs.opened.connect(lambda run: studio.go.emit("runs", {"run": run}))
+        self.runs.all_asked.connect(lambda: studio.go.emit("runs", None))
+        self.health = Health(str(studio.home.root))
+        for part in (self.first, self.runs):
+            part.hide()
+        self.body.addLayout(ways)
+        self.body.addWidget(self.first)
+        self.body.addWidget(self.runs)
+        self.body.addStretch(1)
+        self.body.addWidget(self.health)
+        self.state.runs_changed.connect(self._on_runs)
+        self.state.machine_seen.connect(self.health.show_machine)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.state.watch(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.state.watch(False)
+
+    def _ways(self) -> list[tuple[str, str, str, str, object]]:
+        return [
+            (
+                "graduation-cap",
+                self.tr("Fine-tune a model"),
+                self.tr(
+                    "Teach a BERT to sort your texts. Bring a table with a text and a label in "
+                    "each row."
+                ),
+                "train",
+                {"task": "classification"},
+            ),
+            (
+                "scan-search",
+                self.tr("Look inside a model"),
+                self.tr(
+                    "Type a sentence, hide a word, and see what the model expects and where "
+                    "each head looks."
+                ),
+                "explore",
+                None,
+            ),
+            (
+                "book-open",
+                self.tr("Pre-train from text"),
+                self.tr(
+                    "Let a network learn a language from plain text, from nothing or onward from "
+                    "a model."
+                ),
+                "train",
+                {"task": "pretraining"},
+            ),
+        ]
+
+    def _first_steps(self) -> Card:
+        card = Card(padding=5 * SPACE)
+        row = QHBoxLayout()
+        row.setSpacing(5 * SPACE)
+        words = QVBoxLayout()
+        words.setSpacing(SPACE)
+        words.addWidget(Text(self.tr("New here? Start with the sample."), "heading"))
+        words.addWidget(
+            Text(
+                self.tr(
+                    "A small English BERT and a table of sentences from historical speeches come "
+                    "with the program. The model learns to tell the era of a sentence in about a "
+                    "minute, and you watch."
+                ),
+                "muted",
+            )
+        )
+        self.begin = buttons.primary(
+            self.tr("Fine-tune the &starter model on the sample"),
+            lambda: self._studio.go.emit("train", {"preset": "first"}),
+            icon="play",
+        )
+        row.addWidget(Picture("sparkles", 24, disc=True))
+        row.addLayout(words, 1)
+        row.addWidget(self.begin)
+        card.body.addLayout(row)
+        return card
+
+    def _on_runs(self, runs: list[RecentRun], total: int) -> None:
+        self.first.setVisible(self.state.has_first_steps() and total < 3)
+        self.runs.setVisible(bool(runs))
+        self.runs.show_runs(runs, total)
+
+
+def _way(icon: str, title: str, text: str) -> Card:
+    card = Card(pressable=True)
+    card.setAccessibleName(title)
+    card.setAccessibleDescription(text)
+    card.body.setSpacing(2 * SPACE)
+    card.body.addWidget(Picture(icon, 22, disc=True))
+    card.body.addSpacing(SPACE)
+    card.body.addWidget(Text(title, "heading"))
+    card.body.addWidget(Text(text, "muted"))
+    card.body.addStretch(1)
+    return card
+
+
+class Health(Card):
+    """Device, memory, disk and home folder on one line."""
+
+    def __init__(self, home: str) -> None:
+        super().__init__(padding=4 * SPACE)
+        self._home = home
+        self.setAccessibleName(self.tr("This machine"))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(7 * SPACE)
+        grid.setVerticalSpacing(2)
+        self.device, self.memory, self.disk = (OneLine("…") for _ in range(3))
+        folder = OneLine(home)
+        open_folder = buttons.icon_button(
+            "folder-open", self.tr("Open the home folder"), self._on_open
+        )
+        facts: list[tuple[str, QWidget, int]] = [
+            (self.tr("Device"), self.device, 3),
+            (self.tr("Memory"), self.memory, 3),
+            (self.tr("Disk"), self.disk, 2),
+            (self.tr("Home folder"), folder, 4),
+        ]
+        for column, (name, value, stretch) in enumerate(facts):
+            grid.addWidget(Text(name, "small", wraps=False), 0, column)
+            grid.addWidget(value, 1, column)
+            grid.setColumnStretch(column, stretch)
+        grid.addWidget(open_folder, 0, len(facts), 2, 1)
+        self.body.addLayout(grid)
+        self.warning = Text("", "warn")
+        self.warning.hide()
+        self.body.addWidget(self.warning)
+
+    def show_machine(self, machine: Machine) -> None:
+        self.device.setText(machine.device())
+        self.memory.setText(memory_words(machine))
+        self.disk.setText(self.tr("{0} free").format(numbers.size(machine.disk_free)))
+        self.warning.setText(machine.warning())
+        self.warning.setVisible(bool(machine.warning()))
+
+    def _on_open(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(self._home))

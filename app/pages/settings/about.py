@@ -1,0 +1,132 @@
+"""What the program is, what it is made of, and under which licences."""
+
+import platform
+from pathlib import Path
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit
+
+from app import resources
+from app.machine import Machine, installed
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.page import Card
+from app.widgets.text import OneLine, Text
+
+PARTS = (  # package, licence
+    ("torch", "BSD-3-Clause"),
+    ("PySide6-Essentials", "LGPL-3.0"),
+    ("tokenizers", "Apache-2.0"),
+    ("safetensors", "Apache-2.0"),
+    ("numpy", "BSD-3-Clause"),
+    ("pyarrow", "Apache-2.0"),
+    ("pyqtgraph", "MIT"),
+    ("SQLAlchemy", "MIT"),
+    ("alembic", "MIT"),
+    ("pydantic", "MIT"),
+    ("charset-normalizer", "MIT"),
+    ("filelock", "MIT"),
+    ("platformdirs", "MIT"),
+    ("psutil", "BSD-3-Clause"),
+    ("typer", "MIT"),
+)
+
+
+class About(Card):
+    """Versions, licences and the machine, and a button that copies them."""
+
+    def __init__(self) -> None:
+        super().__init__(self.tr("About"))
+        version = installed("bert-studio")
+        self.body.addWidget(
+            Text(
+                self.tr("BERT Studio {0}, Apache-2.0. It sends nothing anywhere.").format(version),
+                selectable=True,
+            )
+        )
+        self.torch = Text("", selectable=True)
+        self.machine = Text("", "muted", selectable=True)
+        self.warning = Text("", "warn", selectable=True)
+        for label in (self.torch, self.machine, self.warning):
+            label.hide()
+            self.body.addWidget(label)
+        self.versions = [(name, installed(name), licence) for name, licence in PARTS]
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(6 * SPACE)
+        grid.setVerticalSpacing(SPACE)
+        per_column = -(-len(self.versions) // 2)
+        for place, (name, number, licence) in enumerate(self.versions):
+            row, column = place % per_column, place // per_column
+            grid.addWidget(OneLine(f"{name} {number}"), row, 2 * column)
+            grid.addWidget(Text(licence, "muted", wraps=False), row, 2 * column + 1)
+            grid.setColumnStretch(2 * column, 1)
+        self.body.addLayout(grid)
+        self.body.addWidget(
+            Text(
+                self.tr(
+                    "Qt and PySide6 are used under the LGPL as separate libraries that you may "
+                    "replace. The fonts Inter and JetBrains Mono are under the OFL, the Lucide "
+                    "icons under the ISC licence."
+                ),
+                "muted",
+            )
+        )
+        self.copy = buttons.plain(self.tr("&Copy all this"), self._on_copy, icon="copy")
+        self.licences = buttons.plain(self.tr("Show the licence &texts"), self._on_licences)
+        row_of_buttons = QHBoxLayout()
+        row_of_buttons.addWidget(self.copy)
+        row_of_buttons.addWidget(self.licences)
+        row_of_buttons.addStretch(1)
+        self.body.addLayout(row_of_buttons)
+        self.texts: QPlainTextEdit | None = None
+
+    def show_machine(self, machine: Machine) -> None:
+        """Name the torch build, and what it runs on."""
+        build = {"cpu": self.tr("for the processor"), "metal": self.tr("for Apple Metal")}.get(
+            machine.torch_build, self.tr("for NVIDIA GPUs ({0})").format(machine.torch_build)
+        )
+        self.torch.setText(self.tr("torch {0}, the build {1}").format(machine.torch, build))
+        self.machine.setText(
+            self.tr("{0}, {1}, %n core(s), {2} of memory; Python {3}", "", machine.cores).format(
+                machine.system,
+                machine.processor,
+                numbers.size(machine.memory),
+                platform.python_version(),
+            )
+        )
+        self.warning.setText(machine.warning())
+        self.torch.show()
+        self.machine.show()
+        self.warning.setVisible(bool(machine.warning()))
+
+    def _on_copy(self) -> None:
+        lines = [f"BERT Studio {installed('bert-studio')}", self.torch.text(), self.machine.text()]
+        lines += [f"{name} {number}" for name, number, _ in self.versions]
+        QGuiApplication.clipboard().setText("\n".join(line for line in lines if line))
+        self.copy.setText(self.tr("Copied"))
+
+    def _on_licences(self) -> None:
+        if self.texts is None:
+            self.texts = QPlainTextEdit(readOnly=True)
+            self.texts.setAccessibleName(self.tr("Licence texts"))
+            self.texts.setFont(resources.mono_font())
+            self.texts.setFixedHeight(320)
+            self.texts.setPlainText("\n\n".join(_texts()))
+            self.texts.hide()
+            self.body.addWidget(self.texts)
+        self.texts.setVisible(self.texts.isHidden())
+        self.licences.setText(
+            self.tr("Show the licence &texts")
+            if self.texts.isHidden()
+            else self.tr("Hide the licence &texts")
+        )
+
+
+def _texts() -> list[str]:
+    """The licence of the program and of what is bundled with it."""
+    own = Path(__file__).resolve().parents[3] / "LICENSE"
+    files = ({"BERT Studio": own} if own.is_file() else {}) | resources.licence_files()
+    return [
+        f"{name}\n{'=' * len(name)}\n{file.read_text(encoding='utf-8', errors='replace')}"
+        for name, file in files.items()
+    ]

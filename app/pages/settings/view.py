@@ -1,0 +1,152 @@
+"""Appearance, training, closing, and what the program is made of; every choice is at once true."""
+
+from functools import partial
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
+
+from app import background
+from app.machine import Machine, look_at_machine
+from app.pages.settings.about import About
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.buttons import Segments
+from app.widgets.form import value_in_words
+from app.widgets.page import Card, Page
+from app.widgets.switch import Switch
+from app.widgets.text import OneLine, Text
+
+LOOKS = ("light", "dark", "system")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+class SettingsPage(Page):
+    """One card for each subject."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(self.tr("Settings"), scrolls=True, widest=860)
+        self._studio = studio
+        preferences = studio.settings.preferences
+        self.look = Segments(
+            [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Look")
+        )
+        self.look.choose(LOOKS.index(preferences.theme))
+        self.look.chosen.connect(lambda place: studio.settings.set("theme", LOOKS[place]))
+        self.device = self._devices("device", self.tr("Device for training"))
+        self.explorer_device = self._devices("explorer_device", self.tr("Device for exploring"))
+        self.threads = QSpinBox()
+        self.threads.setRange(0, 1024)
+        self.threads.setSpecialValueText(self.tr("All cores"))
+        self.threads.setValue(preferences.threads)
+        self.threads.setAccessibleName(self.tr("Threads"))
+        self.threads.setMinimumWidth(160)
+        self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
+        self.ask_on_close = Switch(self.tr("Ask before closing"), preferences.ask_on_close)
+        self.ask_on_close.toggled.connect(partial(studio.settings.set, "ask_on_close"))
+        self.home = OneLine(str(studio.home.root), "mono")
+        self.open_home = buttons.plain(
+            self.tr("&Open the folder"),
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(studio.home.root))),
+            icon="folder-open",
+        )
+        folder = QWidget()
+        row = QHBoxLayout(folder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.home, 1)
+        row.addWidget(self.open_home)
+        self.about = About()
+        self._add(
+            self.tr("Appearance"),
+            [(self.tr("Look"), self.look, self.tr("“System” follows the desktop."))],
+        )
+        self._add(
+            self.tr("Training and exploring"),
+            [
+                (
+                    self.tr("Device for training"),
+                    self.device,
+                    self.tr("What a new job proposes. Automatic takes a GPU where there is one."),
+                ),
+                (
+                    self.tr("Device for exploring"),
+                    self.explorer_device,
+                    self.tr("Where the Explore page computes; it starts anew at once."),
+                ),
+                (
+                    self.tr("Threads"),
+                    self.threads,
+                    self.tr("Processor threads of new jobs and of the Explore page."),
+                ),
+            ],
+        )
+        self._add(
+            self.tr("Closing the window"),
+            [
+                (
+                    self.tr("Ask before closing"),
+                    self.ask_on_close,
+                    self.tr("Only while runs are not finished. They go on without the window."),
+                )
+            ],
+        )
+        self._add(
+            self.tr("Home folder"),
+            [
+                (
+                    self.tr("Everything you make lies here"),
+                    folder,
+                    self.tr(
+                        "Set BERT_STUDIO_HOME before the start to use another folder. “cache” in "
+                        "it may be deleted."
+                    ),
+                )
+            ],
+        )
+        self.body.addWidget(self.about)
+        self.body.addStretch(1)
+        studio.settings.changed.connect(self._on_changed)
+
+    def arrive(self, argument: object = None) -> None:
+        root = self._studio.home.root
+        background.run(self, lambda: look_at_machine(root), self._on_machine)
+
+    def _devices(self, name: str, title: str) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(title)
+        box.setMinimumWidth(160)
+        box.addItems([value_in_words(device) for device in DEVICES])
+        box.setCurrentIndex(DEVICES.index(getattr(self._studio.settings.preferences, name)))
+        box.currentIndexChanged.connect(
+            lambda place: self._studio.settings.set(name, DEVICES[place])
+        )
+        return box
+
+    def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> None:
+        card = Card(title)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8 * SPACE)
+        grid.setVerticalSpacing(4 * SPACE)
+        grid.setColumnStretch(0, 1)
+        for place, (name, control, text) in enumerate(rows):
+            words = QVBoxLayout()
+            words.setSpacing(2)
+            words.addWidget(Text(name, "strong"))
+            words.addWidget(Text(text, "small"))
+            grid.addLayout(words, place, 0)
+            grid.addWidget(control, place, 1)
+            control.setAccessibleDescription(text)
+        card.body.addLayout(grid)
+        self.body.addWidget(card)
+
+    def _on_changed(self, name: str) -> None:
+        """A preference that was changed elsewhere, as by the command palette."""
+        preferences = self._studio.settings.preferences
+        if name == "theme":
+            self.look.choose(LOOKS.index(preferences.theme))
+        elif name == "ask_on_close":
+            self.ask_on_close.setChecked(preferences.ask_on_close)
+
+    def _on_machine(self, machine: Machine) -> None:
+        self.about.show_machine(machine)

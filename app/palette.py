@@ -1,0 +1,237 @@
+"""The command palette: one line that finds pages, data sets, models, runs and actions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import resources, theme
+from app.theme import SPACE, Role
+from app.widgets.text import Text, font, visible
+
+Index = QModelIndex | QPersistentModelIndex
+MOST = 60  # shown at once; a longer word finds fewer
+WIDTH = 620
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something to go to or to do. `kind` is a word at the right: Page, Run, Model, …"""
+
+    title: str
+    kind: str
+    icon: str
+    act: Callable[[], object]
+    hint: str = ""  # more words to find it by, and what is shown beside it
+
+
+def score(typed: str, command: Command) -> int | None:
+    """How well `command` answers `typed`, smaller is better; None: not at all.
+
+    Every typed word has to be found; the beginning of the title is best, then of a word in it,
+    then anywhere.
+    """
+    title = command.title.casefold()
+    everything = f"{title} {command.kind} {command.hint}".casefold()
+    total = 0
+    for word in typed.casefold().split():
+        if title.startswith(word):
+            continue
+        if f" {word}" in f" {title}":
+            total += 1
+        elif word in title:
+            total += 2
+        elif word in everything:
+            total += 4
+        else:
+            return None
+    return total
+
+
+class _Found(QAbstractListModel):
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.commands: list[Command] = []
+
+    def show(self, commands: list[Command]) -> None:
+        self.beginResetModel()
+        self.commands = commands
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.commands)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        command = self.commands[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return visible(command.title)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{visible(command.title)}, {command.kind}"
+        if role == Qt.ItemDataRole.UserRole:
+            return command
+        return None
+
+
+class _Rows(QStyledItemDelegate):
+    """Icon, title, hint, and the kind at the right."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(200, QFontMetrics(font()).height() + 5 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        command = index.data(Qt.ItemDataRole.UserRole)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        rect = QRect(option.rect).adjusted(2, 0, -2, 0)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
+            painter.drawRoundedRect(QRectF(rect), 6, 6)
+        place = QRect(rect.left() + 3 * SPACE, rect.center().y() - 8, 17, 17)
+        resources.icon(command.icon, Role.ACCENT if chosen else Role.MUTED).paint(painter, place)
+        painter.setFont(font("small"))
+        painter.setPen(theme.colour(Role.MUTED))
+        line = rect.adjusted(10 * SPACE, 0, -3 * SPACE, 0)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(line, middle | Qt.AlignmentFlag.AlignRight, command.kind)
+        kind_width = painter.fontMetrics().horizontalAdvance(command.kind) + 4 * SPACE
+        painter.setFont(font("strong" if chosen else "body"))
+        painter.setPen(theme.colour(Role.TEXT))
+        metrics = painter.fontMetrics()
+        room = line.width() - kind_width
+        title = metrics.elidedText(visible(command.title)[:300], Qt.TextElideMode.ElideRight, room)
+        painter.drawText(line, middle | Qt.AlignmentFlag.AlignLeft, title)
+        left = metrics.horizontalAdvance(title) + 3 * SPACE
+        if command.hint and room - left > 60:
+            painter.setFont(font("small"))
+            painter.setPen(theme.colour(Role.MUTED))
+            hint = painter.fontMetrics().elidedText(
+                visible(command.hint)[:300], Qt.TextElideMode.ElideRight, room - left
+            )
+            painter.drawText(line.adjusted(left, 0, 0, 0), middle, hint)
+        painter.restore()
+
+
+class Palette(QDialog):
+    """Opens over the window; Enter does what is chosen, Escape closes.
+
+    Signals:
+        carried_out: a Command that the user chose.
+    """
+
+    carried_out = Signal(object)
+
+    def __init__(self, commands: Sequence[Command], owner: QWidget) -> None:
+        super().__init__(owner, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setWindowTitle(self.tr("Find anything"))
+        self._commands = list(commands)
+        frame = QFrame()
+        frame.setProperty("look", "palette")
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(frame)
+        self.line = QLineEdit(placeholderText=self.tr("Go to a page, data set, model or run…"))
+        self.line.setAccessibleName(self.tr("Find anything"))
+        self.line.textChanged.connect(self._on_typed)
+        self.line.installEventFilter(self)
+        self._found = _Found(self)
+        self.view = QListView()
+        self.view.setModel(self._found)
+        self.view.setItemDelegate(_Rows(self.view))
+        self.view.setAccessibleName(self.tr("What was found"))
+        self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.view.setMouseTracking(True)
+        self.view.setUniformItemSizes(True)
+        self.view.entered.connect(self.view.setCurrentIndex)
+        self.view.clicked.connect(lambda _: self._on_enter())
+        self.nothing = Text(self.tr("Nothing has such a name."), "muted")
+        self.nothing.setContentsMargins(4 * SPACE, 2 * SPACE, 0, 3 * SPACE)
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(3 * SPACE, 2 * SPACE, 3 * SPACE, 3 * SPACE)
+        column.addWidget(self.line)
+        column.addWidget(self.view)
+        column.addWidget(self.nothing)
+        width = min(WIDTH, owner.width() - 80)
+        self.resize(width, 420)
+        corner = owner.mapToGlobal(owner.rect().topLeft())
+        self.move(corner.x() + (owner.width() - width) // 2, corner.y() + 72)
+        self._on_typed("")
+
+    def shown(self) -> list[Command]:
+        """What is listed now, the best first."""
+        return self._found.commands
+
+    def add(self, commands: Sequence[Command]) -> None:
+        """More to find, which took a moment to look up."""
+        self._commands += commands
+        self._on_typed(self.line.text())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            steps = {
+                Qt.Key.Key_Up: -1,
+                Qt.Key.Key_Down: 1,
+                Qt.Key.Key_PageUp: -8,
+                Qt.Key.Key_PageDown: 8,
+            }
+            if event.key() in steps:
+                self._move(steps[Qt.Key(event.key())])
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._on_enter()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _move(self, step: int) -> None:
+        rows = len(self._found.commands)
+        if rows:
+            now = self.view.currentIndex().row()
+            row = (now + step) % rows if abs(step) == 1 else min(max(now + step, 0), rows - 1)
+            self.view.setCurrentIndex(self._found.index(row))
+
+    def _on_typed(self, typed: str) -> None:
+        rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
+        found = sorted((s, n, c) for s, n, c in rated if s is not None)  # n is never twice the same
+        self._found.show([c for _, _, c in found][:MOST])
+        self.view.setVisible(bool(found))
+        self.nothing.setVisible(not found)
+        if found:
+            self.view.setCurrentIndex(self._found.index(0))
+
+    def _on_enter(self) -> None:
+        row = self.view.currentIndex().row()
+        if row < 0:
+            return
+        command = self._found.commands[row]
+        self.accept()
+        command.act()
+        self.carried_out.emit(command)

@@ -1,0 +1,94 @@
+"""What runs now, in the few words of the status bar; read off the window's thread."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.dispatcher import Dispatcher
+from engine.record.checkpoints import all_checkpoints
+from engine.record.opening import Record
+from engine.record.runs import WORKING, runs_in
+
+PAUSE = 300  # ms in which changes are looked at together
+
+
+@dataclass(frozen=True)
+class RunningRun:
+    """A run that is not finished."""
+
+    id: str
+    name: str
+    state: str
+    step: int
+    steps: int  # 0: not known yet
+    seconds_left: float | None
+    device: str
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it has a worker; otherwise it waits in the queue."""
+        return self.state in WORKING
+
+
+class Running(QObject):
+    """The runs that are not finished.
+
+    Signals:
+        changed: the list of RunningRun, the oldest first.
+        saved: a checkpoint was added or removed by a run.
+    """
+
+    changed = Signal(list)
+    saved = Signal()
+
+    def __init__(self, record: Record, dispatcher: Dispatcher, parent: QObject) -> None:
+        super().__init__(parent)
+        self.runs: list[RunningRun] = []
+        self._record = record
+        self._checkpoints: frozenset[str] | None = None
+        self._reading: background.Job | None = None
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause.timeout.connect(self._read)
+        for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
+            signal.connect(self._on_changed)
+
+    def look(self) -> None:
+        """Read now."""
+        self._on_changed()
+
+    def _on_changed(self, _run: str = "") -> None:
+        if not self._pause.isActive():
+            self._pause.start()
+
+    def _read(self) -> None:
+        if self._reading is not None and not self._reading.is_over():
+            self._pause.start()
+            return
+        self._reading = background.run(self, self._look_up, self._on_read)
+
+    def _look_up(self) -> tuple[list[RunningRun], frozenset[str]]:
+        with self._record.read() as session:
+            runs = [
+                RunningRun(
+                    run.id,
+                    run.name,
+                    run.state,
+                    run.step,
+                    run.steps,
+                    run.seconds_left(),
+                    run.device,
+                )
+                for run in runs_in(session, ("queued", *WORKING))
+            ]
+            saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)
+        return runs, saved
+
+    def _on_read(self, found: tuple[list[RunningRun], frozenset[str]]) -> None:
+        runs, checkpoints = found
+        if runs != self.runs:
+            self.runs = runs
+            self.changed.emit(runs)
+        if self._checkpoints is not None and checkpoints != self._checkpoints:
+            self.saved.emit()
+        self._checkpoints = checkpoints

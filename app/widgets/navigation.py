@@ -1,0 +1,119 @@
+"""The bar at the left that leads to the pages."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QVBoxLayout, QWidget
+
+from app import resources, theme
+from app.theme import SPACE, Role
+from app.widgets.text import font, tooltip
+
+WIDTH = 84
+HEIGHT = 60
+
+
+class NavigationButton(QAbstractButton):
+    """An icon over a word. The page that is shown has a bar at the edge and a heavier word."""
+
+    def __init__(self, icon: str, title: str, keys: str) -> None:
+        super().__init__()
+        self._icon = icon
+        self.setText(title)
+        self.setCheckable(True)
+        self.setFixedSize(self.sizeHint())
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(title)
+        self.setToolTip(tooltip(f"{title} ({keys})"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDTH, HEIGHT)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
+            self.update()
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shown = self.isChecked()
+        area = QRectF(self.rect()).adjusted(6, 2, -6, -2)
+        painter.setPen(QPen(theme.colour(Role.ACCENT), 2) if self.hasFocus() else Qt.PenStyle.NoPen)
+        if shown:
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
+        elif self.underMouse():
+            painter.setBrush(theme.colour(Role.HOVER))
+        else:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), 8, 8)
+        if shown:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT))
+            painter.drawRoundedRect(QRectF(0, 16, 3, HEIGHT - 32), 1.5, 1.5)
+        role = Role.ACCENT if shown else Role.MUTED
+        square = QRect((self.width() - 20) // 2, 11, 20, 20)
+        resources.icon(self._icon, role).paint(painter, square)
+        small = font("small")
+        small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
+        painter.setFont(small)
+        painter.setPen(theme.colour(Role.TEXT if shown else Role.MUTED))
+        words = QRect(2, 34, self.width() - 4, 20)
+        painter.drawText(words, Qt.AlignmentFlag.AlignCenter, self.text())
+
+
+class Navigation(QWidget):
+    """The buttons of all pages; those after `lower` stand at the bottom.
+
+    Signals:
+        asked: the key of the page that the user wants.
+    """
+
+    asked = Signal(str)
+
+    def __init__(
+        self,
+        entries: Sequence[tuple[str, str, str, str]],  # key, title, icon, keys of the keyboard
+        lower: int,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setFixedWidth(WIDTH)
+        self.setAccessibleName(self.tr("Pages"))
+        self._group = QButtonGroup(self)
+        self.buttons: dict[str, NavigationButton] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 3 * SPACE)
+        column.setSpacing(SPACE)
+        for number, (key, title, icon, keys) in enumerate(entries):
+            if number == lower:
+                column.addStretch(1)
+            button = NavigationButton(icon, title, keys)
+            button.clicked.connect(lambda _=False, key=key: self.asked.emit(key))
+            self._group.addButton(button, number)
+            self.buttons[key] = button
+            column.addWidget(button)
+        if lower >= len(entries):
+            column.addStretch(1)
+
+    def show_page(self, key: str) -> None:
+        self.buttons[key].setChecked(True)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()), 0)
+        buttons = list(self.buttons.values())
+        focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
+        if not step or focused < 0:
+            super().keyPressEvent(event)
+            return
+        buttons[(focused + step) % len(buttons)].setFocus(Qt.FocusReason.TabFocusReason)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.colour(Role.SURFACE))
+        painter.fillRect(QRect(self.width() - 1, 0, 1, self.height()), theme.colour(Role.BORDER))

@@ -1,0 +1,106 @@
+"""The line at the bottom of the window: what runs, what the explorer computes, and the device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
+
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.page import Picture
+from app.widgets.text import OneLine, Text, plain_menu_text
+
+MOST = 2  # runs that are named; of the others the number is told
+LONGEST = 32  # characters of a name
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One run as the bar shows it: `share` from 0 to 1 of what is done, -1 where not known."""
+
+    run: str
+    name: str
+    words: str
+    share: float
+
+
+class StatusBar(QFrame):
+    """One line.
+
+    Signals:
+        run_asked: the id of a run that was clicked; “” for all of them.
+    """
+
+    run_asked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("look", "strip")
+        self.setFixedHeight(36)
+        self.setAccessibleName(self.tr("Status"))
+        self.idle = Text(self.tr("Nothing is running"), "small", wraps=False)
+        self.runs: list[tuple[QPushButton, QProgressBar]] = []
+        self.explorer = Text("", "small", wraps=False)
+        self.explorer.hide()
+        self.device = OneLine("", "small")
+        self.device.setSizePolicy(
+            self.idle.sizePolicy().horizontalPolicy(), self.idle.sizePolicy().verticalPolicy()
+        )
+        row = QHBoxLayout(self)
+        row.setContentsMargins(3 * SPACE, 0, 4 * SPACE, 0)
+        row.setSpacing(3 * SPACE)
+        row.addWidget(self.idle)
+        for _ in range(MOST):
+            button = buttons.quiet("", icon="activity")
+            bar = QProgressBar()
+            bar.setTextVisible(False)
+            bar.setFixedWidth(96)
+            button.hide()
+            bar.hide()
+            row.addWidget(button)
+            row.addWidget(bar)
+            self.runs.append((button, bar))
+        self.more = buttons.quiet("", lambda: self.run_asked.emit(""))
+        self.more.hide()
+        row.addWidget(self.more)
+        row.addStretch(1)
+        row.addWidget(self.explorer)
+        row.addWidget(Picture("cpu", 14))
+        row.addWidget(self.device)
+        for place, (button, _) in enumerate(self.runs):
+            button.clicked.connect(lambda _=False, place=place: self._on_run(place))
+        self._shown: list[Activity] = []
+
+    def show_runs(self, activities: Sequence[Activity]) -> None:
+        """Name the first runs, and count the others."""
+        self._shown = list(activities)
+        self.idle.setVisible(not activities)
+        for place, (button, bar) in enumerate(self.runs):
+            there = place < len(activities)
+            button.setVisible(there)
+            bar.setVisible(there and activities[place].share >= 0)
+            if there:
+                activity = activities[place]
+                name = activity.name
+                short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+                button.setText(plain_menu_text(f"{short} · {activity.words}"))
+                button.setAccessibleName(f"{name}: {activity.words}")
+                bar.setAccessibleName(self.tr("Progress of {0}").format(name))
+                bar.setRange(0, 1000)
+                bar.setValue(round(max(activity.share, 0) * 1000))
+        rest = len(activities) - MOST
+        self.more.setVisible(rest > 0)
+        self.more.setText(self.tr("and %n more", "", rest))
+        self.more.setAccessibleName(self.tr("All runs"))
+
+    def show_explorer(self, busy: bool) -> None:
+        self.explorer.setText(self.tr("The explorer is computing…") if busy else "")
+        self.explorer.setVisible(busy)
+
+    def show_device(self, words: str) -> None:
+        self.device.setText(words)
+
+    def _on_run(self, place: int) -> None:
+        if place < len(self._shown):
+            self.run_asked.emit(self._shown[place].run)

@@ -1,0 +1,351 @@
+"""The frame of the window, and PAGES: the table of pages."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QEvent, QRectF, Qt, QTimer
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QShortcut,
+)
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QMainWindow,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import background, commands, drops, theme
+from app.machine import Machine, look_at_machine
+from app.palette import Palette
+from app.running import RunningRun
+from app.studio import Studio
+from app.theme import Role
+from app.widgets import dialogs, numbers
+from app.widgets.banners import Banners
+from app.widgets.dialogs import Choice
+from app.widgets.navigation import Navigation
+from app.widgets.status_bar import Activity, StatusBar
+from app.widgets.text import font
+
+SMALLEST = (1100, 700)
+FIRST_SIZE = (1280, 820)
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One page. It is made when it is first shown; `keys` lead to it from anywhere.
+
+    A page is a QWidget. If it has `arrive(argument)`, that is called whenever it is shown; if it
+    has `accept_drop(paths) -> bool`, it is asked about files that are dropped on the window.
+    """
+
+    key: str
+    title: str  # in English; the window translates it
+    icon: str
+    keys: str
+    make: Callable[[Studio], QWidget]
+
+
+def _home(studio: Studio) -> QWidget:
+    from app.pages.home.view import HomePage
+
+    return HomePage(studio)
+
+
+def _settings(studio: Studio) -> QWidget:
+    from app.pages.settings.view import SettingsPage
+
+    return SettingsPage(studio)
+
+
+PAGES: list[PageEntry] = [
+    PageEntry("home", str(QT_TRANSLATE_NOOP("MainWindow", "Home")), "house", "Ctrl+1", _home),
+]
+LOWER: list[PageEntry] = [
+    PageEntry(
+        "settings",
+        str(QT_TRANSLATE_NOOP("MainWindow", "Settings")),
+        "settings",
+        "Ctrl+,",
+        _settings,
+    ),
+]
+
+
+class MainWindow(QMainWindow):
+    """Navigation at the left, banners above the page, status below."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__()
+        self.studio = studio
+        self.entries = {entry.key: entry for entry in (*PAGES, *LOWER)}
+        self.pages: dict[str, QWidget] = {}
+        self.current = ""
+        self._palette: Palette | None = None
+        self._may_close = False
+        self.setWindowTitle(self.tr("BERT Studio"))
+        self.setMinimumSize(*SMALLEST)
+        self.setAcceptDrops(True)
+        self.navigation = Navigation(
+            [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
+        )
+        self.navigation.asked.connect(self.go)
+        self.banners = Banners(studio.notices)
+        self.stack = QStackedWidget()
+        self.status = StatusBar()
+        self.status.run_asked.connect(
+            lambda run: studio.go.emit("runs", {"run": run} if run else None)
+        )
+        right = QVBoxLayout()
+        right.setSpacing(0)
+        right.addWidget(self.banners)
+        right.addWidget(self.stack, 1)
+        upper = QHBoxLayout()
+        upper.setSpacing(0)
+        upper.addWidget(self.navigation)
+        upper.addLayout(right, 1)
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(upper, 1)
+        column.addWidget(self.status)
+        self.setCentralWidget(whole)
+        self._overlay = _DropOverlay(self)
+        for entry in self.entries.values():
+            self._add_shortcut(entry.keys, partial(self.go, entry.key))
+        self._add_shortcut("Ctrl+K", self.open_palette)
+        self._add_shortcut(QKeySequence.StandardKey.Quit, self.close)
+        studio.go.connect(self.go)
+        studio.running.changed.connect(self._on_running)
+        studio.explorer.busy_changed.connect(self.status.show_explorer)
+        self.resize(*FIRST_SIZE)
+        studio.settings.remember(self, "window")
+        last = studio.settings.place("page", PAGES[0].key)
+        self.go(last if last in self.entries else PAGES[0].key)
+
+    def begin(self) -> None:
+        """Start what goes on behind the window, once it is on the screen."""
+        self.studio.dispatcher.begin()
+        self.studio.running.look()
+        self.studio.explorer.start()
+        background.run(self, lambda: look_at_machine(self.studio.home.root), self._on_machine_seen)
+        QTimer.singleShot(0, self, self._load_pages)
+
+    # ── going about ──────────────────────────────────────────────────────────────────────────
+
+    def go(self, key: str, argument: object = None) -> None:
+        """Show the page `key`; it is made if it was never shown."""
+        if key not in self.entries:
+            return
+        if key not in self.pages:
+            page = self.entries[key].make(self.studio)
+            self.pages[key] = page
+            self.stack.addWidget(page)
+        page = self.pages[key]
+        self.stack.setCurrentWidget(page)
+        self.navigation.show_page(key)
+        self.current = key
+        self.studio.settings.keep("page", key)
+        self.setWindowTitle(self.tr("{0} – BERT Studio").format(self._title(self.entries[key])))
+        arrive = getattr(page, "arrive", None)
+        if arrive is not None:
+            arrive(argument)
+
+    def open_palette(self) -> None:
+        """Open the command palette, or close it where it is open."""
+        if self._palette is not None:
+            self._palette.close()
+            return
+        titles = [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()]
+        self._palette = Palette(commands.at_once(self.studio, titles, self.close), self)
+        self._palette.finished.connect(self._on_palette_closed)
+        background.run(self._palette, lambda: commands.by_name(self.studio), self._palette.add)
+        self._palette.open()
+
+    def come_to_front(self) -> None:
+        """For a second start of the program."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def _title(self, entry: PageEntry) -> str:
+        return self.tr(entry.title)
+
+    def _add_shortcut(
+        self, keys: str | QKeySequence.StandardKey, act: Callable[[], object]
+    ) -> None:
+        QShortcut(QKeySequence(keys), self).activated.connect(act)
+
+    # ── what goes on ─────────────────────────────────────────────────────────────────────────
+
+    def _load_pages(self) -> None:
+        """Import what the pages need off the window's thread, so that the first visit is quick."""
+        background.run(self, _import_drawing, lambda _: None)
+
+    def _on_machine_seen(self, machine: Machine) -> None:
+        self.status.show_device(machine.device())
+
+    def _on_running(self, runs: list[RunningRun]) -> None:
+        working_first = sorted(runs, key=lambda run: not run.is_working)
+        self.status.show_runs([self._activity(run) for run in working_first])
+
+    def _activity(self, run: RunningRun) -> Activity:
+        said = {
+            "queued": self.tr("waits in the queue"),
+            "starting": self.tr("starting"),
+            "stopping": self.tr("saving, then stopping"),
+        }.get(run.state, "")
+        if not said and run.steps:
+            said = self.tr("step {0} of {1}").format(
+                numbers.count(run.step), numbers.count(run.steps)
+            )
+            if run.seconds_left is not None:
+                left = numbers.duration(run.seconds_left)
+                said = self.tr("{0}, {1} left").format(said, left)
+        share = run.step / run.steps if run.steps and run.is_working else -1.0
+        return Activity(run.id, run.name, said or self.tr("preparing"), share)
+
+    def _on_palette_closed(self) -> None:
+        self._palette = None
+
+    # ── dropping ─────────────────────────────────────────────────────────────────────────────
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _paths(event):
+            event.acceptProposedAction()
+            self._overlay.appear()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._overlay.hide()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self._overlay.hide()
+        paths = _paths(event)
+        if paths:
+            event.acceptProposedAction()
+            self.take(paths)
+
+    def take(self, paths: list[Path]) -> None:
+        """Give files or folders to the page that is shown, or to the one that knows their kind."""
+        if self._offered(self.current, paths):
+            return
+        key = drops.page_for(paths)
+        if key in self.entries:
+            self.go(key)
+            if self._offered(key, paths):
+                return
+        names = ", ".join(path.name for path in paths[:3])
+        self.studio.notices.error(
+            self.tr("BERT Studio cannot tell what {0} is.").format(names),
+            self.tr("Drop a file of texts, the folder of a model, or the folder of a run."),
+        )
+
+    def _offered(self, key: str, paths: list[Path]) -> bool:
+        accept = getattr(self.pages.get(key), "accept_drop", None)
+        return accept is not None and bool(accept(paths))
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        runs = self.studio.running.runs
+        asks = runs and self.studio.settings.preferences.ask_on_close and not self._may_close
+        if asks:
+            event.ignore()
+            self._ask_to_close(runs)
+            return
+        self.studio.settings.keep_geometry(self, "window")
+        event.accept()
+
+    def _ask_to_close(self, runs: list[RunningRun]) -> None:
+        working = [run for run in runs if run.is_working]
+        waiting = len(runs) - len(working)
+        said = []
+        if working:
+            said.append(
+                self.tr(
+                    "%n run(s) go on training without the window; open it again to see them.",
+                    "",
+                    len(working),
+                )
+            )
+        if waiting:
+            said.append(
+                self.tr("%n queued run(s) wait until the window is open again.", "", waiting)
+            )
+        question = dialogs.ask(
+            self,
+            self.tr("Close the window?"),
+            "\n".join(said),
+            [Choice("close", self.tr("&Close"), "primary"), Choice("stay", self.tr("&Stay"))],
+            self._on_close_answer,
+        )
+        box = QCheckBox(self.tr("&Do not ask again"))
+        box.setAccessibleName(self.tr("Do not ask again"))
+        box.toggled.connect(lambda on: self.studio.settings.set("ask_on_close", not on))
+        question.body.addWidget(box)
+
+    def _on_close_answer(self, answer: str) -> None:
+        if answer == "close":
+            self._may_close = True
+            self.close()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._overlay.resize(self.size())
+
+
+def _import_drawing() -> None:
+    import pyqtgraph  # noqa: F401  # half a second that the first curve need not wait for
+
+
+def _paths(event: QDropEvent) -> list[Path]:
+    """The local files and folders that are being dropped."""
+    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+class _DropOverlay(QWidget):
+    """Lies over the window while something is dragged over it."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def appear(self) -> None:
+        self.resize(self.window().size())
+        self.raise_()
+        self.show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), theme.colour(Role.WINDOW, 0.85))
+        pen = QPen(theme.colour(Role.ACCENT), 2, Qt.PenStyle.DashLine)
+        painter.setPen(pen)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(16, 16, -16, -16), 14, 14)
+        painter.setFont(font("title"))
+        painter.setPen(theme.colour(Role.ACCENT))
+        painter.drawText(
+            self.rect(),
+            Qt.AlignmentFlag.AlignCenter,
+            self.tr("Drop texts, a model folder or a run folder"),
+        )
