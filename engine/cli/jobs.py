@@ -10,12 +10,13 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli.progress import ProgressLine
+from engine.cli.rows import chosen_mapping
 from engine.data.reading import Recognised, read, recognise
 from engine.data.store import open_dataset
 from engine.errors import BadFile, StudioError, describe_validation
 from engine.runs.folder import RunFolder
 from engine.shipped import starter_model
-from engine.spec.dataset import DatasetSpec, FileData, Mapping, StoredData
+from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS
 from engine.spec.task import Classification, Pretraining, TaskSpec
@@ -141,6 +142,7 @@ def check(
     try:
         found = recognise(file)
         table = read(file, found.reading)
+        count = sum(1 for _ in table)
     except BadFile as error:
         if as_json:
             wrong = {"ok": False, "problem": error.problem, "advice": error.advice}
@@ -150,7 +152,7 @@ def check(
     facts: dict[str, Any] = {
         "ok": True,
         "file": str(file),
-        "rows": table.count,
+        "rows": count,
         **found.reading.model_dump(),
         "columns": list(found.columns),
         "mapping": found.mapping.model_dump() if found.mapping else None,
@@ -198,15 +200,7 @@ def _source(
         dataset = open_dataset(data.absolute())
         return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
     found = recognise(data)
-    mapping = found.mapping
-    if text or pair or label:
-        base = mapping.model_dump() if mapping else {}
-        chosen = {"text": text, "pair": pair, "label": label}
-        merged = base | {key: value for key, value in chosen.items() if value is not None}
-        try:
-            mapping = Mapping.model_validate(merged)
-        except ValidationError as error:
-            raise describe_validation(error, "The choice of columns") from error
+    mapping = chosen_mapping(found, text, pair, label)
     return FileData(
         path=data.absolute(), dev=_absolute(dev), reading=found.reading, mapping=mapping
     )

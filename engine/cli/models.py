@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,6 @@ import typer
 
 from engine.durable import disk_errors_for, write_file
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping, Split
 
 Model = Annotated[Path, typer.Option(help="A checkpoint folder with a class head.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column of the text; recognised without it.")]
@@ -31,7 +29,7 @@ def predict(
     batch: BatchSize = 32,
 ) -> None:
     """Write the class of every row, with the probability of each class."""
-    from engine.evaluation.rows import read_rows
+    from engine.cli.rows import read_rows
     from engine.tasks.predicting import Predictor
 
     if out.suffix not in WRITERS:
@@ -68,14 +66,13 @@ def evaluate(
     batch: BatchSize = 32,
 ) -> None:
     """Compare a model's classes with the labels of a file."""
-    from engine.evaluation.rows import read_rows
+    from engine.cli.rows import read_rows
     from engine.tasks.predicting import Predictor
 
     rows = read_rows(file, text, pair, label, labelled=True)
     report = Predictor(model, max_length, batch).judge(rows)
-    figures = report.to_json()
     if as_json:
-        print(json.dumps(figures, ensure_ascii=False))
+        print(json.dumps(report.to_json(), ensure_ascii=False))
         return
     print(f"accuracy {report.accuracy:.4f} ({report.correct} of {report.examples})")
     print(f"macro F1 {report.f1_macro:.4f}, loss {report.loss:.4f}")

@@ -100,7 +100,8 @@ class ClassTally(Tally):
         self._targets.append(batch.targets.cpu().numpy())
 
     def report(self) -> ClassReport:
-        return report(np.concatenate(self._logits), np.concatenate(self._targets), self._labels)
+        logits, targets = np.concatenate(self._logits), np.concatenate(self._targets)
+        return report(logits, targets, self._labels)
 
     def figures(self) -> dict[str, float]:
         full = self.report()

@@ -118,11 +118,16 @@ class Learner(ABC):
         return old is None or (new > old if self.higher_is_better else new < old)
 
 
+def special_ids(tokenizer: Tokenizer) -> list[int]:
+    """The pieces that are no words."""
+    return [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask]
+
+
 def random_pieces(
     count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
 ) -> np.ndarray:
     """Ordinary pieces by chance, int64 [count, width]."""
-    ordinary = np.setdiff1d(np.arange(tokenizer.size), tokenizer.special_ids)
+    ordinary = np.setdiff1d(np.arange(tokenizer.size), special_ids(tokenizer))
     return random.choice(ordinary, (count, width))
 
 

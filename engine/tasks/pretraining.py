@@ -16,7 +16,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.models.bert import Network
 from engine.models.heads import Heads
 from engine.spec.task import Pretraining
-from engine.tasks.learner import Batch, Examples, Learner, Padded, Progress, Tally, pad, random_pieces
+from engine.tasks.learner import Batch, Examples, Learner, Padded, Progress, Tally, pad, random_pieces, special_ids
 
 
 class PretrainingLearner(Learner):
@@ -117,7 +117,7 @@ def hide(
     Returns:
         int64 [B, T] as the network sees them, and bool [B, T], True where a guess is asked.
     """
-    ordinary = ~np.isin(tokens, tokenizer.special_ids)  # [B, T]
+    ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
     draw = np.where(ordinary, random.random(tokens.shape), 2.0)
     rank = draw.argsort(axis=1).argsort(axis=1)  # place of each token in its row's random order
     count = ordinary.sum(axis=1, keepdims=True)

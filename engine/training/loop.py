@@ -14,7 +14,8 @@ from typing import Literal
 import torch
 
 from engine.errors import StudioError
-from engine.messages import Noted, Prepared as PreparedEvent, Progressed, measured
+from engine.messages import Noted, Progressed, measured
+from engine.messages import Prepared as PreparedEvent
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Examples, Tally
@@ -92,7 +93,7 @@ def _step(
     made.network.train()
     with machine.precision():
         loss = made.learner.loss(made.network, batch.to(machine.device))
-    value = float(loss)
+    value = float(loss.detach())
     if not math.isfinite(value):
         raise StudioError(
             f"The loss is no longer finite ({value}) at step {step + 1}; that step was not taken.",
@@ -132,7 +133,7 @@ def _look(
     job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell
 ) -> bool:
     """Judge by the dev examples, tell the figures, and say whether they are the best so far."""
-    if not len(made.dev):
+    if made.dev is None:
         progress.best_step = progress.step  # nothing to judge by: the last is the best
         return False
     began = time.monotonic()

@@ -38,7 +38,7 @@ class Prepared(Pupil):
     """All that a training loop needs."""
 
     train: Examples
-    dev: Examples
+    dev: Examples | None  # None where no rows are kept for judging
     order: Order
     steps: int
     evaluate_every: int
@@ -67,9 +67,10 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
     train = learner.pack(
         rows, tokenizer, longest, run.cache / "train", _stage(tell, "Tokenising the training rows")
     )
-    dev = learner.pack(
-        dev_rows, tokenizer, longest, run.cache / "dev", _stage(tell, "Tokenising the dev rows")
-    )
+    dev = None
+    if len(dev_rows):
+        stage = _stage(tell, "Tokenising the dev rows")
+        dev = learner.pack(dev_rows, tokenizer, longest, run.cache / "dev", stage)
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
     plan = job.training

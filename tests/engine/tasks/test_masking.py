@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.data.tokenizer import Tokenizer
 from engine.spec.task import Pretraining
+from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import hide
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
@@ -39,7 +40,7 @@ def test_what_was_not_chosen_stays(tokenizer: Tokenizer) -> None:
     tokens = rows(tokenizer, 50, 40)
     shown, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (shown[~chosen] == tokens[~chosen]).all()
-    assert not chosen[np.isin(tokens, tokenizer.special_ids)].any()
+    assert not chosen[np.isin(tokens, special_ids(tokenizer))].any()
 
 
 def test_every_token_is_chosen_equally_often(tokenizer: Tokenizer) -> None:
@@ -57,12 +58,12 @@ def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
 
 
 @settings(deadline=None)
-@given(
-    share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20)
-)
+@given(share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
 def test_each_row_gets_its_rounded_share_and_at_least_one(
     tokenizer: Tokenizer, share: float, width: int, padding: int
 ) -> None:
-    tokens = np.pad(rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad)
+    tokens = np.pad(
+        rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
+    )
     _, chosen = hide(tokens, tokenizer, Pretraining(chosen=share), np.random.default_rng(0))
     assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()

@@ -14,9 +14,7 @@ from engine.training.optimiser import adamw, rate_at, set_rate
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
 
-@given(
-    count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40)
-)
+@given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
 def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
     order = Order(LENGTHS[:count], batch, seed)
     for epoch in range(2):
