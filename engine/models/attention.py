@@ -5,9 +5,11 @@ Shapes: B sequences, T tokens in each, D width, H heads, K width of a head (D = 
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.models.dropout import Dropout
 from engine.spec.model import BertSpec
 
 
@@ -22,8 +24,8 @@ class Attention(nn.Module):
         self.value = nn.Linear(spec.width, spec.width)
         self.output = nn.Linear(spec.width, spec.width)
         self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
-        self.weight_dropout = nn.Dropout(spec.attention_dropout)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.weight_dropout = Dropout(spec.attention_dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def forward(
         self, x: Tensor, bias: Tensor | None, keep_weights: bool = False
@@ -39,17 +41,41 @@ class Attention(nn.Module):
             float [B, T, D], and float [B, H, T, T], query rows over key columns, or None.
         """
         q, k, v = (self._by_head(part(x)) for part in (self.query, self.key, self.value))
-        dropping = self.training and self.weight_dropout.p > 0
         weights = None
-        if keep_weights or dropping:  # on a CPU the fused way is slow with dropout
-            scores = q @ k.transpose(-1, -2) / math.sqrt(self.head_width)  # [B, H, T, T]
-            weights = (scores if bias is None else scores + bias).softmax(-1)
-            gathered = self.weight_dropout(weights).to(v.dtype) @ v  # [B, H, T, K]
+        if keep_weights or self._fused_is_slow(q):
+            gathered, weights = self._explicit(q, k, v, bias)
         else:
-            gathered = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+            gathered = self._fused(q, k, v, bias)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, T, D]
         out = self.norm(x + self.dropout(self.output(joined)))
         return out, weights if keep_weights else None
+
+    def _explicit(
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """softmax(q kᵀ / √K) v, as the paper has it; gives the softmax too."""
+        scores = (q / math.sqrt(self.head_width)) @ k.transpose(-1, -2)  # [B, H, T, T]
+        if bias is not None:
+            scores = scores + bias.to(scores.dtype)
+        weights = scores.softmax(-1)
+        return self.weight_dropout(weights).to(v.dtype) @ v, weights  # [B, H, T, K]
+
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        """The same in one step of the library, which never holds [B, H, T, T] at once."""
+        return F.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=None if bias is None else bias.to(q.dtype),
+            dropout_p=self.weight_dropout.p if self.training else 0.0,
+        )  # [B, H, T, K]
+
+    def _fused_is_slow(self, q: Tensor) -> bool:
+        """On a processor it has no quick way with dropout, nor back through bfloat16."""
+        dropping = self.weight_dropout.p > 0
+        reduced = q.dtype != torch.float32
+        on_processor: bool = q.device.type == "cpu"
+        return self.training and on_processor and (dropping or reduced)
 
     def _by_head(self, x: Tensor) -> Tensor:
         """[B, T, D] → [B, H, T, K]"""

@@ -60,10 +60,12 @@ class Bert(nn.Module):
         """Encode a batch.
 
         Args:
-            tokens, segments: int64 [B, T].
-            real: bool [B, T], False on padding; None where there is none.
+            tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
+            segments: int64 [B, T], 0 in the first sentence and 1 in the second.
+            real: bool [B, T], False on padding, True for one token of each sequence at least;
+                None where there is no padding, which is quicker.
             keep_weights: keep the attention of every layer.
-            keep_hidden: keep the vectors after every layer.
+            keep_hidden: keep the embeddings and the vectors after every layer.
         """
         x = self.embeddings(tokens, segments)
         bias = None
@@ -85,18 +87,37 @@ class Network(nn.Module):
     """The encoder and its heads."""
 
     def __init__(self, spec: BertSpec, heads: Heads) -> None:
-        """Fresh weights: normal with `spec.initial_spread`, biases 0, norms 1."""
+        """Make fresh weights, drawn from torch's present random state; see `fresh`."""
         super().__init__()
         self.spec = spec
-        self.encoder = Bert(spec, heads.needs_pooler)
+        self.encoder = Bert(spec, heads.pooler)
         token = self.encoder.embeddings.token
         self.masked_words = MaskedWordHead(spec, token) if heads.masked_words else None
         self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
         self.classes = ClassHead(spec, heads.classes) if heads.classes else None
-        self.apply(self._fresh)
+        for name, parameter in self.named_parameters():
+            fresh(name, parameter, spec)
 
-    def _fresh(self, module: nn.Module) -> None:
-        if isinstance(module, nn.Linear | nn.Embedding):
-            nn.init.normal_(module.weight, std=self.spec.initial_spread)
-        if isinstance(module, nn.Linear) and module.bias is not None:
-            nn.init.zeros_(module.bias)
+    @property
+    def heads(self) -> Heads:
+        """Which heads it has."""
+        return Heads(
+            masked_words=self.masked_words is not None,
+            next_sentence=self.next_sentence is not None,
+            classes=0 if self.classes is None else self.classes.dense.out_features,
+            pooler=self.encoder.pooler is not None,
+        )
+
+    def tie(self) -> None:
+        """Make the decoder of masked words the token embedding again, after that was replaced."""
+        if self.masked_words is not None:
+            self.masked_words.decoder = self.encoder.embeddings.token.weight
+
+
+@torch.no_grad()
+def fresh(name: str, parameter: Tensor, spec: BertSpec) -> None:
+    """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
+    if parameter.dim() > 1:
+        parameter.normal_(std=spec.initial_spread)
+    else:
+        parameter.fill_(1 if name.endswith("norm.weight") else 0)

@@ -6,6 +6,7 @@ Shapes: B sequences, T tokens in each, D width of a vector.
 import torch
 from torch import Tensor, nn
 
+from engine.models.dropout import Dropout
 from engine.spec.model import BertSpec
 
 
@@ -18,7 +19,7 @@ class Embeddings(nn.Module):
         self.position = nn.Embedding(spec.positions, spec.width)
         self.segment = nn.Embedding(spec.segments, spec.width)
         self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         """Embed a batch as float [B, T, D], normalised per token.

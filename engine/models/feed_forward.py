@@ -1,4 +1,7 @@
-"""The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3)."""
+"""The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3).
+
+Shapes: B sequences, T tokens in each, D width, I inner width.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,6 +9,7 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.models.dropout import Dropout
 from engine.spec.model import BertSpec
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -24,9 +28,9 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(spec.inner, spec.width)
         self.activation = ACTIVATIONS[spec.activation]
         self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.activation(self.wide(x))  # [B, T, inner]
+        inner = self.activation(self.wide(x))  # [B, T, I]
         out: Tensor = self.norm(x + self.dropout(self.narrow(inner)))
         return out

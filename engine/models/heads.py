@@ -5,24 +5,29 @@ Shapes: B sequences, D width, V vocabulary, C classes; … any leading dimension
 
 from dataclasses import dataclass
 
+import torch.nn.functional as F
 from torch import Tensor, nn, zeros
 
+from engine.models.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
 from engine.spec.model import BertSpec
 
 
 @dataclass(frozen=True)
 class Heads:
-    """Which heads a network has; `classes` 0 means no class head."""
+    """Which heads a network has; `classes` 0 means no class head.
+
+    Next sentence and classes read the pooled vector, so they bring the pooler along.
+    """
 
     masked_words: bool = False
     next_sentence: bool = False
     classes: int = 0
     pooler: bool = False
 
-    @property
-    def needs_pooler(self) -> bool:
-        return self.pooler or self.next_sentence or self.classes > 0
+    def __post_init__(self) -> None:
+        if self.next_sentence or self.classes:
+            object.__setattr__(self, "pooler", True)
 
 
 class Pooler(nn.Module):
@@ -38,20 +43,22 @@ class Pooler(nn.Module):
 
 
 class MaskedWordHead(nn.Module):
-    """Logits over the vocabulary: [..., D] → [..., V]. The decoder is the token embedding itself."""
+    """Logits over the vocabulary: [..., D] → [..., V]. The decoder is the token embedding itself.
+
+    It takes any vectors of the encoder: those at the chosen places alone, [N, D], are far cheaper.
+    """
 
     def __init__(self, spec: BertSpec, token: nn.Embedding) -> None:
         super().__init__()
         self.dense = nn.Linear(spec.width, spec.width)
         self.activation = ACTIVATIONS[spec.activation]
         self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
-        self.decoder = nn.Linear(spec.width, spec.vocabulary, bias=False)
-        self.decoder.weight = token.weight
+        self.decoder = token.weight  # [V, D]
         self.bias = nn.Parameter(zeros(spec.vocabulary))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        logits: Tensor = self.decoder(self.norm(self.activation(self.dense(hidden))))
-        return logits + self.bias
+        turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
+        return F.linear(turned, self.decoder, self.bias)
 
 
 class NextSentenceHead(nn.Module):
@@ -71,7 +78,7 @@ class ClassHead(nn.Module):
 
     def __init__(self, spec: BertSpec, classes: int) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = Dropout(spec.dropout)
         self.dense = nn.Linear(spec.width, classes)
 
     def forward(self, pooled: Tensor) -> Tensor:
