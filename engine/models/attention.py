@@ -79,4 +79,4 @@ class Attention(nn.Module):
 
     def _by_head(self, x: Tensor) -> Tensor:
         """[B, T, D] → [B, H, T, K]"""
-        return x.unflatten(2, (self.heads, self.head_width)).transpose(1, 2)
+        return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)
