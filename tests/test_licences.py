@@ -1,0 +1,53 @@
+"""docs/LICENSES.md names all that is shipped or installed, and the texts are there."""
+
+import re
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGE = (REPOSITORY / "docs" / "LICENSES.md").read_text("utf-8")
+# what torch brings only on machines with CUDA
+CUDA = re.compile(r"nvidia-.*|cuda-.*|triton")
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed_with(texts: list[str], seen: set[str]) -> set[str]:
+    """The names of all that the requirements bring along on this system."""
+    for wanted in map(Requirement, texts):
+        here = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+        if here and plain(wanted.name) not in seen:
+            seen.add(plain(wanted.name))
+            installed_with(requires(wanted.name) or [], seen)
+    return seen
+
+
+def test_every_library_that_is_installed_is_on_the_page():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    named = {plain(word) for word in re.findall(r"[\w.-]+", PAGE)}
+    needed = installed_with(project["dependencies"], set())
+    assert sorted(name for name in needed - named if not CUDA.fullmatch(name)) == []
+
+
+def test_every_shipped_folder_of_others_has_its_licence():
+    resources = REPOSITORY / "resources"
+    for path in ("fonts/Inter-LICENSE.txt", "fonts/JetBrainsMono-LICENSE.txt", "icons/LICENSE.txt"):
+        assert (resources / path).stat().st_size > 500, path
+    for readme in ("sample/README.md", "starter/README.md"):
+        if (resources / readme).parent.exists():
+            assert (resources / readme).exists(), readme
+    assert {row.name for row in resources.iterdir() if row.is_dir()} <= {
+        *re.findall(r"`resources/(\w+)/`", PAGE),
+        *("styles", "translations"),  # our own
+    }
+
+
+def test_the_licence_of_the_program_is_there_whole():
+    text = (REPOSITORY / "LICENSE").read_text("utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
