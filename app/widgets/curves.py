@@ -409,16 +409,17 @@ class _Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         small = font("small")
         for side in ("left", "bottom"):
             axis = self.getAxis(side)
-            axis.setPen(QPen(theme.colour(Role.BORDER), 1))
-            axis.setTextPen(QPen(theme.colour(Role.MUTED)))
+            axis.setPen(pyqtgraph.mkPen(theme.colour(Role.BORDER), width=1))
+            axis.setTextPen(pyqtgraph.mkPen(theme.colour(Role.MUTED)))
             axis.setTickFont(small)
             axis.setStyle(tickLength=0, tickTextOffset=6)
         self.showGrid(x=False, y=True, alpha=0.5)
-        self._cross.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
+        dashes = Qt.PenStyle.DashLine
+        self._cross.setPen(pyqtgraph.mkPen(theme.colour(Role.MUTED), width=1, style=dashes))
         self._marks.setBrush(theme.colour(Role.SURFACE))
-        self._marks.setPen(QPen(theme.colour(Role.TEXT), 1.5))
+        self._marks.setPen(pyqtgraph.mkPen(theme.colour(Role.TEXT), width=1.5))
         band = self.getViewBox().rbScaleBox
-        band.setPen(QPen(theme.colour(Role.ACCENT), 1))
+        band.setPen(pyqtgraph.mkPen(theme.colour(Role.ACCENT), width=1))
         band.setBrush(theme.colour(Role.ACCENT, 0.15))
 
     def is_free(self) -> bool:

@@ -37,6 +37,7 @@ class NumberField(QAbstractSpinBox):
         self._low, self._high = low, high
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.setAccelerated(True)
+        pad(self)
         self.lineEdit().textChanged.connect(lambda _: self.changed.emit())
         self.set_number(value)
 
@@ -87,6 +88,11 @@ class NumberField(QAbstractSpinBox):
             return _next_mark(value, direction, self._whole)
         raw = (value / float(self._stepping) + direction) * float(self._stepping)
         return float(f"{raw:.10g}")
+
+
+def pad(box: QAbstractSpinBox) -> None:
+    """Keep the text of a spin box off its edge; Qt's style sheets cannot do that."""
+    box.lineEdit().setTextMargins(7, 0, 0, 0)
 
 
 def _next_mark(value: float, direction: int, whole: bool) -> float:

@@ -52,6 +52,7 @@ class Page(QWidget):
         self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
         self.body = QVBoxLayout()
         self.body.setSpacing(4 * SPACE)
+        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         if not scrolls:
@@ -117,6 +118,7 @@ class Card(QFrame):
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(padding, padding, padding, padding)
         self.body.setSpacing(3 * SPACE)
+        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
         self.heading = Text(title, "heading") if title else None
         if self.heading is not None:
             self.body.addWidget(self.heading)

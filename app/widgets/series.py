@@ -58,8 +58,8 @@ class Series:
         sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
         counts = np.concatenate([[0], np.cumsum(finite)])
         at = np.arange(len(values))
-        half = np.minimum(points // 2, np.minimum(at, len(values) - 1 - at))  # narrower at the ends
-        low, high = at - half, at + half + 1
+        low = np.maximum(at - points // 2, 0)
+        high = np.minimum(at + points // 2 + 1, len(values))
         with np.errstate(invalid="ignore", divide="ignore"):
             means = (sums[high] - sums[low]) / (counts[high] - counts[low])
         means[~finite] = np.nan

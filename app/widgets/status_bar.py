@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QW
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Picture
-from app.widgets.text import OneLine, Text, plain_menu_text
+from app.widgets.text import Text, plain_menu_text
 
 MOST = 2  # runs that are named; of the others the number is told
 LONGEST = 32  # characters of a name
@@ -43,10 +43,7 @@ class StatusBar(QFrame):
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
         self.explorer = Text("", "small", wraps=False)
         self.explorer.hide()
-        self.device = OneLine("", "small")
-        self.device.setSizePolicy(
-            self.idle.sizePolicy().horizontalPolicy(), self.idle.sizePolicy().verticalPolicy()
-        )
+        self.device = Text("", "small", wraps=False)
         row = QHBoxLayout(self)
         row.setContentsMargins(3 * SPACE, 0, 4 * SPACE, 0)
         row.setSpacing(3 * SPACE)

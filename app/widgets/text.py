@@ -3,11 +3,10 @@
 from typing import Literal
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QPalette, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
-from app import resources, theme
-from app.theme import Role
+from app import resources
 
 Look = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
@@ -18,13 +17,6 @@ WEIGHTS = {
     "title": QFont.Weight.DemiBold,
     "heading": QFont.Weight.DemiBold,
     "strong": QFont.Weight.DemiBold,
-}
-COLOURS = {
-    "muted": Role.MUTED,
-    "small": Role.MUTED,
-    "good": Role.GOOD,
-    "warn": Role.WARN,
-    "bad": Role.BAD,
 }
 
 
@@ -124,11 +116,12 @@ def font(look: Look = "body") -> QFont:
 
 
 def _dress(label: QLabel, look: Look) -> None:
-    """Give `label` the font and the colour of `look` in the present theme."""
+    """Give `label` the font of `look`; its colour comes from the style sheet."""
     label.setFont(font(look))
-    palette = QPalette(QApplication.palette())
-    palette.setColor(QPalette.ColorRole.WindowText, theme.colour(COLOURS.get(look, Role.TEXT)))
-    label.setPalette(palette)
+    if label.property("look") != look:
+        label.setProperty("look", look)
+        label.style().unpolish(label)
+        label.style().polish(label)
 
 
 def visible(text: str) -> str:

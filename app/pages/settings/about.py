@@ -12,6 +12,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text
+from engine.record.opening import program_version
 
 PARTS = (  # package, licence
     ("torch", "BSD-3-Clause"),
@@ -37,7 +38,7 @@ class About(Card):
 
     def __init__(self) -> None:
         super().__init__(self.tr("About"))
-        version = installed("bert-studio")
+        version = program_version()
         self.body.addWidget(
             Text(
                 self.tr("BERT Studio {0}, Apache-2.0. It sends nothing anywhere.").format(version),
@@ -100,7 +101,7 @@ class About(Card):
         self.warning.setVisible(bool(machine.warning()))
 
     def _on_copy(self) -> None:
-        lines = [f"BERT Studio {installed('bert-studio')}", self.torch.text(), self.machine.text()]
+        lines = [f"BERT Studio {program_version()}", self.torch.text(), self.machine.text()]
         lines += [f"{name} {number}" for name, number, _ in self.versions]
         QGuiApplication.clipboard().setText("\n".join(line for line in lines if line))
         self.copy.setText(self.tr("Copied"))

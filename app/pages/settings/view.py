@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QSpinBox, QVBoxLayout, QWidget
 
 from app import background
 from app.machine import Machine, look_at_machine
@@ -14,6 +14,7 @@ from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.buttons import Segments
 from app.widgets.form import value_in_words
+from app.widgets.number_field import pad
 from app.widgets.page import Card, Page
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
@@ -42,6 +43,7 @@ class SettingsPage(Page):
         self.threads.setValue(preferences.threads)
         self.threads.setAccessibleName(self.tr("Threads"))
         self.threads.setMinimumWidth(160)
+        pad(self.threads)
         self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
         self.ask_on_close = Switch(self.tr("Ask before closing"), preferences.ask_on_close)
         self.ask_on_close.toggled.connect(partial(studio.settings.set, "ask_on_close"))
@@ -51,11 +53,6 @@ class SettingsPage(Page):
             lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(studio.home.root))),
             icon="folder-open",
         )
-        folder = QWidget()
-        row = QHBoxLayout(folder)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.home, 1)
-        row.addWidget(self.open_home)
         self.about = About()
         self._add(
             self.tr("Appearance"),
@@ -91,12 +88,12 @@ class SettingsPage(Page):
                 )
             ],
         )
-        self._add(
+        home_card = self._add(
             self.tr("Home folder"),
             [
                 (
                     self.tr("Everything you make lies here"),
-                    folder,
+                    self.open_home,
                     self.tr(
                         "Set BERT_STUDIO_HOME before the start to use another folder. “cache” in "
                         "it may be deleted."
@@ -104,6 +101,7 @@ class SettingsPage(Page):
                 )
             ],
         )
+        home_card.body.addWidget(self.home)
         self.body.addWidget(self.about)
         self.body.addStretch(1)
         studio.settings.changed.connect(self._on_changed)
@@ -123,7 +121,7 @@ class SettingsPage(Page):
         )
         return box
 
-    def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> None:
+    def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
         grid = QGridLayout()
         grid.setHorizontalSpacing(8 * SPACE)
@@ -139,6 +137,7 @@ class SettingsPage(Page):
             control.setAccessibleDescription(text)
         card.body.addLayout(grid)
         self.body.addWidget(card)
+        return card
 
     def _on_changed(self, name: str) -> None:
         """A preference that was changed elsewhere, as by the command palette."""
