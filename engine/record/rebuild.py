@@ -1,7 +1,7 @@
 """The record made anew from the folders of the home; what the user said is kept where it can be.
 
 Names, notes, stars and places in the queue come from the record as it was, or, where that one was
-damaged, from what can still be read of it or of its newest backup.
+damaged, from what can still be read of it and of its backups.
 """
 
 import sqlite3
@@ -105,11 +105,12 @@ def _words(session: Session) -> dict[str, Words]:
 
 
 def _words_from(damaged: Path | None, backups: Path) -> dict[str, Words]:
-    """What the user said, from the newest backup and, over it, from a damaged record."""
-    if damaged is None:
-        return {}
-    newest = all_backups(backups)[-1:]
-    return {**(_salvage(newest[0]) if newest else {}), **_salvage(damaged)}
+    """What the user said, from the backups and, over them, from a damaged record."""
+    words: dict[str, Words] = {}
+    if damaged is not None:
+        for file in (*all_backups(backups), damaged):
+            words |= _salvage(file)
+    return words
 
 
 def _salvage(file: Path) -> dict[str, Words]:

@@ -53,6 +53,7 @@ class Steering:
         self._record = record
         self._home = home
         self._workers: dict[str, subprocess.Popen[bytes]] = {}  # those that this process started
+        self._leaving: list[subprocess.Popen[bytes]] = []  # those that are done, but still there
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
         self._ended_by_user: set[str] = set()
         self.is_behind = False  # more events wait to be read
@@ -170,6 +171,7 @@ class Steering:
                 run = find(session, run_id)
             if run is None or run.state not in WORKING:
                 del self._workers[run_id]
+        self._leaving = [worker for worker in self._leaving if worker.poll() is None]
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
@@ -194,6 +196,8 @@ class Steering:
             if run is None or run.state != "queued":
                 return
             run.state, run.launched = "starting", now()
+        if run.id in self._workers:
+            self._leaving.append(self._workers.pop(run.id))
         try:
             self._workers[run.id] = launch.start(run.folder)
         except StudioError as error:
@@ -289,9 +293,10 @@ class Steering:
 
     def leave(self) -> None:
         """Let go of the workers: they train on after this process."""
-        for worker in self._workers.values():
+        for worker in (*self._workers.values(), *self._leaving):
             launch.leave(worker)
         self._workers.clear()
+        self._leaving.clear()
 
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)

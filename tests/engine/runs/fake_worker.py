@@ -65,8 +65,8 @@ def main(folder: RunFolder) -> int:
         print("worker log of", asked.name, flush=True)
         folder.append(Progressed(stage="Tokens", done=1, total=2))
         folder.append(Noted(text="One text was cut."))
-        steps = asked.training.steps
-        folder.append(Prepared(steps=steps, parameters=7, examples=9, device="cpu", threads=1))
+        steps, device = asked.training.steps, asked.hardware.device.replace("auto", "cpu")
+        folder.append(Prepared(steps=steps, parameters=7, examples=9, device=device, threads=1))
         for step in range(first + 1, steps + 1):
             tell_step(folder, step)
             if step % 2 == 0:
