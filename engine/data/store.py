@@ -1,13 +1,14 @@
 """Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -78,15 +79,62 @@ class Dataset:
     def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
         """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
         if part is None:
-            numbers = np.arange(first, min(first + count, len(self)))
-        else:
-            numbers = np.flatnonzero(self._parts == part)[first : first + count]
+            return self.take(np.arange(first, min(first + count, len(self))))
+        return self.take(np.flatnonzero(self._parts == part)[first : first + count])
+
+    def take(
+        self, numbers: NDArray[np.int64], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows with these numbers, in rising order; all columns, or only these."""
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
         found: list[dict[str, Any]] = []
         for group in np.unique(groups):
             inside = numbers[groups == group] - self._starts[group]
-            found += self._group(int(group)).take(pa.array(inside)).to_pylist()
+            table = self._group(int(group))
+            chosen = table if columns is None else table.select(list(columns))
+            found += chosen.take(pa.array(inside)).to_pylist()
         return found
+
+    def find(
+        self,
+        text: str = "",
+        part: Part | None = None,
+        label: str | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> NDArray[np.int64]:
+        """The numbers of the rows with `text` in some cell, upper or lower case; of one part; with
+        one label.
+
+        Raises:
+            Cancelled: soon after `cancelled()` is true.
+        """
+        chosen = np.ones(len(self), dtype=bool) if part is None else self._parts == part
+        for group in range(len(self._starts) - 1) if text or label is not None else ():
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            inside = slice(self._starts[group], self._starts[group + 1])
+            if chosen[inside].any():
+                chosen[inside] &= self._hits(group, text, label)
+        return np.flatnonzero(chosen)
+
+    def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
+        """bool [rows of the group]"""
+        wanted = self.spec.columns if text else ()
+        named = self.spec.mapping.label if label is not None else None
+        columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
+        try:
+            with self._lock:
+                table = self._file.read_row_group(group, columns=list(columns))
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.folder) from error
+        hits = np.zeros(len(table), dtype=bool) if text else np.ones(len(table), dtype=bool)
+        for name in wanted:
+            found = pc.match_substring(table.column(name), text, ignore_case=True)
+            hits |= found.to_numpy(zero_copy_only=False)
+        if named is not None and label is not None:
+            alike = pc.equal(table.column(named), pa.scalar(label))
+            hits &= alike.to_numpy(zero_copy_only=False)
+        return hits
 
     def verify(self) -> None:
         """Compare the rows with the fingerprint of the version.
