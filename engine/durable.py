@@ -37,7 +37,10 @@ def is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in FULL:
         return True
     text = str(error)
-    return any(words in text for words in ("No space left", "disk is full", "os error 28", "os error 27", "os error 122"))
+    return any(
+        words in text
+        for words in ("No space left", "disk is full", "os error 28", "os error 27", "os error 122")
+    )
 
 
 @contextmanager
@@ -45,14 +48,15 @@ def disk_errors_for(path: Path) -> Iterator[None]:
     """Turn “no space left” into a DiskFull that names the volume and what it has left."""
     try:
         yield
-    except Exception as error:  # libraries report a full disk by many types; anything else goes on
+    except Exception as error:  # libraries report a full disk by many types
         if not is_full(error):
             raise
         existing = next(p for p in (path, *path.parents) if p.exists())
         free = shutil.disk_usage(existing).free
         raise DiskFull(
             f"The disk is full: {free / 1e6:.0f} MB are left where {path.name} should be written.",
-            f"Free some space on the disk of {existing} and try again; nothing that was there is lost.",
+            f"Free some space on the disk of {existing} and try again; nothing that was there is "
+            "lost.",
         ) from error
 
 
@@ -131,7 +135,11 @@ def verify(folder: Path) -> None:
         entries = json.loads(manifest.read_text(encoding="utf-8"))["files"]
         for name, entry in entries.items():
             file = folder / name
-            if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
+            if (
+                not file.is_file()
+                or file.stat().st_size != entry["bytes"]
+                or sha256(file) != entry["sha256"]
+            ):
                 raise BadCheckpoint(
                     f"{name} in {folder.name} is damaged: it is not what was saved.",
                     "Use an earlier checkpoint, or copy this one again from where it came.",
@@ -143,7 +151,7 @@ def verify(folder: Path) -> None:
 
 
 def clear_leftovers(parent: Path) -> None:
-    """Remove what an interrupted write left below `parent`; bring back a folder it had moved aside."""
+    """Remove what an interrupted write left below `parent`; bring back what it had moved aside."""
     if not parent.is_dir():
         return
     for entry in parent.iterdir():
@@ -155,4 +163,6 @@ def clear_leftovers(parent: Path) -> None:
             else:
                 os.rename(entry, target)
         elif name.startswith(".") and ".tmp-" in name:
-            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(
+                missing_ok=True
+            )

@@ -35,7 +35,9 @@ class Home:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
-WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{d}{n}" for d in ("com", "lpt") for n in "123456789"}
+WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {
+    f"{d}{n}" for d in ("com", "lpt") for n in "123456789"
+}
 
 
 def folder_name(name: str) -> str:

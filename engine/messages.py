@@ -37,7 +37,7 @@ class Event(Message):
 
 
 class Started(Event):
-    """The worker holds the lock. `step` is the checkpoint from which it goes on, 0 for a new run."""
+    """The worker holds the lock. `step` is the checkpoint it goes on from, 0 for a new run."""
 
     kind: Literal["started"] = "started"
     pid: int
@@ -139,9 +139,13 @@ class Token(Message):
     text: str
     id: int
     segment: int = 0
-    start: int = Field(0, description="First character in its text; equal to `end` for [CLS] and [SEP].")
+    start: int = Field(
+        0, description="First character in its text; equal to `end` for [CLS] and [SEP]."
+    )
     end: int = 0
-    word: int | None = Field(None, description="Which word of its text it belongs to; None for special tokens.")
+    word: int | None = Field(
+        None, description="Which word of its text it belongs to; None for special tokens."
+    )
     special: bool = False
 
 
@@ -179,7 +183,9 @@ class Fill(Question):
     checkpoint: Path
     text: str
     pair: str | None = None
-    masked: tuple[int, ...] = Field((), description="Token numbers that are hidden, as in `Tokens`.")
+    masked: tuple[int, ...] = Field(
+        (), description="Token numbers that are hidden, as in `Tokens`."
+    )
     top: int = 10
 
 
@@ -242,7 +248,13 @@ class Filled(Answer):
     tokens: tuple[Token, ...]
     cut: bool = Field(False, description="The text was longer than the model allows.")
     guesses: tuple[Guess, ...]
-    actual: tuple[Likely, ...] = Field((), description="For each guess, the piece that stood there and its probability; an empty label where [MASK] was typed.")
+    actual: tuple[Likely, ...] = Field(
+        (),
+        description=(
+            "For each guess, the piece that stood there and its probability; an empty label "
+            "where [MASK] was typed."
+        ),
+    )
     milliseconds: float = 0
 
 
@@ -274,9 +286,15 @@ class LoadReport(Message):
     def sentence(self) -> str:
         parts = [f"{len(self.loaded)} tensors loaded"]
         if self.fresh:
-            parts.append(f"{len(self.fresh)} newly made ({', '.join(self.fresh[:4])}{', …' if len(self.fresh) > 4 else ''})")
+            parts.append(
+                f"{len(self.fresh)} newly made ({', '.join(self.fresh[:4])}{', …' if "
+                "len(self.fresh) > 4 else ''})"
+            )
         if self.left_over:
-            parts.append(f"{len(self.left_over)} left over ({', '.join(self.left_over[:4])}{', …' if len(self.left_over) > 4 else ''})")
+            parts.append(
+                f"{len(self.left_over)} left over ({', '.join(self.left_over[:4])}{', …' if "
+                "len(self.left_over) > 4 else ''})"
+            )
         return "; ".join(parts) + "."
 
 
@@ -291,7 +309,9 @@ class CheckpointInfo(Message):
     positions: int
     vocabulary: int
     parameters: int
-    task_heads: tuple[str, ...] = Field((), description="Of “masked words”, “next sentence”, “pooler”, “classes”.")
+    task_heads: tuple[str, ...] = Field(
+        (), description="Of “masked words”, “next sentence”, “pooler”, “classes”."
+    )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
     dtype: str = "float32"

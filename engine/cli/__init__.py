@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stderr.close()
         return 0
-    except Exception:  # the edge of the program
+    except Exception:  # noqa: BLE001 (the edge of the program)
         print(
             "bert-studio: this is a mistake of BERT Studio, not yours. Please report it with "
             f"the lines below.\n{traceback.format_exc()}",

@@ -50,7 +50,15 @@ def fill(
 
 def attention(
     text: Annotated[str, typer.Argument(help="A text.")],
-    out: Annotated[Path, typer.Option(help="Where the array goes: FILE.npy, float32 [layers, heads, tokens, tokens], query rows over key columns.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=(
+                "Where the array goes: FILE.npy, float32 [layers, heads, tokens, tokens], query "
+                "rows over key columns."
+            )
+        ),
+    ],
     model: Model = None,
     pair: Annotated[str | None, typer.Option(help="A second text.")] = None,
 ) -> None:

@@ -20,7 +20,6 @@ from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS
 from engine.spec.task import Classification, Pretraining, TaskSpec
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 class Task(StrEnum):
@@ -43,19 +42,52 @@ class Size(StrEnum):
 
 Assignments = Annotated[
     list[str],
-    typer.Option("--set", help="Any other field, as training.clip=0.5, task.chosen=0.2 or hardware.threads=2; may be repeated."),
+    typer.Option(
+        "--set",
+        help=(
+            "Any other field, as training.clip=0.5, task.chosen=0.2 or hardware.threads=2; may "
+            "be repeated."
+        ),
+    ),
 ]
 
 
 def compose(
-    data: Annotated[Path, typer.Option(help="A file of texts (CSV, TSV, JSONL, plain text) or the folder of an imported data set.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help=(
+                "A file of texts (CSV, TSV, JSONL, plain text) or the folder of an imported "
+                "data set."
+            )
+        ),
+    ],
     task: Annotated[Task, typer.Option(help="What is learned.")] = Task.classification,
-    model: Annotated[Path | None, typer.Option(help="Start from this checkpoint folder; without it and without --size: the starter model.")] = None,
-    size: Annotated[Size | None, typer.Option(help="Start from scratch with a network of this size.")] = None,
-    vocabulary: Annotated[int, typer.Option(help="Pieces of a new vocabulary, with --size.")] = 30522,
-    tokenizer: Annotated[Path | None, typer.Option(help="Use this vocab.txt or folder instead of a new vocabulary, with --size.")] = None,
-    cased: Annotated[bool, typer.Option("--cased", help="A new vocabulary keeps case and accents.")] = False,
-    dev: Annotated[Path | None, typer.Option(help="A second file with the rows to judge by.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "Start from this checkpoint folder; without it and without --size: the starter "
+                "model."
+            )
+        ),
+    ] = None,
+    size: Annotated[
+        Size | None, typer.Option(help="Start from scratch with a network of this size.")
+    ] = None,
+    vocabulary: Annotated[
+        int, typer.Option(help="Pieces of a new vocabulary, with --size.")
+    ] = 30522,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="Use this vocab.txt or folder instead of a new vocabulary, with --size."),
+    ] = None,
+    cased: Annotated[
+        bool, typer.Option("--cased", help="A new vocabulary keeps case and accents.")
+    ] = False,
+    dev: Annotated[
+        Path | None, typer.Option(help="A second file with the rows to judge by.")
+    ] = None,
     text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
     pair: Annotated[str | None, typer.Option(help="Column of the second text.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,

@@ -25,7 +25,9 @@ class ProgressLine:
                 self._first = self._step = step
             case Prepared(steps=steps, parameters=parameters, device=device, threads=threads):
                 self._steps, self._began = steps, time.monotonic()
-                self._say(f"{parameters:,} parameters, {steps} steps on {device}, {threads} threads")
+                self._say(
+                    f"{parameters:,} parameters, {steps} steps on {device}, {threads} threads"
+                )
             case Progressed(stage=stage, done=done, total=total):
                 self._draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
             case Measured(name=name, step=step, value=value):

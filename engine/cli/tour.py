@@ -67,7 +67,9 @@ def tour(
         write_file(run.path / name, picture.encode("utf-8"))
         print(f"        {run.path / name}")
     print(f"The run lies in {run.path}; its best checkpoint is {best.name}.")
-    print("More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)")
+    print(
+        "More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)"
+    )
     return 0
 
 

@@ -3,7 +3,7 @@
 Shapes: T tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -13,14 +13,18 @@ FONT = 'font-family="Inter, DejaVu Sans, sans-serif" font-size="12"'
 
 
 def curve_svg(
-    title: str, series: dict[str, Sequence[tuple[int, float]]], width: int = 720, height: int = 400
+    title: str,
+    series: Mapping[str, Sequence[tuple[int, float]]],
+    width: int = 720,
+    height: int = 400,
 ) -> str:
     """Up to two curves of (step, value) over a common axis."""
     points = [point for one in series.values() for point in one]
     steps, values = [p[0] for p in points], [p[1] for p in points]
     low, high = min(values), max(values)
     high = high if high > low else low + 1
-    first, last = min(steps), max(max(steps), min(steps) + 1)
+    first = min(steps)
+    last = max(first + 1, *steps)
     left, top, right, bottom = 64, 48, width - 24, height - 48
 
     def x(step: float) -> float:
@@ -31,15 +35,21 @@ def curve_svg(
 
     parts = [_open(width, height, title)]
     for tick in np.linspace(low, high, 5):
-        parts.append(f'<path d="M{left} {y(tick):.1f}H{right}" stroke="{FAINT}"/>')
-        parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.3g}</text>')
-    for step in np.linspace(first, last, 6).round().astype(int):
-        parts.append(f'<text x="{x(step):.1f}" y="{bottom + 20}" text-anchor="middle">{step}</text>')
+        parts += [
+            f'<path d="M{left} {y(tick):.1f}H{right}" stroke="{FAINT}"/>',
+            f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.3g}</text>',
+        ]
+    parts += [
+        f'<text x="{x(step):.1f}" y="{bottom + 20}" text-anchor="middle">{step}</text>'
+        for step in np.linspace(first, last, 6).round().astype(int)
+    ]
     parts.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">step</text>')
     for number, (name, one) in enumerate(series.items()):
         colour, dash = ((ACCENT, ""), (SECOND, ' stroke-dasharray="6 4"'))[number % 2]
         line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in one)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>')
+        parts.append(
+            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
+        )
         parts.append(
             f'<text x="{right}" y="{top - 8 + 16 * number}" text-anchor="end" fill="{colour}">'
             f"{escape(name)}</text>"
@@ -60,16 +70,20 @@ def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str
     parts = [_open(left + side + 24, top + side + 24, title)]
     for row, token in enumerate(tokens):
         middle = top + cell * row + cell / 2
-        parts.append(f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(token)}</text>')
+        parts.append(
+            f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(token)}</text>'
+        )
         column = left + cell * row + cell / 2
         parts.append(
-            f'<text transform="translate({column + 4} {top - 8}) rotate(-90)">{escape(token)}</text>'
+            f'<text transform="translate({column + 4} {top - 8}) rotate(-90)">'
+            f"{escape(token)}</text>"
         )
         for other, weight in enumerate(weights[row]):
             parts.append(
                 f'<rect x="{left + cell * other}" y="{top + cell * row}" width="{cell}" '
                 f'height="{cell}" fill="{ACCENT}" fill-opacity="{float(weight):.4f}">'
-                f"<title>{escape(token)} → {escape(tokens[other])}: {float(weight):.3f}</title></rect>"
+                f"<title>{escape(token)} → {escape(tokens[other])}: "
+                f"{float(weight):.3f}</title></rect>"
             )
     parts.append(
         f'<rect x="{left}" y="{top}" width="{side}" height="{side}" fill="none" stroke="{FAINT}"/>'

@@ -16,18 +16,37 @@ class Reading(Spec):
     """How the bytes of a file become rows."""
 
     format: FormatName = Field("csv", title="Format")
-    encoding: str = Field("utf-8", title="Encoding", description="A name that Python knows: utf-8, utf-16, cp1252, …")
-    delimiter: str = Field(",", max_length=1, title="Delimiter", description="What stands between two cells of a table.")
-    quoted: bool = Field(True, title="Quotes", description="Whether a cell may stand in double quotes.")
-    header: bool = Field(True, title="Header", description="Whether the first row names the columns.")
+    encoding: str = Field(
+        "utf-8", title="Encoding", description="A name that Python knows: utf-8, utf-16, cp1252, …"
+    )
+    delimiter: str = Field(
+        ",",
+        max_length=1,
+        title="Delimiter",
+        description="What stands between two cells of a table.",
+    )
+    quoted: bool = Field(
+        True, title="Quotes", description="Whether a cell may stand in double quotes."
+    )
+    header: bool = Field(
+        True, title="Header", description="Whether the first row names the columns."
+    )
 
 
 class Mapping(Spec):
     """Which columns are text, pair and label."""
 
-    text: str = Field(title="Text", description="The column with the text, or with the first of two.")
-    pair: str | None = Field(None, title="Second text", description="The column with the second of two texts, if there is one.")
-    label: str | None = Field(None, title="Label", description="The column with the class, if there is one.")
+    text: str = Field(
+        title="Text", description="The column with the text, or with the first of two."
+    )
+    pair: str | None = Field(
+        None,
+        title="Second text",
+        description="The column with the second of two texts, if there is one.",
+    )
+    label: str | None = Field(
+        None, title="Label", description="The column with the class, if there is one."
+    )
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
@@ -40,11 +59,25 @@ class Mapping(Spec):
 class Split(Spec):
     """How rows are dealt out; what is left after dev and test is for training."""
 
-    dev: float = Field(0.1, ge=0, lt=1, title="Dev share", description="Share of the rows to judge by while training.")
-    test: float = Field(0.0, ge=0, lt=1, title="Test share", description="Share of the rows kept for the very end.")
+    dev: float = Field(
+        0.1,
+        ge=0,
+        lt=1,
+        title="Dev share",
+        description="Share of the rows to judge by while training.",
+    )
+    test: float = Field(
+        0.0, ge=0, lt=1, title="Test share", description="Share of the rows kept for the very end."
+    )
     seed: int = Field(42, ge=0, title="Seed", description="Decides which rows go where.")
-    stratified: bool = Field(True, title="Keep the balance", description="Every part gets the same share of each label.")
-    column: str | None = Field(None, title="Split column", description="A column that says train, dev or test for each row.")
+    stratified: bool = Field(
+        True, title="Keep the balance", description="Every part gets the same share of each label."
+    )
+    column: str | None = Field(
+        None,
+        title="Split column",
+        description="A column that says train, dev or test for each row.",
+    )
 
     @model_validator(mode="after")
     def _something_left(self) -> Self:
@@ -58,15 +91,23 @@ class DatasetSpec(Spec):
 
     name: str
     version: int = Field(ge=1)
-    sources: dict[Part | Literal["all"], Path] = Field(description="The files it came from: one for all, or one for each part.")
-    source_sha256: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each source as it was read.")
+    sources: dict[Part | Literal["all"], Path] = Field(
+        description="The files it came from: one for all, or one for each part."
+    )
+    source_sha256: dict[str, str] = Field(
+        default_factory=dict, description="SHA-256 of each source as it was read."
+    )
     reading: Reading
     mapping: Mapping
     split: Split
     columns: tuple[str, ...] = Field(description="Columns of the source, in its order.")
     rows: dict[Part, int] = Field(description="Rows in each part.")
-    labels: dict[str, int] = Field(default_factory=dict, description="How many rows have each label, sorted by label.")
-    notes: tuple[str, ...] = Field((), description="What was noticed while reading, in whole sentences.")
+    labels: dict[str, int] = Field(
+        default_factory=dict, description="How many rows have each label, sorted by label."
+    )
+    notes: tuple[str, ...] = Field(
+        (), description="What was noticed while reading, in whole sentences."
+    )
     fingerprint: str = Field(description="SHA-256 over the rows, their parts and the mapping.")
 
 

@@ -17,8 +17,16 @@ class FromScratch(Spec):
 
     kind: Literal["scratch"] = "scratch"
     model: BertSpec
-    tokenizer: Path | None = Field(None, title="Vocabulary", description="A folder or vocab.txt; empty: a new one of the model's size is trained from the data.")
-    lowercase: bool = Field(True, title="Lower case", description="Whether a new vocabulary ignores case and accents.")
+    tokenizer: Path | None = Field(
+        None,
+        title="Vocabulary",
+        description=(
+            "A folder or vocab.txt; empty: a new one of the model's size is trained from the data."
+        ),
+    )
+    lowercase: bool = Field(
+        True, title="Lower case", description="Whether a new vocabulary ignores case and accents."
+    )
 
 
 class FromCheckpoint(Spec):

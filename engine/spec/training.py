@@ -8,30 +8,149 @@ from engine.spec import Spec
 
 
 class TrainingSpec(Spec):
-    """The paper's fine-tuning grid (appendix A.3) is batch 16/32, rate 5e-5/3e-5/2e-5, epochs 2-4."""
+    """The paper's grid (appendix A.3) is batch 16 or 32, rate 5e-5, 3e-5 or 2e-5, epochs 2 to 4."""
 
-    epochs: float = Field(3, gt=0, le=10_000, title="Epochs", description="How often every training example is seen.", json_schema_extra={"ticks": [2, 3, 4]})
-    steps: int = Field(0, ge=0, le=100_000_000, title="Steps", description="How many updates are made; 0 means that the epochs decide.")
-    batch: int = Field(32, ge=1, le=65_536, title="Batch", description="Examples in each update.", json_schema_extra={"ticks": [16, 32]})
-    learning_rate: float = Field(5e-5, gt=0, le=10, title="Learning rate", description="The highest rate, reached at the end of the warm-up.", json_schema_extra={"ticks": [5e-5, 3e-5, 2e-5]})
-    warmup: float = Field(0.1, ge=0, le=1, title="Warm-up", description="Share of the steps in which the rate rises from zero; then it falls to zero in a line.")
-    weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's decay of all weights but biases and layer norms.")
-    clip: float = Field(1.0, ge=0, title="Gradient clip", description="Longest allowed gradient; 0 means no limit.")
-    beta1: float = Field(0.9, ge=0, lt=1, title="Adam beta 1", description="Memory of the mean of gradients.")
-    beta2: float = Field(0.999, ge=0, lt=1, title="Adam beta 2", description="Memory of the mean of squared gradients.")
-    epsilon: float = Field(1e-8, gt=0, lt=1, title="Adam epsilon", description="Keeps the update finite where gradients vanish.")
-    max_length: int = Field(128, ge=8, le=65_536, title="Longest input", description="Longer inputs are cut to this many word pieces.", json_schema_extra={"ticks": [64, 128, 256, 512]})
-    dropout: float | None = Field(None, ge=0, lt=1, title="Dropout", description="Overrides both dropout shares of the model while training; empty keeps the model's own.")
-    seed: int = Field(42, ge=0, lt=2**63, title="Seed", description="Decides fresh weights, order of examples, masks and dropout.")
-    share: float = Field(1.0, gt=0, le=1, title="Share of the data", description="Quick look: 0.1 trains on a tenth of the examples.")
-    evaluate_every: int = Field(0, ge=0, title="Evaluate every", description="Steps between two looks at the dev examples; 0 means at the end of each epoch, and at least four times in a run.")
-    save_every: int = Field(0, ge=0, title="Save every", description="Steps between two checkpoints; 0 means with each evaluation.")
-    keep: int = Field(2, ge=1, le=1000, title="Checkpoints kept", description="How many of the last checkpoints stay besides the best one.")
+    epochs: float = Field(
+        3,
+        gt=0,
+        le=10_000,
+        title="Epochs",
+        description="How often every training example is seen.",
+        json_schema_extra={"ticks": [2, 3, 4]},
+    )
+    steps: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        title="Steps",
+        description="How many updates are made; 0 means that the epochs decide.",
+    )
+    batch: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        title="Batch",
+        description="Examples in each update.",
+        json_schema_extra={"ticks": [16, 32]},
+    )
+    learning_rate: float = Field(
+        5e-5,
+        gt=0,
+        le=10,
+        title="Learning rate",
+        description="The highest rate, reached at the end of the warm-up.",
+        json_schema_extra={"ticks": [5e-5, 3e-5, 2e-5]},
+    )
+    warmup: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        title="Warm-up",
+        description=(
+            "Share of the steps in which the rate rises from zero; then it falls to zero in a line."
+        ),
+    )
+    weight_decay: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        title="Weight decay",
+        description="AdamW's decay of all weights but biases and layer norms.",
+    )
+    clip: float = Field(
+        1.0, ge=0, title="Gradient clip", description="Longest allowed gradient; 0 means no limit."
+    )
+    beta1: float = Field(
+        0.9, ge=0, lt=1, title="Adam beta 1", description="Memory of the mean of gradients."
+    )
+    beta2: float = Field(
+        0.999,
+        ge=0,
+        lt=1,
+        title="Adam beta 2",
+        description="Memory of the mean of squared gradients.",
+    )
+    epsilon: float = Field(
+        1e-8,
+        gt=0,
+        lt=1,
+        title="Adam epsilon",
+        description="Keeps the update finite where gradients vanish.",
+    )
+    max_length: int = Field(
+        128,
+        ge=8,
+        le=65_536,
+        title="Longest input",
+        description="Longer inputs are cut to this many word pieces.",
+        json_schema_extra={"ticks": [64, 128, 256, 512]},
+    )
+    dropout: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        title="Dropout",
+        description=(
+            "Overrides both dropout shares of the model while training; empty keeps the model's "
+            "own."
+        ),
+    )
+    seed: int = Field(
+        42,
+        ge=0,
+        lt=2**63,
+        title="Seed",
+        description="Decides fresh weights, order of examples, masks and dropout.",
+    )
+    share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        title="Share of the data",
+        description="Quick look: 0.1 trains on a tenth of the examples.",
+    )
+    evaluate_every: int = Field(
+        0,
+        ge=0,
+        title="Evaluate every",
+        description=(
+            "Steps between two looks at the dev examples; 0 means at the end of each epoch, and "
+            "at least four times in a run."
+        ),
+    )
+    save_every: int = Field(
+        0,
+        ge=0,
+        title="Save every",
+        description="Steps between two checkpoints; 0 means with each evaluation.",
+    )
+    keep: int = Field(
+        2,
+        ge=1,
+        le=1000,
+        title="Checkpoints kept",
+        description="How many of the last checkpoints stay besides the best one.",
+    )
 
 
 class HardwareSpec(Spec):
     """Where a job runs."""
 
-    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", title="Device", description="Auto takes a GPU where there is one.")
-    precision: Literal["fp32", "bf16"] = Field("fp32", title="Precision", description="bf16 is faster where the processor has it, and a little coarser.")
-    threads: int = Field(0, ge=0, le=1024, title="Threads", description="Processor threads; 0 means all cores. A run repeats bit for bit only with the same number.")
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field(
+        "auto", title="Device", description="Auto takes a GPU where there is one."
+    )
+    precision: Literal["fp32", "bf16"] = Field(
+        "fp32",
+        title="Precision",
+        description="bf16 is faster where the processor has it, and a little coarser.",
+    )
+    threads: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        title="Threads",
+        description=(
+            "Processor threads; 0 means all cores. A run repeats bit for bit only with the same "
+            "number."
+        ),
+    )

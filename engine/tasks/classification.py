@@ -56,7 +56,8 @@ class ClassificationLearner(Learner):
         unknown = sorted(set(_labels(rows)) - set(ids))
         if unknown:
             raise StudioError(
-                f"The label “{unknown[0]}” is not one of {', '.join(f'“{x}”' for x in self._labels)}.",
+                f"The label “{unknown[0]}” is not one of {', '.join(f'“{x}”' for x in "
+                "self._labels)}.",
                 "Give the job all labels, or take the rows with this one away.",
             )
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
@@ -127,7 +128,8 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
         return {label: known[int(label)] for label in found}
     stranger = min(found - set(known))
     raise StudioError(
-        f"The file has the label “{stranger}”, and the model knows {', '.join(f'“{x}”' for x in known)}.",
+        f"The file has the label “{stranger}”, and the model knows {', '.join(f'“{x}”' for x in "
+        "known)}.",
         "Choose the right label column, or a model that was trained with these labels.",
     )
 
@@ -136,7 +138,8 @@ def class_logits(network: Network, batch: Batch) -> Tensor:
     """Class logits as float32 [B, C]."""
     assert network.classes is not None
     encoded = network.encoder(batch.tokens, batch.segments, batch.real)
-    return network.classes(encoded.pooled).float()  # [B, C]
+    logits: Tensor = network.classes(encoded.pooled)  # [B, C]
+    return logits.float()
 
 
 def _labels(rows: Rows) -> list[str]:

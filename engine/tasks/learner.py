@@ -33,7 +33,13 @@ class Batch(NamedTuple):
     places: Tensor | None  # int64 [N], places in the flattened [B * T] that are guessed
 
     def to(self, device: torch.device) -> "Batch":
-        return Batch(*(x if x is None else x.to(device) for x in self))
+        return Batch(
+            self.tokens.to(device),
+            self.segments.to(device),
+            None if self.real is None else self.real.to(device),
+            self.targets.to(device),
+            None if self.places is None else self.places.to(device),
+        )
 
     @property
     def token_count(self) -> int:
@@ -42,7 +48,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class Examples:
-    """One part of a data set, as token ids; `targets` is int64 [examples] where rows have labels."""
+    """One part of a data set as token ids; `targets` is int64 [examples] where there are labels."""
 
     packed: Packed
     targets: np.ndarray | None = None
@@ -96,7 +102,7 @@ class Learner(ABC):
         tokenizer: Tokenizer,
         random: np.random.Generator,
     ) -> Batch:
-        """The examples with these numbers; chance, where there is any, comes from `random` alone."""
+        """The examples with these numbers; where there is chance, it comes from `random` alone."""
 
     @abstractmethod
     def made_up(

@@ -16,7 +16,17 @@ from engine.data.tokenizer import Tokenizer
 from engine.models.bert import Network
 from engine.models.heads import Heads
 from engine.spec.task import Pretraining
-from engine.tasks.learner import Batch, Examples, Learner, Padded, Progress, Tally, pad, random_pieces, special_ids
+from engine.tasks.learner import (
+    Batch,
+    Examples,
+    Learner,
+    Padded,
+    Progress,
+    Tally,
+    pad,
+    random_pieces,
+    special_ids,
+)
 
 
 class PretrainingLearner(Learner):
@@ -38,9 +48,7 @@ class PretrainingLearner(Learner):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        return Examples(
-            pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
-        )
+        return Examples(pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows)))
 
     def batch(
         self,
@@ -57,9 +65,7 @@ class PretrainingLearner(Learner):
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
         return self._hidden(Padded(tokens, torch.zeros_like(tokens), None), tokenizer, random)
 
-    def _hidden(
-        self, padded: Padded, tokenizer: Tokenizer, random: np.random.Generator
-    ) -> Batch:
+    def _hidden(self, padded: Padded, tokenizer: Tokenizer, random: np.random.Generator) -> Batch:
         original = padded.tokens.numpy()  # [B, T]
         shown, chosen = hide(original, tokenizer, self._task, random)
         places = np.flatnonzero(chosen)  # [N]
@@ -136,4 +142,5 @@ def piece_logits(network: Network, batch: Batch) -> Tensor:
     assert network.masked_words is not None and batch.places is not None
     encoded = network.encoder(batch.tokens, batch.segments, batch.real)
     rows = encoded.last.flatten(0, 1)[batch.places]  # [N, D]
-    return network.masked_words(rows).float()  # [N, V]
+    logits: Tensor = network.masked_words(rows)  # [N, V]
+    return logits.float()

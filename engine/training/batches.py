@@ -1,4 +1,4 @@
-"""Which examples each step sees. It follows from the seed and the step alone, so a resume is exact."""
+"""Which examples each step sees: it follows from the seed and the step alone."""
 
 import numpy as np
 

@@ -37,7 +37,11 @@ def choose(hardware: HardwareSpec) -> Machine:
 
     Raises StudioError where the device is not there.
     """
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     name: str = hardware.device
     if name == "auto":
         name = next(n for n in ("cuda", "mps", "cpu") if there[n])

@@ -55,7 +55,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     usual = int(math.ceil(float(np.mean(widths)) / WIDTH_STEP) * WIDTH_STEP)
 
     working("Measuring one step")
-    network = _network(job, learner, tokenizer)
+    network = _network(job, learner)
     if plan.dropout is not None:
         set_dropout(network, plan.dropout)
     network.to(machine.device).train()
@@ -113,7 +113,7 @@ def _lengths(job: JobSpec, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
     return np.resize([len(ids) for ids, _ in encoded], len(rows))
 
 
-def _network(job: JobSpec, learner: Learner, tokenizer: Tokenizer) -> Network:
+def _network(job: JobSpec, learner: Learner) -> Network:
     if isinstance(job.start, FromScratch):
         return Network(job.start.model, learner.heads)
     return checkpoint.load(job.start.path, learner.heads, learner.labels).network

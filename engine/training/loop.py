@@ -46,7 +46,8 @@ def train(
     tell(_plan(job, made, machine))
 
     def save() -> None:
-        tell(saving.save(run, job, network, made.tokenizer, made.learner.labels, optimiser, progress))
+        labels = made.learner.labels
+        tell(saving.save(run, job, network, made.tokenizer, labels, optimiser, progress))
         saving.prune(run, job.training.keep, progress.best_step, tell)
 
     saved = progress.step if found else -1
@@ -129,9 +130,7 @@ def judge(
     return tally
 
 
-def _look(
-    job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell
-) -> bool:
+def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell) -> bool:
     """Judge by the dev examples, tell the figures, and say whether they are the best so far."""
     if made.dev is None:
         progress.best_step = progress.step  # nothing to judge by: the last is the best

@@ -97,7 +97,7 @@ def planned_steps(plan: TrainingSpec, steps_per_epoch: int) -> tuple[int, int]:
 
 
 def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
-    """Steps between two judgements: an epoch, or less where a run would be judged under four times."""
+    """Steps between two judgements: an epoch, or less so that a run has four of them."""
     steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
     return plan.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
 

@@ -40,15 +40,13 @@ def _work(run: RunFolder, tell: Callable[[Event], None]) -> int:
         tell(Started(pid=os.getpid(), step=step, host=platform.node()))
         from engine.training.loop import train  # torch, only now that the lock is held
 
-        outcome, step = train(
-            run.job(), tell, lambda: wish.stop or run.stop_wanted(), run
-        )
+        outcome, step = train(run.job(), tell, lambda: wish.stop or run.stop_wanted(), run)
         tell(Ended(outcome=outcome, step=step))
         return 0
     except StudioError as error:
         tell(Ended(outcome="failed", problem=error.problem, advice=error.advice))
         print(error, file=sys.stderr)
-    except Exception as error:  # the edge of the process: a bug is written down whole
+    except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         details = traceback.format_exc()
         print(details, file=sys.stderr)
         tell(
@@ -76,5 +74,3 @@ class _Wish:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.stop = True
-
-

@@ -1,0 +1,280 @@
+"""The headless commands: what they print, what they write, and how they end."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli import main
+from engine.messages import Ended
+from engine.runs.folder import RunFolder
+from engine.runs.launch import environment
+from engine.spec.dataset import FileData
+from engine.spec.job import FromScratch, JobSpec
+from tests.engine.training import small
+
+SIZE = [
+    "--size=tiny",
+    "--vocabulary=120",
+    "--set=start.model.width=16",
+    "--set=start.model.heads=2",
+    "--set=start.model.inner=32",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder that the commands themselves made."""
+    folder = tmp_path_factory.mktemp("trained")
+    job = folder / "job.json"
+    job.write_text(small.classifying(folder).model_dump_json())
+    assert main(["train", str(job), "--into", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def model(trained: Path) -> str:
+    return str(RunFolder(trained).checkpoint_folders()[-1])
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one sentence of a command that ends with 1."""
+    assert main(list(arguments)) == 1
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = small.sentences(tmp_path / "reviews.csv")
+    printed = output(
+        capsys,
+        "job",
+        "--data",
+        str(data),
+        *SIZE,
+        "--epochs=2",
+        "--learning-rate=3e-5",
+        "--set=training.clip=0.5",
+        "--name=Mine",
+    )
+    job = JobSpec.model_validate_json(printed)
+    assert (job.name, job.training.epochs, job.training.learning_rate) == ("Mine", 2, 3e-5)
+    assert job.training.clip == 0.5
+    assert isinstance(job.start, FromScratch) and job.start.model.width == 16
+    assert isinstance(job.data, FileData) and job.data.mapping is not None
+    assert (job.data.mapping.text, job.data.mapping.label) == ("text", "label")
+
+
+def test_a_composed_job_trains_and_can_be_gone_on_with(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = small.paragraphs(tmp_path / "text.txt")
+    composed = output(
+        capsys,
+        "job",
+        "--task=pretraining",
+        "--data",
+        str(data),
+        *SIZE,
+        "--steps=4",
+        "--max-length=32",
+        "--batch=4",
+        "--device=cpu",
+        "--threads=1",
+    )
+    job = tmp_path / "job.json"
+    job.write_text(composed)
+    run = tmp_path / "run"
+    assert str(run) in output(capsys, "train", str(job), "--into", str(run))
+    events, _ = RunFolder(run).events_after(0)
+    assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
+    output(capsys, "resume", str(run))
+
+
+def test_paths_in_a_job_file_are_taken_from_where_it_lies(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
+    job["data"]["path"] = "text.txt"
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    monkeypatch.chdir("/")
+    output(capsys, "train", str(tmp_path / "job.json"), "--into", str(tmp_path / "run"))
+
+
+def test_evaluate_gives_figures(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    data = small.sentences(tmp_path / "test.csv", rows=30)
+    figures = json.loads(output(capsys, "evaluate", str(data), "--model", model, "--json"))
+    assert {"accuracy", "f1_macro", "loss", "examples"} <= set(figures)
+    assert figures["examples"] == 30
+    assert figures["accuracy"] == pytest.approx(figures["correct"] / 30)
+    assert figures["accuracy"] > 0.9  # six sentences are easily learned
+    assert "accuracy" in output(capsys, "evaluate", str(data), "--model", model)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_predict_writes_a_row_for_each_row(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path, ending: str
+) -> None:
+    data, out = small.sentences(tmp_path / "new.csv", rows=10), tmp_path / f"out.{ending}"
+    output(capsys, "predict", str(data), "--model", model, "--out", str(out))
+    content = out.read_text(encoding="utf-8")
+    if ending == "jsonl":
+        rows = [json.loads(line) for line in content.splitlines()]
+    else:
+        delimiter = "," if ending == "csv" else "\t"
+        rows = list(csv.DictReader(content.splitlines(), delimiter=delimiter))
+    assert len(rows) == 10
+    for row in rows:
+        shares = {label: float(row[f"p({label})"]) for label in ("good", "bad")}
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+        assert shares[row["label"]] == max(shares.values())
+
+
+def test_attention_is_written_as_an_array(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "heads.npy"
+    printed = output(capsys, "attention", "a lovely film", "--model", model, "--out", str(out))
+    array = np.load(out)
+    assert array.shape[:2] == (2, 2) and array.dtype == np.float32
+    assert np.allclose(array.sum(-1), 1, atol=1e-5)
+    assert len(printed.splitlines()[0].split()) == array.shape[2]
+
+
+def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    job = tmp_path / "job.json"
+    job.write_text(small.pretraining(tmp_path, steps=2).model_dump_json())
+    main(["train", str(job), "--into", str(tmp_path / "run")])
+    model = str(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
+    capsys.readouterr()
+    printed = output(capsys, "fill", "a [MASK] film", "--model", model, "--top=3", "--json")
+    (mask,) = json.loads(printed)["masks"]
+    shares = [guess["probability"] for guess in mask["guesses"]]
+    assert len(shares) == 3 and shares == sorted(shares, reverse=True)
+
+
+def test_check_says_what_is_in_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = small.sentences(tmp_path / "reviews.csv")
+    facts = json.loads(output(capsys, "check", str(data), "--json"))
+    assert facts["ok"] and facts["rows"] == 96
+    assert facts["columns"] == ["text", "label"]
+
+
+def test_check_names_the_line_of_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = tmp_path / "bad.jsonl"
+    data.write_text('{"text": "one"}\n{"text": oops}\n')
+    assert main(["check", str(data), "--json"]) == 1
+    printed = capsys.readouterr()
+    facts = json.loads(printed.out)
+    assert (facts["ok"], facts["line"]) == (False, 2)
+    assert "bad.jsonl, line 2" in printed.err
+
+
+def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
+    capsys: pytest.CaptureFixture[str], model: str, trained: Path, tmp_path: Path
+) -> None:
+    data = small.sentences(tmp_path / "reviews.csv")
+    job = tmp_path / "job.json"
+    job.write_text(small.classifying(tmp_path).model_dump_json())
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"name": "x", "task": {"kind": "cooking"}}')
+    one_class = tmp_path / "one.csv"
+    one_class.write_text("text,label\n" + "a film,good\n" * 20)
+    single = tmp_path / "single.json"
+    one = FileData(path=one_class)
+    single.write_text(
+        small.classifying(tmp_path).model_copy(update={"data": one}).model_dump_json()
+    )
+    assert "no [MASK]" in refusal(capsys, "fill", "no mask here", "--model", model)
+    assert "masked" in refusal(capsys, "fill", "a [MASK]", "--model", model)
+    assert "config.json" in refusal(capsys, "fill", "a [MASK]", "--model", str(tmp_path))
+    assert "nowhere" in refusal(capsys, "check", str(tmp_path / "nowhere.csv"))
+    assert "already" in refusal(capsys, "train", str(job), "--into", str(trained))
+    assert "broken.json" in refusal(capsys, "train", str(broken), "--into", str(tmp_path / "a"))
+    assert "cannot be read" in refusal(
+        capsys, "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
+    )
+    assert "not the folder of a run" in refusal(capsys, "resume", str(tmp_path))
+    assert "two different labels" in refusal(
+        capsys, "train", str(single), "--into", str(tmp_path / "c")
+    )
+    assert "stars" in refusal(
+        capsys, "evaluate", str(data), "--model", model, "--label=stars", "--json"
+    )
+    assert "endings" in refusal(
+        capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
+    )
+    assert "clip" in refusal(capsys, "job", "--data", str(data), *SIZE, "--set=training.clip=much")
+
+
+def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fill"]) == 2
+    assert main(["cook"]) == 2
+    assert main(["fill", "x", "--top", "many"]) == 2
+    assert "--help" in capsys.readouterr().err
+
+
+def test_a_mistake_of_the_program_says_that_it_is_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(path: Path) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("engine.cli.jobs.recognise", broken)
+    assert main(["check", str(tmp_path)]) == 3
+    assert "mistake of BERT Studio" in capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = output(capsys, "--help")
+    commands = ("job", "train", "resume", "check", "predict", "evaluate", "fill", "attention")
+    for command in (*commands, "tour"):
+        assert command in printed
+
+
+def test_a_training_reads_neither_qt_nor_the_record(trained: Path) -> None:
+    code = (
+        "import sys; from engine.worker.__main__ import main; "
+        f"code = main(['train', {str(trained)!r}]); "
+        "foreign = ('PySide6', 'sqlalchemy', 'engine.record'); "
+        "print(code, [m for m in sys.modules if m.startswith(foreign)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, env=environment(), check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
+    job = tmp_path / "job.json"
+    job.write_text(small.classifying(tmp_path, epochs=2000).model_dump_json())
+    worker = subprocess.Popen(
+        [sys.executable, "-c", "import sys; from engine.cli import main; sys.exit(main())",
+         "train", str(job), "--into", str(tmp_path / "run")],
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    run = RunFolder(tmp_path / "run")
+    while b'"measured"' not in (run.events_file.read_bytes() if run.events_file.exists() else b""):
+        assert worker.poll() is None
+    worker.send_signal(2)
+    assert worker.wait(60) == 0
+    events, _ = run.events_after(0)
+    assert isinstance(events[-1], Ended) and events[-1].outcome == "stopped"
+    assert run.checkpoint_folders()
