@@ -1,0 +1,56 @@
+"""tools/drive.py uses a program with real mouse and key events, and says which step failed."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DRIVE = Path(__file__).resolve().parents[1] / "tools" / "drive.py"
+NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
+PROGRAM = """
+import sys
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+app = QApplication(sys.argv)
+window, name, greet, answer = QWidget(), QLineEdit(), QPushButton("Greet"), QLabel("nothing")
+window.setWindowTitle("Small thing")
+name.setAccessibleName("Name")
+greet.clicked.connect(lambda: answer.setText("Hello " + name.text()))
+column = QVBoxLayout(window)
+for widget in (name, greet, answer):
+    column.addWidget(widget)
+window.show()
+sys.exit(app.exec())
+"""
+GREETED = ['window "Small thing"', "click text:Name", 'type "Ada"', 'click "push button:Greet"']
+
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.skipif(
+        not all(map(shutil.which, NEEDED)),
+        reason="needs Xvfb, openbox, xdotool, ImageMagick, D-Bus",
+    ),
+]
+
+
+def driven(out: Path, *steps: str) -> subprocess.CompletedProcess[str]:
+    options = [word for step in steps for word in ("--step", step)]
+    command = [sys.executable, str(DRIVE), "--out", str(out), *options]
+    return subprocess.run(
+        [*command, "--", sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
+    done = driven(tmp_path, *GREETED, 'expect "Hello Ada"', "shot greeted.png", "quit")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "greeted.png").stat().st_size > 500
+
+
+def test_the_step_that_failed_is_named_and_the_screen_is_kept(tmp_path):
+    done = driven(tmp_path, *GREETED, 'expect "Hello Bob" 1')
+    assert done.returncode == 1
+    assert "step 5 failed: expect" in done.stderr
+    assert (tmp_path / "failure.png").exists()
+    assert "Hello Ada" in (tmp_path / "tree.txt").read_text("utf-8")
