@@ -65,6 +65,24 @@ def _home(studio: Studio) -> QWidget:
     return HomePage(studio)
 
 
+def _models(studio: Studio) -> QWidget:
+    from app.pages.models.view import ModelsPage
+
+    return ModelsPage(studio)
+
+
+def _train(studio: Studio) -> QWidget:
+    from app.pages.train.view import TrainPage
+
+    return TrainPage(studio)
+
+
+def _explore(studio: Studio) -> QWidget:
+    from app.pages.explore.view import ExplorePage
+
+    return ExplorePage(studio)
+
+
 def _settings(studio: Studio) -> QWidget:
     from app.pages.settings.view import SettingsPage
 
@@ -73,6 +91,21 @@ def _settings(studio: Studio) -> QWidget:
 
 PAGES: list[PageEntry] = [
     PageEntry("home", str(QT_TRANSLATE_NOOP("MainWindow", "Home")), "house", "Ctrl+1", _home),
+    PageEntry("models", str(QT_TRANSLATE_NOOP("MainWindow", "Models")), "boxes", "Ctrl+3", _models),
+    PageEntry(
+        "train",
+        str(QT_TRANSLATE_NOOP("MainWindow", "Train")),
+        "graduation-cap",
+        "Ctrl+4",
+        _train,
+    ),
+    PageEntry(
+        "explore",
+        str(QT_TRANSLATE_NOOP("MainWindow", "Explore")),
+        "scan-search",
+        "Ctrl+6",
+        _explore,
+    ),
 ]
 LOWER: list[PageEntry] = [
     PageEntry(
