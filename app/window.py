@@ -77,6 +77,12 @@ def _train(studio: Studio) -> QWidget:
     return TrainPage(studio)
 
 
+def _runs(studio: Studio) -> QWidget:
+    from app.pages.runs.view import RunsPage
+
+    return RunsPage(studio)
+
+
 def _explore(studio: Studio) -> QWidget:
     from app.pages.explore.view import ExplorePage
 
@@ -99,6 +105,7 @@ PAGES: list[PageEntry] = [
         "Ctrl+4",
         _train,
     ),
+    PageEntry("runs", str(QT_TRANSLATE_NOOP("MainWindow", "Runs")), "activity", "Ctrl+5", _runs),
     PageEntry(
         "explore",
         str(QT_TRANSLATE_NOOP("MainWindow", "Explore")),

@@ -1,0 +1,196 @@
+"""The checkpoints of a run in a table, and what can be done with each."""
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import resources
+from app.pages.runs import words
+from app.pages.runs.run_state import RunState, Saved
+from app.pages.runs.table import Index
+from app.theme import SPACE, Role
+from app.widgets import buttons, numbers
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text, tooltip
+
+NOWHERE = QModelIndex()
+
+
+class CheckpointTable(QAbstractTableModel):
+    """Step, mark, time and size of each checkpoint."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.saved: list[Saved] = []
+
+    def show_saved(self, saved: list[Saved]) -> None:
+        self.beginResetModel()
+        self.saved = list(saved)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.saved)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 4
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        titles = (self.tr("Step"), self.tr("Mark"), self.tr("Saved"), self.tr("Size"))
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return titles[section] if 0 <= section < len(titles) else None
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        saved = self.saved[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                cells = (
+                    numbers.count(saved.step),
+                    self._mark(saved, index.row()),
+                    words.moment(saved.at),
+                    numbers.size(saved.bytes),
+                )
+                return cells[index.column()]
+            case Qt.ItemDataRole.DecorationRole if index.column() == 1 and saved.best:
+                return resources.icon("star", Role.WARN)
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(str(saved.folder))
+        return None
+
+    def _mark(self, saved: Saved, row: int) -> str:
+        marks = []
+        if saved.best:
+            marks.append(self.tr("best"))
+        if row == 0:
+            marks.append(self.tr("last"))
+        return ", ".join(marks)
+
+
+class CheckpointsTab(QWidget):
+    """Signals:
+    look_wanted, use_wanted: the folder of a checkpoint to look into or to start from.
+    """
+
+    look_wanted = Signal(Path)
+    use_wanted = Signal(Path)
+
+    def __init__(self, state: RunState) -> None:
+        super().__init__()
+        self._state = state
+        self.model = CheckpointTable(self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        self.table.setAccessibleName(self.tr("Checkpoints"))
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setShowGrid(False)
+        self.table.setTabKeyNavigation(False)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(36)
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.table.doubleClicked.connect(lambda _: self._emit(self.look_wanted))
+        self.table.selectionModel().selectionChanged.connect(self._enable)
+        self.none = Text(
+            self.tr(
+                "No checkpoint yet. One is saved at each evaluation, and when you stop the run."
+            ),
+            "muted",
+        )
+        self.look = buttons.plain(
+            self.tr("&Look inside"), lambda: self._emit(self.look_wanted), "microscope"
+        )
+        self.use = buttons.plain(
+            self.tr("&Use as start"), lambda: self._emit(self.use_wanted), "flag"
+        )
+        self.export = buttons.plain(self.tr("&Export a copy…"), self._on_export, "upload")
+        self.folder = buttons.plain(self.tr("Open the &folder"), self._on_folder, "folder-open")
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        for button in (self.look, self.use, self.export, self.folder):
+            row.addWidget(button)
+        row.addStretch()
+        self.copying = ProgressLine(self.tr("Copy of a checkpoint"), in_bytes=True)
+        self.copying.cancelled.connect(state.cancel_copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addLayout(row)
+        column.addWidget(self.copying)
+        column.addWidget(self.none)
+        column.addWidget(self.table, 1)
+        state.checkpoints_read.connect(self.show_saved)
+        state.copying.connect(self._on_copying)
+        self.show_saved([])
+
+    def show_saved(self, saved: list[Saved]) -> None:
+        """Show these; the selected one stays selected, or else the best one is."""
+        chosen = self.chosen()
+        self.model.show_saved(saved)
+        self.none.setVisible(not saved)
+        self.table.setVisible(bool(saved))
+        folders = [s.folder for s in saved]
+        best = next((n for n, s in enumerate(saved) if s.best), 0)
+        if saved:
+            wanted = folders.index(chosen) if chosen in folders else best
+            self.table.selectRow(wanted)
+        self._enable()
+
+    def chosen(self) -> Path | None:
+        """The folder of the selected checkpoint."""
+        rows = self.table.selectionModel().selectedRows()
+        return self.model.saved[rows[0].row()].folder if rows else None
+
+    def _enable(self) -> None:
+        for button in (self.look, self.use, self.export, self.folder):
+            button.setEnabled(self.chosen() is not None)
+
+    def _emit(self, signal: Any) -> None:
+        chosen = self.chosen()
+        if chosen is not None:
+            signal.emit(chosen)
+
+    def _on_folder(self) -> None:
+        chosen = self.chosen()
+        if chosen is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(chosen)))
+
+    def _on_export(self) -> None:
+        chosen = self.chosen()
+        if chosen is not None:
+            ask_where(self, self._state, chosen)
+
+    def _on_copying(self, done: int, total: int) -> None:
+        if not total:
+            self.copying.end()
+            return
+        if self.copying.isHidden():
+            self.copying.begin(self.tr("Copying the checkpoint"))
+        self.copying.tell(done, total)
+
+
+def ask_where(owner: QWidget, state: RunState, checkpoint: Path) -> None:
+    """Ask for a folder, and copy the checkpoint into it."""
+    title = words.translate("Runs", "Where should the copy go?")
+    dialog = QFileDialog(owner, title)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.fileSelected.connect(lambda chosen: state.copy_out(checkpoint, Path(chosen)))
+    dialog.finished.connect(dialog.deleteLater)
+    dialog.open()

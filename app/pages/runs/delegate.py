@@ -1,0 +1,95 @@
+"""How cells of the table of runs are painted: the state with its icon, the curve, the progress."""
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from app import resources, theme
+from app.pages.runs import words
+from app.pages.runs.rows import RunRow
+from app.pages.runs.table import ROW, Column, Index
+from app.theme import SPACE, Role
+from app.widgets.sparkline import paint_sparkline
+
+HEIGHT = 40  # px of a row
+SIDE = 16  # px of an icon
+BAR = 6  # px, height of a progress bar
+
+
+class RunDelegate(QStyledItemDelegate):
+    """Paints what is more than text; all else is left to the style."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(super().sizeHint(option, index).width(), HEIGHT)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row, column = index.data(ROW), Column(index.column())
+        if not isinstance(row, RunRow) or column not in PAINTED:
+            super().paint(painter, option, index)
+            return
+        self._paint_ground(painter, option, index)
+        inner = QRectF(option.rect).adjusted(2 * SPACE, 0, -2 * SPACE, 0)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(option.font)
+        match column:
+            case Column.STATE:
+                paint_state(painter, inner, row.state, index.data())
+            case Column.LOSS:
+                _paint_loss(painter, inner, row, index.data())
+            case Column.PROGRESS:
+                _paint_progress(painter, inner, row, index.data())
+        painter.restore()
+
+    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Selection, hover and focus as the style draws them, without the text."""
+        ground = QStyleOptionViewItem(option)
+        self.initStyleOption(ground, index)
+        ground.text = ""
+        style = option.widget.style() if option.widget else QApplication.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, ground, painter, option.widget)
+
+
+PAINTED = (Column.STATE, Column.LOSS, Column.PROGRESS)
+
+
+def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
+    """The icon of a state and its word."""
+    name, role = words.ICONS.get(state, ("circle", Role.MUTED))
+    square = QRectF(place.left(), place.center().y() - SIDE / 2, SIDE, SIDE)
+    resources.icon(name, role).paint(painter, square.toRect())
+    painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
+    text = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
+    painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, word)
+
+
+def _paint_loss(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:
+    """The curve of the training loss, and where it stands now."""
+    width = painter.fontMetrics().horizontalAdvance("00.000")
+    number = QRectF(place.right() - width, place.top(), width, place.height())
+    painter.setPen(theme.colour(Role.MUTED))
+    right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+    painter.drawText(number, right, word)
+    curve = QRectF(place.left(), place.top() + 9, number.left() - place.left() - 8, HEIGHT - 19)
+    if curve.width() > 16:
+        paint_sparkline(painter, curve, row.losses, theme.colour(Role.CHART_1))
+
+
+def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:
+    if not row.steps:
+        return
+    width = painter.fontMetrics().horizontalAdvance("100 %") + 4.0
+    bar = QRectF(place.left(), place.center().y() - BAR / 2, place.width() - width - 8, BAR)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(Role.BORDER))
+    painter.drawRoundedRect(bar, BAR / 2, BAR / 2)
+    done = QRectF(bar)
+    done.setWidth(max(BAR, bar.width() * row.share))
+    _, role = words.ICONS.get(row.state, ("", Role.MUTED))
+    painter.setBrush(theme.colour(role))
+    if row.share > 0:
+        painter.drawRoundedRect(done, BAR / 2, BAR / 2)
+    painter.setPen(theme.colour(Role.MUTED))
+    number = QRectF(place.right() - width, place.top(), width, place.height())
+    right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+    painter.drawText(number, right, word)

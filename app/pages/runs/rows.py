@@ -1,0 +1,136 @@
+"""What the pages know of a run: a frozen copy of its row in the record.
+
+Reading runs off the window's thread.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from app.pages.runs import words
+from engine.record.checkpoints import checkpoints_of
+from engine.record.metrics import sparkline
+from engine.record.opening import Record
+from engine.record.runs import RESUMABLE, WORKING, Run, all_runs
+from engine.record.runs import run as find
+from engine.spec.job import JobSpec
+
+SPARKS = 60  # points of a sparkline
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run. `job` is None where another version wrote a job that this one cannot read."""
+
+    id: str
+    name: str
+    notes: str
+    star: bool
+    task: str
+    job: JobSpec | None
+    job_text: str
+    data: str
+    start: str
+    folder: Path
+    state: str
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    seconds: float
+    seconds_left: float | None
+    step: int
+    steps: int
+    examples: int
+    parameters: int
+    device: str
+    threads: int
+    versions: tuple[tuple[str, str], ...]
+    best_metric_name: str
+    best_metric: float | None
+    best_step: int
+    problem: str
+    advice: str
+    details: str
+    bug: bool
+    remarks: tuple[str, ...]
+    checkpoint: Path | None  # the best one, or else the last
+    checkpoint_step: int  # the last one, from which it would go on; 0 for none
+    losses: tuple[float, ...]
+
+    @property
+    def is_working(self) -> bool:
+        return self.state in WORKING
+
+    @property
+    def is_active(self) -> bool:
+        return self.state == "queued" or self.is_working
+
+    @property
+    def can_resume(self) -> bool:
+        return self.state in RESUMABLE
+
+    @property
+    def share(self) -> float:
+        """How much of it is done, from 0 to 1."""
+        return min(1.0, self.step / self.steps) if self.steps else 0.0
+
+
+def read_rows(record: Record) -> list[RunRow]:
+    """All runs, the newest first."""
+    with record.read() as session:
+        return [_row(session, run) for run in all_runs(session)]
+
+
+def read_row(record: Record, run_id: str) -> RunRow | None:
+    """One run; None where it was removed."""
+    with record.read() as session:
+        run = find(session, run_id)
+        return None if run is None else _row(session, run)
+
+
+def _row(session: Session, run: Run) -> RunRow:
+    try:
+        job: JobSpec | None = run.asked()
+    except ValidationError:
+        job = None
+    saved = checkpoints_of(session, run.id)
+    best = next((c for c in saved if c.best), saved[-1] if saved else None)
+    return RunRow(
+        id=run.id,
+        name=run.name,
+        notes=run.notes,
+        star=run.star,
+        task=run.task,
+        job=job,
+        job_text=run.job,
+        data=words.data_name(job.data) if job else "",
+        start=words.start_name(job.start) if job else "",
+        folder=run.folder,
+        state=run.state,
+        created=run.created,
+        started=run.started,
+        ended=run.ended,
+        seconds=run.seconds,
+        seconds_left=run.seconds_left() if run.state == "running" else None,
+        step=run.step,
+        steps=run.steps,
+        examples=run.examples,
+        parameters=run.parameters,
+        device=run.device,
+        threads=run.threads,
+        versions=tuple(run.versions.items()),
+        best_metric_name=run.best_metric_name,
+        best_metric=run.best_metric,
+        best_step=run.best_step,
+        problem=run.problem,
+        advice=run.advice,
+        details=run.details,
+        bug=run.bug,
+        remarks=tuple(run.remarks),
+        checkpoint=best.folder if best else None,
+        checkpoint_step=saved[-1].step if saved else 0,
+        losses=tuple(sparkline(session, run.id, "loss", SPARKS)),
+    )

@@ -1,0 +1,135 @@
+"""All runs as they stand, and what can be done with each. No widgets."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from sqlalchemy.orm import Session
+
+from app import background
+from app.pages.runs.rows import RunRow, read_row, read_rows
+from app.studio import Studio
+from engine.record import runs as table
+
+PAUSE = 200  # ms in which changes of runs are read together
+
+
+class RunsState(QObject):
+    """The rows of the table, kept up to date.
+
+    Signals:
+        listed: `rows` was read as a whole.
+        changed: this RunRow is new or another now.
+        removed: the id of a run that is gone.
+    """
+
+    listed = Signal()
+    changed = Signal(object)
+    removed = Signal(str)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.rows: dict[str, RunRow] = {}
+        self.is_listed = False
+        self._stale: set[str] = set()
+        self._reading = False
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause.timeout.connect(self._read_stale)
+        dispatcher = studio.dispatcher
+        dispatcher.run_added.connect(self._on_changed)
+        dispatcher.run_changed.connect(self._on_changed)
+        dispatcher.run_removed.connect(self._on_removed)
+
+    def read(self) -> None:
+        """Read all runs, off the window's thread."""
+        record = self._studio.record
+        background.run(self, lambda: read_rows(record), self._on_rows)
+
+    def _on_rows(self, rows: list[RunRow]) -> None:
+        self.rows = {row.id: row for row in rows}
+        self.is_listed = True
+        self.listed.emit()
+
+    def _on_changed(self, run_id: str) -> None:
+        self._stale.add(run_id)
+        if not self._pause.isActive() and not self._reading:
+            self._pause.start()
+
+    def _read_stale(self) -> None:
+        """Read what changed in the meantime, one work at a time."""
+        wanted, self._stale = self._stale, set()
+        record = self._studio.record
+        self._reading = True
+
+        def work() -> list[RunRow]:
+            return [row for run in wanted if (row := read_row(record, run)) is not None]
+
+        background.run(self, work, self._on_read, self._on_not_read)
+
+    def _on_read(self, rows: list[RunRow]) -> None:
+        self._reading = False
+        for row in rows:
+            self.rows[row.id] = row
+            self.changed.emit(row)
+        if self._stale:
+            self._pause.start()
+
+    def _on_not_read(self, error: BaseException) -> None:
+        self._reading = False
+        self._studio.notices.show(error)
+
+    def _on_removed(self, run_id: str) -> None:
+        self._stale.discard(run_id)
+        if self.rows.pop(run_id, None) is not None:
+            self.removed.emit(run_id)
+
+    # ── what the user says of a run ──────────────────────────────────────────────────────────
+
+    def rename(self, run_id: str, name: str) -> None:
+        if name.strip():
+            self._write(run_id, lambda s: table.set_name(s, run_id, name.strip()[:200]))
+
+    def set_notes(self, run_id: str, notes: str) -> None:
+        self._write(run_id, lambda s: table.set_notes(s, run_id, notes))
+
+    def set_star(self, run_id: str, star: bool) -> None:
+        self._write(run_id, lambda s: table.set_star(s, run_id, star))
+
+    def _write(self, run_id: str, work: Callable[[Session], None]) -> None:
+        """Change the record off the window's thread, then tell everyone of it."""
+        record = self._studio.record
+
+        def change() -> None:
+            with record.session() as session:
+                work(session)
+
+        background.run(self, change, lambda _: self._studio.dispatcher.run_changed.emit(run_id))
+
+    # ── what the user wants of a run ─────────────────────────────────────────────────────────
+
+    def stop(self, run_id: str) -> None:
+        self._studio.dispatcher.stop(run_id)
+
+    def resume(self, run_id: str) -> None:
+        self._studio.dispatcher.resume(run_id)
+
+    def end_now(self, run_id: str) -> None:
+        self._studio.dispatcher.end_now(run_id)
+
+    def remove(self, run_id: str) -> None:
+        self._studio.dispatcher.remove(run_id)
+
+    def look_inside(self, checkpoint: Path) -> None:
+        self._studio.go.emit("explore", checkpoint)
+
+    def start_from(self, checkpoint: Path) -> None:
+        self._studio.go.emit("train", {"model": checkpoint})
+
+    def start_again(self, row: RunRow) -> None:
+        """Take the job of a run to the train page, to change one thing."""
+        if row.job is not None:
+            self._studio.go.emit("train", {"job": row.job})
+
+    def adopt(self, folder: Path) -> None:
+        self._studio.dispatcher.adopt(folder)

@@ -1,0 +1,47 @@
+"""The state of a run as an icon and a word."""
+
+from PySide6.QtCore import QEvent, QRectF, QSize
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
+
+from app import theme
+from app.pages.runs import words
+from app.pages.runs.delegate import SIDE, paint_state
+from app.theme import SPACE
+from app.widgets.text import font
+
+
+class StateBadge(QWidget):
+    """As wide as its word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = ""
+        self.setFont(font("strong"))
+
+    def show_state(self, state: str) -> None:
+        self._state = state
+        self.setAccessibleName(
+            words.translate("Runs", "State: {0}").format(words.state_word(state))
+        )
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(words.state_word(self._state))
+        return QSize(SIDE + 2 * SPACE + width + 2, max(SIDE, self.fontMetrics().height()) + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self.font())
+        paint_state(painter, QRectF(self.rect()), self._state, words.state_word(self._state))
+        painter.end()

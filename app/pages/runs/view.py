@@ -1,0 +1,96 @@
+"""The page of all runs, and from there the page of each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from app.pages.runs.list_view import RunsList
+from app.pages.runs.run_state import RunState
+from app.pages.runs.run_view import RunView
+from app.pages.runs.state import RunsState
+from app.studio import Studio
+from app.widgets import buttons
+from app.widgets.page import MARGIN, Page
+
+
+class RunsPage(QWidget):
+    """Nothing about a run lives here: it shows what the record says and passes wishes on."""
+
+    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.state = RunsState(studio, self)
+        self.list = RunsList(self.state, studio.settings)
+        self.list.opened.connect(self.open)
+        self.list.first_wanted.connect(lambda: studio.go.emit("train", {"preset": "first"}))
+        self.list.new_wanted.connect(lambda: studio.go.emit("train", None))
+        page = Page(self.tr("Runs"), self.tr("All that was trained, is trained and waits."))
+        page.action_row.addWidget(
+            buttons.plain(self.tr("&New run"), lambda: studio.go.emit("train", None), "plus")
+        )
+        page.body.addWidget(self.list, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(page)
+        self.run: RunView | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._stack)
+
+    # ── called by the window ─────────────────────────────────────────────────────────────────
+
+    def arrive(self, argument: object) -> None:
+        """Show all runs, or the one with this id."""
+        run_id = argument.get("run") if isinstance(argument, dict) else argument
+        if isinstance(run_id, str) and run_id:
+            self.open(run_id)
+        else:
+            self.show_all()
+
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Take over run folders that were trained elsewhere."""
+        folders = [p for p in paths if p.is_dir() and (p / "spec.json").is_file()]
+        for folder in folders:
+            self.state.adopt(folder)
+        return bool(folders)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self.state.is_listed:
+            self.state.read()
+
+    # ── between the two ──────────────────────────────────────────────────────────────────────
+
+    def open(self, run_id: str) -> None:
+        """Show the page of one run."""
+        if self.run is not None and self.run.state.run_id == run_id:
+            self._stack.setCurrentWidget(self.run)
+            return
+        self._close_run()
+        state = RunState(self._studio, self.state, run_id)
+        view = RunView(state, self._studio.settings)
+        state.setParent(view)
+        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
+        view.left.connect(self.show_all)
+        state.gone.connect(self.show_all)
+        self.run = view
+        self._stack.addWidget(view)
+        self._stack.setCurrentWidget(view)
+        state.open()
+
+    def show_all(self) -> None:
+        """Show the table; the run that was open stays selected there."""
+        if self.run is not None:
+            self.list.select(self.run.state.run_id)
+        self._close_run()
+        self._stack.setCurrentIndex(0)
+        self.list.table.setFocus()
+
+    def _close_run(self) -> None:
+        if self.run is not None:
+            self.run.facts.keep_notes()
+            self._stack.removeWidget(self.run)
+            self.run.hide()
+            self.run.deleteLater()
+            self.run = None
