@@ -286,16 +286,14 @@ class LoadReport(Message):
     def sentence(self) -> str:
         parts = [f"{len(self.loaded)} tensors loaded"]
         if self.fresh:
-            parts.append(
-                f"{len(self.fresh)} newly made ({', '.join(self.fresh[:4])}{', …' if "
-                "len(self.fresh) > 4 else ''})"
-            )
+            parts.append(f"{len(self.fresh)} newly made ({_first_few(self.fresh)})")
         if self.left_over:
-            parts.append(
-                f"{len(self.left_over)} left over ({', '.join(self.left_over[:4])}{', …' if "
-                "len(self.left_over) > 4 else ''})"
-            )
+            parts.append(f"{len(self.left_over)} left over ({_first_few(self.left_over)})")
         return "; ".join(parts) + "."
+
+
+def _first_few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
 
 
 class CheckpointInfo(Message):

@@ -56,8 +56,7 @@ class ClassificationLearner(Learner):
         unknown = sorted(set(_labels(rows)) - set(ids))
         if unknown:
             raise StudioError(
-                f"The label “{unknown[0]}” is not one of {', '.join(f'“{x}”' for x in "
-                "self._labels)}.",
+                f"The label “{unknown[0]}” is not one of {_quoted(self._labels)}.",
                 "Give the job all labels, or take the rows with this one away.",
             )
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
@@ -128,8 +127,7 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
         return {label: known[int(label)] for label in found}
     stranger = min(found - set(known))
     raise StudioError(
-        f"The file has the label “{stranger}”, and the model knows {', '.join(f'“{x}”' for x in "
-        "known)}.",
+        f"The file has the label “{stranger}”, and the model knows {_quoted(known)}.",
         "Choose the right label column, or a model that was trained with these labels.",
     )
 
@@ -146,6 +144,11 @@ def _labels(rows: Rows) -> list[str]:
     if rows.labels is None:
         raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
     return rows.labels
+
+
+def _quoted(labels: tuple[str, ...]) -> str:
+    shown = ", ".join(f"“{label}”" for label in labels[:10])
+    return shown + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")
 
 
 def _by_number_then_name(label: str) -> tuple[bool, float, str]:
