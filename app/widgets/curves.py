@@ -44,10 +44,14 @@ class Curve(QWidget):
 
     looked_at = Signal(float)
 
-    def __init__(self, title: str, unit: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, unit: str = "", parent: QWidget | None = None, places: int = 4
+    ) -> None:
+        """`places` is how many decimals of a value are told."""
         super().__init__(parent)
-        self._title, self._unit = title, unit
+        self._title, self._unit, self._places = title, unit, places
         self._series: dict[str, Series] = {}
+        self._sharp: set[str] = set()
         self._lines: dict[str, tuple[pyqtgraph.PlotDataItem, pyqtgraph.PlotDataItem]] = {}
         self._smoothing, self._window = 1, 0
         self._log = self._clip = False
@@ -81,6 +85,11 @@ class Curve(QWidget):
         """Show `values` over rising `steps` under `name`, in place of what was there."""
         self._series[name] = Series(steps, values)
         self._make_line(name)
+        self._pause.start()
+
+    def keep_sharp(self, name: str) -> None:
+        """Never smooth this series: it has few points, and each counts."""
+        self._sharp.add(name)
         self._pause.start()
 
     def append(self, name: str, steps: Sequence[float], values: Sequence[float | None]) -> None:
@@ -236,7 +245,7 @@ class Curve(QWidget):
         for name, (faint, line) in self._lines.items():
             series = self._series[name]
             soft = len(series) <= SMOOTH_LINES
-            smooths = self._smoothing > 1 and len(series) > 2
+            smooths = self._smoothing > 1 and len(series) > 2 and name not in self._sharp
             shown = series.smoothed(self._smoothing) if smooths else series.values
             line.setData(series.steps, shown, antialias=soft, **_dots(series, line))
             faint.setVisible(smooths)
@@ -307,8 +316,11 @@ class Curve(QWidget):
 
     def _values(self, values: dict[str, float]) -> str:
         if len(values) == 1:
-            return numbers.decimal(next(iter(values.values())))
-        return "   ".join(f"{n} {numbers.decimal(v)}" for n, v in list(values.items())[:NAMED])
+            return self._number(next(iter(values.values())))
+        return "   ".join(f"{n} {self._number(v)}" for n, v in list(values.items())[:NAMED])
+
+    def _number(self, value: float) -> str:
+        return numbers.decimal(value, self._places)
 
     def _describe(self) -> None:
         """Say in words what the curve shows, for those who do not see it."""
@@ -330,7 +342,7 @@ class Curve(QWidget):
                     text
                     for place in (finite[0], finite[-1], low, high)
                     for text in (
-                        numbers.decimal(float(values[place])),
+                        self._number(float(values[place])),
                         numbers.count(round(float(series.steps[place]))),
                     )
                 ),
@@ -406,6 +418,7 @@ class _Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def dress(self) -> None:
         self.setBackground(None)
+        self.viewport().setAutoFillBackground(False)
         small = font("small")
         for side in ("left", "bottom"):
             axis = self.getAxis(side)
