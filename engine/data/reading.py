@@ -132,8 +132,8 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
     found: list[str] = []
     characters = 0
     for line in Lines(path, encoding):
-        if len(found) == SAMPLE_LINES or characters + len(line) > SAMPLE_CHARACTERS:
-            return found or [line[:SAMPLE_CHARACTERS]], False
+        if len(found) == SAMPLE_LINES or (len(found) > 1 and characters > SAMPLE_CHARACTERS):
+            return found, False
         found.append(line)
         characters += len(line)
     return found, True

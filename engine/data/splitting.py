@@ -20,7 +20,7 @@ def deal(
 
     `dev` and `test` are shares of the rows. With `labels`, numbers from 0 on, each part gets the
     same share of each label as far as whole rows allow; a label keeps one row for training at
-    least. The order of rows and the seed decide alone; counts are within one row of the shares.
+    least. The order of the rows and the seed alone decide.
     """
     parts = np.full(rows, TRAIN, dtype=np.int8)
     if rows == 0 or dev + test == 0:
@@ -50,7 +50,7 @@ def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> 
     for group in np.argsort(counts - exact, kind="stable"):
         if missing <= 0:
             break
-        if counts[group] < free[group]:
+        if counts[group] < min(free[group], exact[group]):
             counts[group] += 1
             missing -= 1
     return counts

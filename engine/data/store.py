@@ -21,6 +21,7 @@ from engine.spec.dataset import DatasetSpec, DataSource, Part, StoredData
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
+BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
 GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
 
 
@@ -46,7 +47,7 @@ class Dataset:
         try:
             self._file = pq.ParquetFile(folder / DATA)
             parts = self._file.read(columns=["_part"]).column(0).to_numpy()
-        except (OSError, pa.ArrowException, KeyError) as error:
+        except BROKEN as error:
             raise _damaged(folder) from error
         missing = {*spec.columns, "_line", "_part"} - set(self._file.schema_arrow.names)
         if missing or len(parts) != sum(spec.rows.values()):
@@ -66,10 +67,10 @@ class Dataset:
         try:
             with self._lock:
                 table = self._file.read(columns=wanted)
-        except (OSError, pa.ArrowException) as error:
+            chosen = table.filter(pa.array(self._parts == part))
+            lists = {name: _texts(chosen.column(name)) for name in wanted}
+        except BROKEN as error:
             raise _damaged(self.folder) from error
-        chosen = table.filter(pa.array(self._parts == part))
-        lists = {name: _texts(chosen.column(name)) for name in wanted}
         return Rows(
             texts=lists[mapping.text],
             pairs=None if mapping.pair is None else lists[mapping.pair],
@@ -125,7 +126,7 @@ class Dataset:
         try:
             with self._lock:
                 table = self._file.read_row_group(group, columns=list(columns))
-        except (OSError, pa.ArrowException) as error:
+        except BROKEN as error:
             raise _damaged(self.folder) from error
         hits = np.zeros(len(table), dtype=bool) if text else np.ones(len(table), dtype=bool)
         for name in wanted:
@@ -147,7 +148,7 @@ class Dataset:
             with self._lock:
                 for batch in self._file.iter_batches(batch_size=10_000):
                     fingerprint.add(batch)
-        except (OSError, pa.ArrowException) as error:
+        except BROKEN as error:
             raise _damaged(self.folder) from error
         if fingerprint.hexdigest() != self.spec.fingerprint:
             raise _damaged(self.folder)
@@ -157,7 +158,7 @@ class Dataset:
             if number not in self._groups:
                 try:
                     table = self._file.read_row_group(number)
-                except (OSError, pa.ArrowException) as error:
+                except BROKEN as error:
                     raise _damaged(self.folder) from error
                 while len(self._groups) >= GROUPS_KEPT:
                     del self._groups[next(iter(self._groups))]

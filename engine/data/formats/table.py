@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -233,7 +234,7 @@ def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
     (_, share), (width, plain_share) = _agreement(rows), _agreement(plain)
     even = plain_share == 1.0 and width > 1  # quotes hide no delimiter and no line end
     if not paired:
-        return not (even or (delimiter == "\t" and plain_share >= AGREE))
+        return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_share >= AGREE))
     if share > plain_share:
         return True
     if even and len(plain) > len(rows):
@@ -242,12 +243,13 @@ def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
 
 
 def _wraps_cells(rows: list[list[str]]) -> bool:
-    """Whether some column stands in quotes throughout, below its name."""
+    """Whether some column stands in quotes nearly throughout, below its name."""
     below = rows[1:] or rows
-    return any(
-        all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column)
-        for column in zip(*below, strict=False)
-    )
+    for column in zip_longest(*below, fillvalue=""):
+        wrapped = sum(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column)
+        if wrapped >= AGREE * len(column):
+            return True
+    return False
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -256,17 +258,17 @@ def has_header(rows: list[list[str]]) -> bool:
     It does where it has a usual name; not where a cell returns below as a label does; else where it
     is no number above numbers, or short above long texts.
     """
-    if not rows or len(rows) < 2 or not all(cell.strip() for cell in rows[0][1:]):
+    if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
     first, below = rows[0], rows[1:]
-    if len(set(first)) < len(first) or any(len(cell) > 100 for cell in first):
-        return False
     columns = [[row[i] for row in below if i < len(row)] for i in range(len(first))]
     if {plain_name(cell) for cell in first} & (set(TEXTS) | set(LABELS)):
         return not any(
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)
         )
+    if not all(first) or len(set(first)) < len(first) or not all(columns):
+        return False
     votes = 0
     for cell, column in zip(first, columns, strict=True):
         if cell in column:

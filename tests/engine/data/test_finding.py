@@ -26,7 +26,11 @@ def dataset(tmp_path: Path) -> Dataset:
 
 def test_rows_are_taken_by_their_numbers(dataset: Dataset) -> None:
     rows = dataset.take(np.array([3, 50, 99]))
-    assert [row["text"] for row in rows] == ["The bad film 3", "The GOOD film 50", "The bad film 99"]
+    assert [row["text"] for row in rows] == [
+        "The bad film 3",
+        "The GOOD film 50",
+        "The bad film 99",
+    ]
     assert [row["_line"] for row in rows] == [5, 52, 101]
 
 

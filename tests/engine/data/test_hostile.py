@@ -1,0 +1,40 @@
+"""Every hostile file gives its rows, or one sentence that names the place."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.reading import preview, read, recognise
+from engine.errors import BadFile
+from tests.engine.data.hostile import CASES, Case
+
+READ = [case for case in CASES if case.rows is not None]
+REFUSED = [case for case in CASES if case.rows is None]
+
+
+@pytest.mark.parametrize("case", READ, ids=lambda case: case.name)
+def test_a_hostile_file_gives_all_its_rows(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / case.name
+    case.make(path)
+    recognised = recognise(path)
+    table = read(path, recognised.reading)
+    assert [row.cells for row in table] == case.rows
+    assert case.notes in " ".join((*recognised.notes, *table.notes))
+    shown = preview(path, recognised.reading)
+    assert len(shown.rows) == min(len(case.rows or ()), 200)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_a_hostile_file_is_refused_in_a_sentence_that_names_the_place(
+    case: Case, tmp_path: Path
+) -> None:
+    path = tmp_path / case.name
+    case.make(path)
+    with pytest.raises(BadFile) as caught:
+        list(read(path, recognise(path).reading))
+    error = caught.value
+    assert error.line == case.line, str(error)
+    assert case.says in error.problem
+    assert error.problem.startswith(case.name)
+    assert error.problem.endswith(".") and error.advice.endswith(".")
+    assert len(str(error)) <= 300

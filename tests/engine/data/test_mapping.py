@@ -1,0 +1,44 @@
+"""Columns are told apart by name, else by what is in them."""
+
+import pytest
+
+from engine.data.mapping import guess_mapping
+from engine.spec.dataset import Mapping
+
+LONG = [f"this is sentence number {n} of them" for n in range(30)]
+OTHER = [f"and here stands another, number {n}" for n in range(30)]
+FEW = ["yes", "no"] * 15
+NUMBERS = [str(1_000 + n) for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    "columns, mapping",
+    [
+        ({"text": LONG, "label": FEW}, ("text", None, "label")),
+        ({"Label": FEW, "Review_Text": LONG}, ("Review_Text", None, "Label")),
+        (
+            {"premise": LONG, "hypothesis": OTHER, "gold_label": FEW},
+            ("premise", "hypothesis", "gold_label"),
+        ),
+        ({"a": FEW, "b": LONG}, ("b", None, "a")),
+        ({"id": NUMBERS, "x": LONG, "y2": OTHER, "z": FEW}, ("x", "y2", "z")),
+        ({"id": NUMBERS, "x": LONG}, ("x", None, None)),
+        ({"only": NUMBERS}, ("only", None, None)),
+        ({"x": LONG, "same": ["pos"] * 30}, ("x", None, "same")),
+    ],
+)
+def test_columns_are_told_apart(columns, mapping):
+    rows = list(zip(*columns.values(), strict=True))
+    found, _ = guess_mapping(tuple(columns), rows)
+    assert found == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+
+
+def test_a_guess_says_that_it_is_one():
+    rows = list(zip(FEW, LONG, strict=True))
+    assert "check them" in guess_mapping(("a", "b"), rows)[1]
+    assert guess_mapping(("label", "text"), rows)[1] == ""
+
+
+def test_labels_alone_are_no_text():
+    found, note = guess_mapping(("a", "b"), list(zip(FEW, FEW, strict=True)))
+    assert found is None and "choose one" in note

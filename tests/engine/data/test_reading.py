@@ -1,0 +1,219 @@
+"""What is recognised in files, and that nothing changes on the way through them."""
+
+import csv
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine.data.reading import FORMATS, Cancelled, check, preview, read, recognise
+from engine.data.store import import_dataset, open_dataset
+from engine.errors import BadFile, MissingColumn
+from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.task import Classification, Pretraining
+
+cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+tables = st.integers(1, 4).flatmap(
+    lambda width: st.lists(
+        st.lists(cell, min_size=width, max_size=width).map(tuple), min_size=1, max_size=8
+    )
+)
+
+
+@given(tables)
+@example([("\x00", "\ufeff"), ('"', "\r"), ("\x1c\u2028", ",")])
+@settings(max_examples=300, deadline=None)
+def test_what_csv_writer_writes_is_read_as_it_was(rows):
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        path.write_bytes(out.getvalue().encode("utf-8"))
+        if path.read_bytes().startswith(b"\xef\xbb\xbf"):
+            return  # a first cell cannot begin with what marks the encoding
+        table = read(path, Reading(header=False))
+        assert [row.cells for row in table] == rows
+
+
+@given(tables)
+@settings(max_examples=60, deadline=None)
+def test_an_imported_table_holds_every_cell_and_line(rows):
+    names = [f"column {n}" for n in range(1, len(rows[0]) + 1)]
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([names, *rows])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        path.write_bytes(out.getvalue().encode("utf-8"))
+        into = Path(folder) / "imported"
+        spec = import_dataset(
+            "x", {"all": path}, Reading(), Mapping(text="column 1"), Split(dev=0.3), into
+        )
+        dataset = open_dataset(into)
+        dataset.verify()
+        found = dataset.page(0, 100)
+    assert spec.columns == tuple(names)
+    assert [tuple(row[name] for name in names) for row in found] == rows
+
+
+@given(st.lists(st.dictionaries(cell, cell, min_size=1, max_size=4), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_json_lines_are_read_as_they_were(items):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.jsonl"
+        path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+        rows = [row.cells for row in read(path, Reading(format="jsonl"))]
+    keys = list(dict.fromkeys(key for item in items for key in item))
+    assert rows == [tuple(item.get(key, "") for key in keys) for item in items]
+
+
+@pytest.mark.parametrize(
+    "name, header, mapping, rows",
+    [
+        ("sst2/train.tsv", True, ("sentence", None, "label"), 60614),
+        ("sst2/test.tsv", True, ("sentence", None, "label"), 872),
+        ("mrpc/train.tsv", False, ("column 4", "column 5", "column 1"), 2576),
+        ("mrpc/test.tsv", True, ("#1 String", "#2 String", "Quality"), 1725),
+        ("subj/train.tsv", False, ("column 2", None, "column 1"), 8000),
+        ("stsb/sts-train.csv", False, ("column 6", "column 7", "column 5"), 5749),
+        ("trec-qc/train.txt", False, ("text", None, "label"), 5452),
+        ("trec-qc/test.txt", False, ("text", None, "label"), 500),
+    ],
+)
+def test_published_data_sets_are_recognised(assets, name, header, mapping, rows):
+    path = assets / "datasets" / name
+    found = recognise(path)
+    assert found.reading.format == "tsv" and not found.reading.quoted
+    assert found.reading.header is header
+    assert found.mapping == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+    lines = [line for line in path.read_bytes().splitlines() if line.strip()]
+    table = read(path, found.reading)
+    read_rows = list(table)
+    assert len(read_rows) == rows == len(lines) - header
+    assert read_rows[-1].line == len(lines)
+
+
+def test_every_cell_of_an_unquoted_table_is_what_stands_between_the_tabs(assets):
+    path = assets / "datasets" / "mrpc" / "train.tsv"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for row in read(path, recognise(path).reading):
+        assert "\t".join(row.cells) == lines[row.line - 1]
+
+
+def test_plain_text_of_books_becomes_paragraphs(assets):
+    path = assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt"
+    found = recognise(path)
+    rows = list(read(path, found.reading))
+    assert found.reading.format == "text" and found.mapping == Mapping(text="text")
+    assert any("\n" in row.cells[0] for row in rows)
+    joined = "".join(row.cells[0] for row in rows)
+    assert "".join(joined.split()) == "".join(path.read_text(encoding="utf-8").split())
+
+
+def test_a_text_of_any_length_becomes_rows_of_bounded_length(tmp_path):
+    path = tmp_path / "one-line.txt"
+    path.write_text("word " * 700_000, encoding="utf-8")
+    table = read(path, recognise(path).reading)
+    rows = list(table)
+    assert [row.line for row in rows] == [1] * len(rows)
+    assert max(len(row.cells[0]) for row in rows) <= 1_000_005
+    assert "".join(row.cells[0] for row in rows) == "word " * 700_000
+    assert "several rows" in table.notes[0]
+
+
+def test_a_paragraph_of_any_length_becomes_rows_at_line_ends(tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text("first\n\n" + ("x" * 99 + "\n") * 25_000, encoding="utf-8")
+    table = read(path, recognise(path).reading)
+    rows = list(table)
+    assert max(len(row.cells[0]) for row in rows) <= 1_020_000
+    assert sum(row.cells[0].count("x") for row in rows) == 99 * 25_000
+    assert rows[2].cells[0].startswith("x" * 99 + "\n")
+
+
+def test_line_numbers_count_lines_of_the_file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('text,label\n"a\nb",1\n\nc,0\n', encoding="utf-8")
+    assert [row.line for row in read(path, Reading())] == [2, 5]
+
+
+def test_a_wrong_encoding_names_line_and_column(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"text\ngood\nso far \xe9t\xe9\n")
+    with pytest.raises(BadFile) as caught:
+        list(read(path, Reading()))
+    assert (caught.value.line, caught.value.column) == (3, 8)
+    with pytest.raises(BadFile, match="no encoding"):
+        read(path, Reading(encoding="base64"))
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read_says_so(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n", encoding="utf-8")
+    path.chmod(0)
+    with pytest.raises(BadFile, match="may not read"):
+        recognise(path)
+
+
+def test_a_preview_is_cut(tmp_path):
+    path = tmp_path / "wide.csv"
+    names = [f"c{n}" for n in range(300)]
+    path.write_text(
+        f"text,{','.join(names)}\n{'x' * 9_000},{','.join(names)}\n" * 300, encoding="utf-8"
+    )
+    shown = preview(path, Reading())
+    assert len(shown.columns) == 200 and len(shown.rows) == 200
+    assert len(shown.rows[0].cells) == 200
+    assert len(shown.rows[0].cells[0]) == 2_001
+    assert "301 columns" in shown.notes[-1]
+
+
+def test_reading_can_be_followed_and_stopped(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("text\n" + "some text\n" * 50_000, encoding="utf-8")
+    told = []
+    list(read(path, Reading(), lambda done, total: told.append((done, total))))
+    assert told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
+    with pytest.raises(Cancelled):
+        list(read(path, Reading(), cancelled=lambda: True))
+
+
+def test_every_format_names_its_suffixes():
+    for name, one in FORMATS.items():
+        assert one.suffixes and one.title, name
+
+
+COLUMNS = ("text", "label")
+MAPPED = Mapping(text="text", label="label")
+
+
+@pytest.mark.parametrize(
+    "mapping, labels, says",
+    [
+        (MAPPED, {"a": 3, "b": 3}, None),
+        (Mapping(text="text"), None, "needs a label"),
+        (Mapping(text="words", label="label"), {"a": 3, "b": 3}, "“words”"),
+        (MAPPED, {"a": 6}, "nothing to tell apart"),
+        (MAPPED, {}, "no rows"),
+        (MAPPED, {"": 2, "a": 3, "b": 3}, "2 of 8 rows"),
+        (MAPPED, {str(n): 1 for n in range(500)}, "too many"),
+    ],
+)
+def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
+    problems = check(COLUMNS, mapping, Classification(), labels)
+    assert [says in problem.problem for problem in problems] == ([True] if says else [])
+
+
+def test_labels_must_be_those_of_the_task():
+    problems = check(COLUMNS, MAPPED, Classification(labels=("a", "b")), {"a": 1, "c": 1})
+    assert "“c”" in problems[0].problem
+
+
+def test_pretraining_needs_only_text():
+    assert check(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
+    assert isinstance(check(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)

@@ -1,0 +1,299 @@
+"""A data set is kept as a version that nothing changes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from engine.data.store import Cancelled, import_dataset, open_dataset, resolve
+from engine.errors import BadFile, MissingColumn, StudioError
+from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
+
+MAPPED = Mapping(text="text", label="label")
+
+
+def table(path: Path, rows: int = 100, header: str = "text,label") -> Path:
+    path.parent.mkdir(exist_ok=True)
+    lines = "".join(
+        f"text number {n} of {path.name},{'pos' if n % 4 else 'neg'}\n" for n in range(rows)
+    )
+    path.write_text(f"{header}\n{lines}" if header else lines, encoding="utf-8")
+    return path
+
+
+def imported(tmp_path: Path, name: str = "a", **changes) -> DatasetSpec:
+    arguments = {
+        "name": name,
+        "sources": {"all": tmp_path / "a.csv"},
+        "reading": Reading(),
+        "mapping": MAPPED,
+        "split": Split(dev=0.2, test=0.1),
+        "into": tmp_path / "sets" / name,
+    }
+    return import_dataset(**(arguments | changes))
+
+
+def test_a_version_says_all_about_itself(tmp_path):
+    source = table(tmp_path / "a.csv")
+    spec = imported(tmp_path)
+    assert spec.rows == {"train": 70, "dev": 20, "test": 10}
+    assert spec.labels == {"neg": 25, "pos": 75}
+    assert spec.sources == {"all": source} and len(spec.source_sha256["all"]) == 64
+    assert sorted(p.name for p in (tmp_path / "sets" / "a").iterdir()) == [
+        "data.parquet",
+        "manifest.json",
+        "spec.json",
+    ]
+    dataset = open_dataset(tmp_path / "sets" / "a")
+    assert dataset.spec == spec and len(dataset) == 100
+    labels = dataset.rows("dev").labels
+    assert labels is not None and labels.count("neg") == 5
+    dataset.verify()
+
+
+def test_the_same_files_give_the_same_fingerprint(tmp_path):
+    table(tmp_path / "a.csv")
+    prints = {
+        imported(tmp_path, "a").fingerprint,
+        imported(tmp_path, "b").fingerprint,
+        imported(tmp_path, "c", split=Split(dev=0.2, test=0.1, seed=1)).fingerprint,
+        imported(tmp_path, "d", mapping=Mapping(text="label", label="text")).fingerprint,
+    }
+    assert len(prints) == 3
+
+
+def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.data.collecting.GROUP_ROWS", 7)
+    table(tmp_path / "a.csv")
+    imported(tmp_path)
+    dataset = open_dataset(tmp_path / "sets" / "a")
+    assert pq.ParquetFile(dataset.folder / "data.parquet").num_row_groups == 15
+    rows = dataset.page(5, 30)
+    assert [row["_line"] for row in rows] == list(range(7, 37))
+    assert rows[0] == {
+        "text": "text number 5 of a.csv",
+        "label": "pos",
+        "_line": 7,
+        "_part": rows[0]["_part"],
+    }
+    dev = dataset.page(3, 50, "dev")
+    assert len(dev) == 17 and {row["_part"] for row in dev} == {"dev"}
+    assert [row["text"] for row in dataset.page(0, 50, "dev")] == dataset.rows("dev").texts
+    assert dataset.page(1_000, 5) == [] and dataset.page(0, 0) == []
+
+
+def test_parts_can_come_from_their_own_files(tmp_path):
+    sources = {
+        "train": table(tmp_path / "train.csv"),
+        "dev": table(tmp_path / "dev.csv", 8),
+        "test": table(tmp_path / "test.csv", 9),
+    }
+    spec = imported(tmp_path, sources=sources)
+    assert spec.rows == {"train": 100, "dev": 8, "test": 9}
+    assert open_dataset(tmp_path / "sets" / "a").rows("dev").texts[7] == "text number 7 of dev.csv"
+
+
+def test_a_part_without_a_file_is_dealt_out(tmp_path):
+    sources = {"train": table(tmp_path / "train.csv"), "test": table(tmp_path / "test.csv", 9)}
+    assert imported(tmp_path, sources=sources).rows == {"train": 80, "dev": 20, "test": 9}
+
+
+def test_files_with_and_without_header_go_together(assets, tmp_path):
+    folder = assets / "datasets" / "mrpc"
+    source = FileData(path=folder / "train.tsv", dev=folder / "test.tsv")
+    dataset = resolve(source, tmp_path / "mrpc")
+    assert dataset.spec.rows == {"train": 2576, "dev": 1725, "test": 0}
+    assert dataset.spec.labels == {"0": 1401, "1": 2900}
+    assert any("by their position" in note for note in dataset.spec.notes)
+    pairs = dataset.rows("dev").pairs
+    assert pairs is not None and pairs[0].startswith("Current Chief Operating Officer")
+
+
+def test_columns_of_further_files_are_found_by_name(tmp_path):
+    table(tmp_path / "train.csv")
+    other = tmp_path / "dev.csv"
+    other.write_text("label,more,text\npos,x,a word\nneg,y,two words\n", encoding="utf-8")
+    spec = imported(tmp_path, sources={"train": tmp_path / "train.csv", "dev": other})
+    assert open_dataset(tmp_path / "sets" / "a").rows("dev").texts == ["a word", "two words"]
+    assert any("“more”" in note for note in spec.notes)
+    other.write_text("text,more\na word,x\ntwo words,y\n", encoding="utf-8")
+    with pytest.raises(BadFile, match="no column “label”"):
+        imported(tmp_path, sources={"train": tmp_path / "train.csv", "dev": other})
+
+
+def test_a_column_can_name_the_parts(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "text,label,part\na b,x,train\nc d,y,validation\ne f,x,Test\n", encoding="utf-8"
+    )
+    split = Split(column="part")
+    assert imported(tmp_path, split=split).rows == {"train": 1, "dev": 1, "test": 1}
+    path.write_text("text,label,part\na b,x,train\nc d,y,later\n", encoding="utf-8")
+    with pytest.raises(BadFile, match=r"line 3: “later”"):
+        imported(tmp_path, split=split)
+
+
+def test_what_is_odd_is_noted(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "text,label\na b,Pos\nc d,pos\n,neg\ne f,\ng h,Pos\ni j,neg\n", encoding="utf-8"
+    )
+    notes = " ".join(imported(tmp_path).notes)
+    assert "A row has no text: one, in line 4." in notes
+    assert "A row has no label: one, in line 5." in notes
+    assert "“Pos” and “pos”" in notes
+    assert "2 labels have a single row each" in notes
+
+
+def test_duplicates_stay(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n" + "same text,a\n" * 10, encoding="utf-8")
+    assert sum(imported(tmp_path).rows.values()) == 10
+
+
+@pytest.mark.parametrize("content", ["text,label\n", "text,label\ngood,1\nbad\n"])
+def test_a_refused_file_leaves_nothing(tmp_path, content):
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(BadFile):
+        imported(tmp_path)
+    assert list((tmp_path / "sets").iterdir()) == []
+
+
+def test_a_missing_column_is_named(tmp_path):
+    table(tmp_path / "a.csv")
+    with pytest.raises(MissingColumn, match="“words”"):
+        imported(tmp_path, mapping=Mapping(text="words"))
+
+
+@pytest.mark.parametrize("after", [0, 3, 30])
+def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
+    monkeypatch.setattr("engine.data.lines.TICK_LINES", 10)
+    monkeypatch.setattr("engine.data.collecting.GROUP_ROWS", 10)
+    table(tmp_path / "a.csv", 300)
+    asked = iter(range(1_000))
+    with pytest.raises(Cancelled):
+        imported(tmp_path, cancelled=lambda: next(asked) >= after)
+    assert list((tmp_path / "sets").iterdir()) == []
+
+
+def test_progress_counts_the_bytes_of_all_files(tmp_path):
+    told: list[tuple[int, int]] = []
+    sources = {"train": table(tmp_path / "t.csv"), "dev": table(tmp_path / "d.csv", 9)}
+    imported(tmp_path, sources=sources, progress=lambda done, total: told.append((done, total)))
+    total = sum(path.stat().st_size for path in sources.values())
+    assert told == sorted(told) and told[-1] == (total, total)
+
+
+def test_a_changed_version_is_found(tmp_path):
+    table(tmp_path / "a.csv")
+    imported(tmp_path)
+    folder = tmp_path / "sets" / "a"
+    content = pq.read_table(folder / "data.parquet")
+    texts = content.column("text").to_pylist()
+    texts[50] += "!"
+    changed = content.set_column(0, "text", [texts])
+    pq.write_table(changed, folder / "data.parquet")
+    dataset = open_dataset(folder)
+    with pytest.raises(StudioError, match="damaged"):
+        dataset.verify()
+    with pytest.raises(StudioError, match="damaged"):
+        resolve(StoredData(folder=folder), tmp_path / "unused")
+
+
+def test_no_broken_byte_goes_unnoticed(tmp_path):
+    table(tmp_path / "a.csv")
+    imported(tmp_path)
+    folder = tmp_path / "sets" / "a"
+    whole = (folder / "data.parquet").read_bytes()
+    random = np.random.default_rng(0)
+    sound = [open_dataset(folder).rows(part) for part in ("train", "dev", "test")]
+    for place in random.integers(0, len(whole), 200):
+        content = bytearray(whole)
+        content[place] ^= 1 << int(random.integers(8))
+        (folder / "data.parquet").write_bytes(content)
+        try:
+            dataset = open_dataset(folder)
+            dataset.verify()
+            rows = [dataset.rows(part) for part in ("train", "dev", "test")]
+        except StudioError:
+            continue
+        assert rows == sound
+
+
+@pytest.mark.parametrize("damage", ["spec.json", "data.parquet", "fields", "text"])
+def test_a_folder_that_is_no_version_says_so(tmp_path, damage):
+    table(tmp_path / "a.csv")
+    imported(tmp_path)
+    folder = tmp_path / "sets" / "a"
+    if damage == "fields":
+        (folder / "spec.json").write_text("{}", encoding="utf-8")
+    elif damage == "text":
+        (folder / "data.parquet").write_text("no table", encoding="utf-8")
+    else:
+        (folder / damage).unlink()
+    with pytest.raises(StudioError) as caught:
+        open_dataset(folder)
+    assert "sets" not in caught.value.problem and caught.value.advice
+
+
+def test_a_job_on_a_stored_version_wants_just_that_one(tmp_path):
+    table(tmp_path / "a.csv")
+    spec = imported(tmp_path)
+    folder = tmp_path / "sets" / "a"
+    found = resolve(StoredData(folder=folder, fingerprint=spec.fingerprint), tmp_path / "unused")
+    assert found.spec == spec
+    with pytest.raises(StudioError, match="not the one"):
+        resolve(StoredData(folder=folder, fingerprint="another"), tmp_path / "unused")
+    with pytest.raises(StudioError, match="no data set"):
+        resolve(StoredData(folder=tmp_path / "gone"), tmp_path / "unused")
+
+
+def test_a_job_on_a_file_keeps_its_own_copy(tmp_path):
+    path = table(tmp_path / "a.csv")
+    first = resolve(FileData(path=path), tmp_path / "run" / "dataset")
+    path.unlink()
+    again = resolve(FileData(path=path), tmp_path / "run" / "dataset")
+    assert again.spec == first.spec and again.rows("train") == first.rows("train")
+
+
+def test_a_file_without_text_asks_for_a_column(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "1,2\n" * 20, encoding="utf-8")
+    with pytest.raises(StudioError, match="which column"):
+        resolve(FileData(path=tmp_path / "a.csv"), tmp_path / "into")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems refuse such a name")
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
+    path.write_text("text,label\na b,x\n", encoding="utf-8")
+    with pytest.raises(StudioError, match="not valid text"):
+        imported(tmp_path, sources={"all": path})
+
+
+BIG = """
+import resource, sys
+from pathlib import Path
+from engine.data.store import import_dataset, open_dataset
+from engine.spec.dataset import Mapping, Reading, Split
+folder = Path(sys.argv[1])
+mapping = Mapping(text="text", label="label")
+sources = {"all": folder / "big.csv"}
+spec = import_dataset("big", sources, Reading(), mapping, Split(), folder / "big")
+open_dataset(folder / "big").page(250_000, 100)
+print(sum(spec.rows.values()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+def test_a_big_file_is_imported_in_little_memory(tmp_path):
+    with open(tmp_path / "big.csv", "w", encoding="utf-8") as file:
+        file.write("text,label\n")
+        file.writelines(
+            f"this is example {n} with {'some more words ' * 10},{n % 5}\n" for n in range(200_000)
+        )
+    command = [sys.executable, "-c", BIG, str(tmp_path)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert int(out[0]) == 200_000
+    assert int(out[1]) < 400_000  # kilobytes
