@@ -1,0 +1,227 @@
+"""Save and load a checkpoint folder in the Hugging Face layout.
+
+A foreign folder is only data here: no code in it is run, no file outside it is read, and nothing
+is taken at its word. What is missing is never made up in silence.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from engine.data.tokenizer import Tokenizer
+from engine.durable import whole_folder
+from engine.errors import BadCheckpoint, StudioError
+from engine.messages import CheckpointInfo, LoadReport
+from engine.models.bert import Network, fresh
+from engine.models.fitting import Fit, Fitting, as_float32
+from engine.models.foreign import (
+    check_content,
+    check_folder,
+    check_unchanged,
+    json_object,
+    plain_file,
+    shown,
+)
+from engine.models.heads import Heads
+from engine.models.published import (
+    config_of,
+    labels_of,
+    notes_of,
+    published_name,
+    spec_of,
+    unnamed,
+)
+from engine.models.stored import SAFE, Stored, check_memory, open_stored
+from engine.spec.model import BertSpec
+
+CONFIG = "config.json"
+TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@dataclass
+class Checkpoint:
+    """A loaded checkpoint; the network is in eval mode, float32, on the CPU."""
+
+    spec: BertSpec
+    network: Network
+    tokenizer: Tokenizer
+    labels: tuple[str, ...]
+    report: LoadReport
+    config: dict[str, Any]
+    dtype: str = "float32"  # as stored
+    bytes: int = 0  # of the files with the weights
+
+    @property
+    def info(self) -> CheckpointInfo:
+        """The same in numbers and words."""
+        heads = self.network.heads
+        present = {
+            "masked words": heads.masked_words,
+            "next sentence": heads.next_sentence,
+            "pooler": heads.pooler,
+            "classes": heads.classes > 0,
+        }
+        return CheckpointInfo(
+            layers=self.spec.layers,
+            width=self.spec.width,
+            heads=self.spec.heads,
+            inner=self.spec.inner,
+            positions=self.spec.positions,
+            vocabulary=self.spec.vocabulary,
+            parameters=sum(parameter.numel() for parameter in self.network.parameters()),
+            task_heads=tuple(name for name, there in present.items() if there),
+            labels=self.labels,
+            lowercase=self.tokenizer.lowercase,
+            dtype=self.dtype,
+            bytes=self.bytes,
+        )
+
+
+def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ()) -> Checkpoint:
+    """Load a checkpoint with the wanted heads; None: those that the file has.
+
+    A head that is wanted and not in the file, or is there for other classes than `labels`, is
+    newly made from torch's present random state, and listed in the report.
+
+    Raises BadCheckpoint, and has neither run nor allocated anything by then.
+    """
+    check_folder(folder)
+    config = json_object(folder, CONFIG)
+    if config is None:
+        raise BadCheckpoint(
+            f"{shown(folder.name)} has no {CONFIG}: it is no checkpoint folder.",
+            "Choose the folder that holds the files of a model.",
+        )
+    spec = spec_of(config)
+    tokenizer = _tokenizer(folder, spec)
+    with open_stored(folder) as stored:
+        check_unchanged(folder, [CONFIG, *TOKENIZER, *stored.files])
+        plan = Fitting(stored, spec, config).fit(heads, labels)
+        network = _filled(folder, spec, plan, stored)
+    named = labels or labels_of(config)
+    count = plan.heads.classes
+    report = LoadReport(
+        loaded=tuple(plan.take),
+        fresh=tuple(plan.fresh),
+        left_over=tuple(shown(name) for name in plan.left_over),
+        notes=(*notes_of(config), *plan.notes),
+    )
+    return Checkpoint(
+        spec,
+        network.eval(),
+        tokenizer,
+        named if len(named) == count else unnamed(count),
+        report,
+        config,
+        stored.dtype,
+        stored.bytes,
+    )
+
+
+def examine(folder: Path) -> tuple[CheckpointInfo, LoadReport]:
+    """What is in this folder, and what becomes of its tensors; loads it and lets it go."""
+    loaded = load(folder)
+    return loaded.info, loaded.report
+
+
+def write(
+    folder: Path,
+    network: Network,
+    tokenizer: Tokenizer,
+    labels: tuple[str, ...] = (),
+    dtype: torch.dtype = torch.float32,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Fill an empty folder: config.json, model.safetensors and the files of the tokenizer.
+
+    Args:
+        labels: the names of the classes, where the network has a head for them.
+        dtype: how the weights are stored; they are loaded as float32 again.
+        extra: more entries for config.json.
+
+    Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
+    """
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in network.named_parameters():  # the tied decoder is not named again
+        tensor = parameter.detach().to("cpu", dtype).contiguous()
+        if not torch.isfinite(tensor).all():
+            raise StudioError(
+                f"The weights are not finite any more ({name}), so they were not saved.",
+                "Go on from an earlier checkpoint, with a lower learning rate.",
+            )
+        tensors[published_name(name)] = tensor
+    safetensors.torch.save_file(tensors, folder / SAFE, {"format": "pt"})
+    heads = network.heads
+    named = labels if len(labels) == heads.classes else unnamed(heads.classes)
+    config = config_of(network.spec, heads, named, str(dtype).removeprefix("torch."))
+    whole = {**(extra or {}), **config, "pad_token_id": tokenizer.pad}
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+    tokenizer.save(folder)
+
+
+def save(
+    folder: Path,
+    network: Network,
+    tokenizer: Tokenizer,
+    labels: tuple[str, ...] = (),
+    dtype: torch.dtype = torch.float32,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint that is whole or absent; see `write`."""
+    with whole_folder(folder) as inside:
+        write(inside, network, tokenizer, labels, dtype, extra)
+
+
+def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadReport]:
+    """Copy whatever can be loaded into our layout, with the heads it has; whole or absent.
+
+    Weights that were stored in half precision stay so.
+    """
+    loaded = load(source)
+    dtype = HALF.get(loaded.dtype, torch.float32)
+    save(into, loaded.network, loaded.tokenizer, loaded.labels, dtype)
+    info = loaded.info.model_copy(
+        update={
+            "dtype": str(dtype).removeprefix("torch."),
+            "bytes": (into / SAFE).stat().st_size,
+        }
+    )
+    return info, loaded.report
+
+
+def _tokenizer(folder: Path, spec: BertSpec) -> Tokenizer:
+    for name in TOKENIZER:
+        if (path := plain_file(folder, name)) is not None:
+            check_content(path)
+    tokenizer = Tokenizer.from_folder(folder)
+    if tokenizer.size > spec.vocabulary:
+        raise BadCheckpoint(
+            f"The vocabulary has {tokenizer.size} pieces, and the network knows {spec.vocabulary}.",
+            "The tokenizer belongs to another model; copy the one of this model.",
+        )
+    return tokenizer
+
+
+def _filled(folder: Path, spec: BertSpec, plan: Fit, stored: Stored) -> Network:
+    """The network with its tensors from the file; nothing is made that is then thrown away."""
+    with torch.device("meta"):
+        network = Network(spec, plan.heads)
+    shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
+    check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)
+    for ours, shape in shapes.items():
+        if (name := plan.take.get(ours)) is not None:
+            tensor = as_float32(name, stored.read(name))
+        else:
+            tensor = torch.empty(shape)
+            fresh(ours, tensor, spec)
+        module, _, leaf = ours.rpartition(".")
+        setattr(network.get_submodule(module), leaf, nn.Parameter(tensor))
+    network.tie()
+    return network

@@ -1,0 +1,250 @@
+"""Which stored tensor goes where in our network, and what is wrong or missing.
+
+All of it is decided by names and shapes, before a network is made or a tensor is read.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.errors import BadCheckpoint
+from engine.models.bert import Network
+from engine.models.foreign import AGAIN, shown
+from engine.models.heads import Heads
+from engine.models.published import (
+    DECODER,
+    DECODER_BIAS,
+    LAYER,
+    first_architecture,
+    is_buffer,
+    is_labels_head,
+    labels_of,
+    present_name,
+    published_name,
+)
+from engine.models.stored import Stored
+from engine.spec.model import BertSpec
+
+MASKED_WORDS = [
+    f"cls.predictions.{part}"
+    for part in (
+        "transform.dense.weight",
+        "transform.dense.bias",
+        "transform.LayerNorm.weight",
+        "transform.LayerNorm.bias",
+        "bias",
+    )
+]
+NEXT_SENTENCE = ["cls.seq_relationship.weight", "cls.seq_relationship.bias"]
+POOLER = ["bert.pooler.dense.weight", "bert.pooler.dense.bias"]
+CLASSES = ["classifier.weight", "classifier.bias"]
+EMBEDDING = "bert.embeddings.word_embeddings.weight"
+
+
+@dataclass
+class Fit:
+    """A plan of loading: `take` from our names to those in the file; the rest is for the report."""
+
+    heads: Heads
+    take: dict[str, str] = field(default_factory=dict)
+    fresh: list[str] = field(default_factory=list)
+    left_over: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Fitting:
+    """Holds a file's tensors against a spec."""
+
+    def __init__(self, stored: Stored, spec: BertSpec, config: dict[str, Any]) -> None:
+        self._stored, self._spec, self._config = stored, spec, config
+        self._notes: list[str] = []
+        self._names: dict[str, str] = {}  # as written today → as in the file
+        for name in stored.shapes:
+            if not is_buffer(name):
+                self._names.setdefault(present_name(name), name)
+        if DECODER_BIAS in self._names:  # the same bias under two names
+            self._names.setdefault("cls.predictions.bias", self._names[DECODER_BIAS])
+        self._decoder_is_tied = self._compare_decoder()
+
+    def fit(self, wanted: Heads | None, labels: tuple[str, ...]) -> Fit:
+        """Plan to load the wanted heads, or those that the file has.
+
+        Raises BadCheckpoint where a tensor of the encoder is missing, or one has another shape
+        than config.json says.
+        """
+        self._check_layers()
+        plan = Fit(self._present_heads() if wanted is None else wanted, notes=self._notes)
+        if plan.heads.masked_words and not self._decoder_is_tied and self._is_untied():
+            raise BadCheckpoint(
+                "The masked-word head of this model has a decoder of its own, "
+                "which is not the token embedding.",
+                "It can be fine-tuned for other tasks; for masked words choose another model.",
+            )
+        keep_classes = wanted is None or self._same_classes(plan.heads.classes, labels)
+        with torch.device("meta"):
+            network = Network(self._spec, plan.heads)
+        missing: list[str] = []
+        for ours, parameter in network.named_parameters():
+            published = published_name(ours)
+            name = self._names.get(published)
+            if name is None or (published in CLASSES and not keep_classes):
+                needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
+                (missing if needed else plan.fresh).append(published if needed else ours)
+            else:
+                self._check_shape(name, tuple(parameter.shape))
+                plan.take[ours] = name
+        self._refuse_missing(missing)
+        used = {*plan.take.values(), *self._stored_twice(plan)}
+        plan.left_over = [n for n in self._stored.shapes if n not in used and not is_buffer(n)]
+        return plan
+
+    def _present_heads(self) -> Heads:
+        """The heads that are in the file in full."""
+        classes = self._classes_in_file()
+        masked_words = self._has(MASKED_WORDS, "masked-word head")
+        if masked_words and not self._decoder_is_tied and self._is_untied():
+            self._notes.append(
+                "The masked-word head has a decoder of its own, which is not the token embedding; "
+                "it was left out."
+            )
+            masked_words = False
+        promised = first_architecture(self._config)
+        if (
+            promised.endswith("ForSequenceClassification")
+            and "classifier.weight" not in self._names
+        ):
+            self._notes.append("config.json names a class head, and the file has none.")
+        if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
+            self._notes.append("config.json names a masked-word head, and none was loaded.")
+        return Heads(
+            masked_words=masked_words,
+            next_sentence=self._has(NEXT_SENTENCE, "next-sentence head"),
+            classes=classes,
+            pooler=self._has(POOLER, "pooler"),
+        )
+
+    def _has(self, names: list[str], what: str) -> bool:
+        found = [name for name in names if name in self._names]
+        if found and len(found) < len(names):
+            self._notes.append(f"The {what} in the file is not complete; it was left out.")
+        return len(found) == len(names)
+
+    def _classes_in_file(self) -> int:
+        """How many classes the class head of the file tells apart; 0 where there is none."""
+        if not self._has(CLASSES, "class head"):
+            return 0
+        count = self._rows("classifier.weight")
+        if count < 2 or not is_labels_head(self._config):
+            self._notes.append(
+                "The file has a head for another task than classes; it was left out."
+            )
+            return 0
+        named = len(self._config.get("id2label") or ()) or count
+        if named != count:
+            raise BadCheckpoint(
+                f"config.json names {named} labels, and the class head in the file has {count}.",
+                AGAIN,
+            )
+        return count
+
+    def _same_classes(self, wanted: int, labels: tuple[str, ...]) -> bool:
+        """Whether the class head of the file is for just these classes."""
+        if not wanted or "classifier.weight" not in self._names:
+            return True
+        theirs = labels_of(self._config)
+        count = self._rows("classifier.weight")
+        same = count == wanted and is_labels_head(self._config)
+        if same and (not labels or not theirs or theirs == labels):
+            return True
+        self._notes.append(
+            f"The class head in the file is for other classes ({count} of them); "
+            f"the one for these {wanted} was newly made."
+        )
+        return False
+
+    def _rows(self, name: str) -> int:
+        shape = self._stored.shapes[self._names[name]]
+        return shape[0] if shape else 0
+
+    def _check_layers(self) -> None:
+        """Compare the number of layers, which a config can claim for the price of a digit."""
+        numbers = [int(m[1]) for m in map(LAYER.match, self._names) if m]
+        found = max(numbers, default=-1) + 1
+        if not found:
+            some = shown(next(iter(self._stored.shapes)))
+            raise BadCheckpoint(
+                f"The file holds no layer of a BERT; it holds {some}, for one.",
+                "Choose a checkpoint of the BERT family.",
+            )
+        if found < self._spec.layers:
+            raise BadCheckpoint(
+                f"config.json describes {self._spec.layers} layers, and the file has {found}.",
+                AGAIN,
+            )
+        if found > self._spec.layers:
+            self._notes.append(
+                f"The file has {found} layers and config.json describes {self._spec.layers}; "
+                "those above were left over."
+            )
+
+    def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
+        found, dtype = self._stored.shapes[name], self._stored.dtypes[name]
+        if found != wanted:
+            raise BadCheckpoint(
+                f"{shown(name)} is {list(found)} in the file, and {list(wanted)} by config.json.",
+                "The two files belong to different models. " + AGAIN,
+            )
+        if dtype not in ("float64", "float32", "float16", "bfloat16"):
+            raise BadCheckpoint(
+                f"{shown(name)} is stored as {shown(dtype)}, not as plain numbers with a point.",
+                "Choose a copy of this model that is not quantised.",
+            )
+
+    def _refuse_missing(self, missing: list[str]) -> None:
+        if missing:
+            raise BadCheckpoint(
+                f"The file lacks {len(missing)} tensors of the encoder, {missing[0]} for one.",
+                "It is not complete, or not for this config.json. " + AGAIN,
+            )
+
+    def _compare_decoder(self) -> bool:
+        """Whether the decoder of masked words is the token embedding, or is not stored at all."""
+        decoder, embedding = self._names.get(DECODER), self._names.get(EMBEDDING)
+        if decoder is None or embedding is None:
+            return True
+        shapes, dtypes, read = self._stored.shapes, self._stored.dtypes, self._stored.read
+        if (shapes[decoder], dtypes[decoder]) != (shapes[embedding], dtypes[embedding]):
+            return False
+        return torch.equal(read(decoder), read(embedding))
+
+    def _is_untied(self) -> bool:
+        """Whether the config says that a decoder that differs is meant to."""
+        return self._config.get("tie_word_embeddings") is False
+
+    def _stored_twice(self, plan: Fit) -> set[str]:
+        """What the file holds once more under another name, if the head that needs it is loaded."""
+        if not plan.heads.masked_words:
+            return set()
+        twice = {self._names[name] for name in (DECODER_BIAS,) if name in self._names}
+        if self._decoder_is_tied and DECODER in self._names:
+            return twice | {self._names[DECODER]}
+        if DECODER in self._names:
+            self._notes.append(
+                "The decoder in the file differs from the token embedding, to which config.json "
+                "ties it; the token embedding is used."
+            )
+        return twice
+
+
+def as_float32(name: str, tensor: Tensor) -> Tensor:
+    """Widen or narrow a stored tensor; raise BadCheckpoint where a number is not finite."""
+    ours = tensor.detach().float().contiguous()
+    if not torch.isfinite(ours).all():
+        raise BadCheckpoint(
+            f"{shown(name)} holds numbers that are not finite: the file is damaged, "
+            "or its training diverged.",
+            "Use an earlier checkpoint, or " + AGAIN[0].lower() + AGAIN[1:],
+        )
+    return ours

@@ -1,0 +1,136 @@
+"""Read a `pytorch_model.bin` without ever running what may be hidden in it.
+
+The file is a pickle, which can hold instructions. Before torch sees it, every instruction is read
+(and none is carried out): what is not part of plain tensors in a dictionary refuses the file. Then
+torch's own weights-only loader reads it, asked for in so many words, so that no setting of the
+environment turns it off.
+"""
+
+import io
+import pickletools
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.errors import BadCheckpoint
+from engine.models.foreign import AGAIN, shown
+
+LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
+STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+HARMLESS = {
+    "collections OrderedDict",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter",
+    *(f"torch {kind}Storage" for kind in STORAGES),
+}
+# fmt: off
+PLAIN = {  # instructions of a pickle that makes plain things
+    "PROTO", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
+    "LONG1", "BINFLOAT", "BINUNICODE", "BINSTRING", "SHORT_BINSTRING", "EMPTY_TUPLE", "TUPLE",
+    "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "APPEND", "APPENDS", "EMPTY_DICT", "SETITEM",
+    "SETITEMS", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "GLOBAL", "REDUCE", "BUILD",
+    "BINPERSID",
+}
+# fmt: on
+OLD_PARTS = 5  # pickles of an old file: magic number, version, system, tensors, their keys
+
+
+def read_pickled(path: Path) -> dict[str, Tensor]:
+    """All tensors of a `.bin`, by their names in it, on the CPU.
+
+    Raises BadCheckpoint for anything but plain tensors in a dictionary.
+    """
+    content = path.read_bytes()
+    zipped = content[:4] == b"PK\x03\x04"
+    for instructions in _zipped(path, content) if zipped else _old(path, content):
+        _check(path, instructions, len(content))
+    try:
+        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch answers a damaged file with errors of a dozen kinds
+        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+    if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
+        found = found["state_dict"]
+    if not isinstance(found, dict):
+        raise BadCheckpoint(f"{path.name} holds no tensors by name.", AGAIN)
+    tensors = {str(name): value for name, value in found.items() if isinstance(value, Tensor)}
+    for name, tensor in tensors.items():
+        _check_size(path, name, tensor)
+    return tensors
+
+
+def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
+    """The instructions of the present form: an archive of stored (never packed) members."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            names = [member.filename for member in members]
+            if any(name.endswith("/constants.pkl") or "/code/" in name for name in names):
+                raise _holds_code(path, "a TorchScript program")
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise BadCheckpoint(
+                    f"{path.name} is packed in a way that torch never packs it.", AGAIN
+                )
+            pickles = [member for member in members if member.filename.endswith(".pkl")]
+            if len(pickles) != 1 or len(set(names)) != len(names):
+                raise BadCheckpoint(f"{path.name} is no file of weights.", AGAIN)
+            if pickles[0].file_size > LARGEST_PICKLE:
+                raise BadCheckpoint(f"{path.name} describes far too many tensors.", AGAIN)
+            yield archive.read(pickles[0])
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError) as error:
+        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+
+
+def _old(path: Path, content: bytes) -> Iterator[bytes]:
+    """The instructions of the form before 2020: five pickles one after the other, then the data."""
+    if content[:1] != b"\x80":
+        raise BadCheckpoint(f"{path.name} is no file of weights, or was cut.", AGAIN)
+    stream = io.BytesIO(content)
+    for _ in range(OLD_PARTS):
+        first = stream.tell()
+        for _ in _instructions(path, stream):
+            if stream.tell() - first > LARGEST_PICKLE:
+                raise BadCheckpoint(f"{path.name} describes far too many tensors.", AGAIN)
+        yield content[first : stream.tell()]
+
+
+def _instructions(
+    path: Path, stream: io.BytesIO
+) -> Iterator[tuple[pickletools.OpcodeInfo, object, int | None]]:
+    try:
+        yield from pickletools.genops(stream)
+    except (ValueError, EOFError, IndexError, UnicodeDecodeError) as error:
+        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+
+
+def _check(path: Path, instructions: bytes, size: int) -> None:
+    """Refuse what plain tensors do not need, and numbers too large for a file of `size` bytes."""
+    describes_tensors = False
+    largest = 0
+    for opcode, argument, _ in _instructions(path, io.BytesIO(instructions)):
+        if opcode.name == "GLOBAL" and argument not in HARMLESS:
+            raise _holds_code(path, f"“{shown(argument)}”")
+        if opcode.name not in PLAIN:
+            raise _holds_code(path, f"the instruction {opcode.name}")
+        describes_tensors |= opcode.name == "BINPERSID"
+        if isinstance(argument, int):
+            largest = max(largest, abs(argument))
+    if describes_tensors and largest > size:
+        raise BadCheckpoint(f"{path.name} claims to hold more than its own size.", AGAIN)
+
+
+def _holds_code(path: Path, what: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{path.name} holds code ({what}), not only weights; nothing of it was run.",
+        "Do not use this file; ask for the model as safetensors.",
+    )
+
+
+def _check_size(path: Path, name: str, tensor: Tensor) -> None:
+    """Refuse a tensor that is larger than what is stored for it, or that is not a plain one."""
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
+    stored = tensor.untyped_storage().nbytes() if plain else 0
+    if tensor.numel() * tensor.element_size() > stored:
+        raise BadCheckpoint(f"{shown(name)} in {path.name} is not a plain tensor.", AGAIN)

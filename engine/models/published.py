@@ -1,0 +1,192 @@
+"""Names of published weights ↔ ours, and their config.json ↔ our spec."""
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.errors import BadCheckpoint
+from engine.models.foreign import shown
+from engine.models.heads import Heads
+from engine.spec.model import BertSpec
+
+PARTS = (  # ours, published; the first of each that fits is put in the other's place
+    ("encoder.embeddings.token.", "bert.embeddings.word_embeddings."),
+    ("encoder.embeddings.position.", "bert.embeddings.position_embeddings."),
+    ("encoder.embeddings.segment.", "bert.embeddings.token_type_embeddings."),
+    ("encoder.embeddings.norm.", "bert.embeddings.LayerNorm."),
+    ("encoder.layers.", "bert.encoder.layer."),
+    (".attention.query.", ".attention.self.query."),
+    (".attention.key.", ".attention.self.key."),
+    (".attention.value.", ".attention.self.value."),
+    (".attention.output.", ".attention.output.dense."),
+    (".attention.norm.", ".attention.output.LayerNorm."),
+    (".feed_forward.wide.", ".intermediate.dense."),
+    (".feed_forward.narrow.", ".output.dense."),
+    (".feed_forward.norm.", ".output.LayerNorm."),
+    ("encoder.pooler.dense.", "bert.pooler.dense."),
+    ("masked_words.dense.", "cls.predictions.transform.dense."),
+    ("masked_words.norm.", "cls.predictions.transform.LayerNorm."),
+    ("masked_words.bias", "cls.predictions.bias"),
+    ("next_sentence.dense.", "cls.seq_relationship."),
+    ("classes.dense.", "classifier."),
+)
+DECODER = "cls.predictions.decoder.weight"  # tied to the token embedding, and often stored again
+DECODER_BIAS = "cls.predictions.decoder.bias"  # the same as cls.predictions.bias
+LAYER = re.compile(r"bert\.encoder\.layer\.(\d{1,9})\.")
+
+SIZES = {  # config.json → spec; a config has all of these
+    "vocab_size": "vocabulary",
+    "hidden_size": "width",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "intermediate_size": "inner",
+}
+SETTINGS = {  # and may leave out these
+    "max_position_embeddings": "positions",
+    "type_vocab_size": "segments",
+    "hidden_dropout_prob": "dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "hidden_act": "activation",
+    "layer_norm_eps": "norm_eps",
+    "initializer_range": "initial_spread",
+}
+ACTIVATIONS = {"gelu_python": "gelu", "gelu_pytorch_tanh": "gelu_new"}  # other names of the same
+CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
+ANOTHER_NETWORK = {  # what would make it another network than ours, and the values that do not
+    "position_embedding_type": (None, "absolute"),
+    "is_decoder": (None, False),
+    "add_cross_attention": (None, False),
+    "pruned_heads": (None, {}),
+    "quantization_config": (None, {}),
+}
+
+
+def published_name(ours: str) -> str:
+    """The name under which transformers keeps one of our tensors."""
+    name = ours
+    for mine, theirs in PARTS:
+        name = name.replace(mine, theirs, 1)
+    return name
+
+
+def present_name(published: str) -> str:
+    """A published name as it is written today: old ones lack the prefix, or say gamma and beta."""
+    name = published.removeprefix("module.")
+    if name.startswith(("embeddings.", "encoder.", "pooler.")):
+        name = f"bert.{name}"
+    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+    return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
+
+
+def is_buffer(name: str) -> bool:
+    """Whether a tensor only counts positions, which old files store and no network needs."""
+    return name.endswith((".position_ids", ".token_type_ids"))
+
+
+def spec_of(config: dict[str, Any]) -> BertSpec:
+    """The network that a config.json describes.
+
+    Raises BadCheckpoint for another kind of network, and for values that none can have.
+    """
+    family = config.get("model_type") or first_architecture(config)
+    if family not in ("bert", "") and not str(family).startswith("Bert"):
+        raise BadCheckpoint(
+            f"This is a model of the kind “{shown(family)}”; BERT Studio reads BERT models.",
+            "Choose a checkpoint whose config.json says model_type “bert”.",
+        )
+    for name, usual in ANOTHER_NETWORK.items():
+        if config.get(name) not in usual:
+            raise BadCheckpoint(
+                f"config.json says {name} “{shown(config[name])}”, which this BERT does not have.",
+                "Choose a checkpoint of the plain BERT encoder.",
+            )
+    absent = [name for name in SIZES if name not in config]
+    if absent:
+        raise _bad_config(f"it lacks {', '.join(absent)}")
+    known = SIZES | SETTINGS
+    values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
+    if isinstance(values.get("activation"), str):
+        values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
+    try:
+        return BertSpec.model_validate(values, strict=True)
+    except ValidationError as error:
+        theirs = {ours: name for name, ours in known.items()}
+        raise _bad_config(
+            "; ".join(
+                f"{theirs.get(str(item['loc'][0]), '') if item['loc'] else 'sizes'}: {item['msg']}"
+                for item in error.errors()
+            )
+        ) from error
+
+
+def first_architecture(config: dict[str, Any]) -> str:
+    """The class in transformers that the weights were saved from; empty where none is named."""
+    named = config.get("architectures")
+    return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
+
+
+def is_labels_head(config: dict[str, Any]) -> bool:
+    """Whether a “classifier” in the file tells one class of a whole text, as ours does."""
+    other = ("TokenClassification", "MultipleChoice")
+    return not first_architecture(config).endswith(other) and config.get("problem_type") in (
+        None,
+        "single_label_classification",
+    )
+
+
+def _bad_config(why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"config.json describes no network: {why}.", "Copy it again from where the model came."
+    )
+
+
+def notes_of(config: dict[str, Any]) -> list[str]:
+    """What of a config.json is passed over, in whole sentences."""
+    notes = [
+        f"config.json asks for code of its own ({name}); it was passed over."
+        for name in CODE
+        if config.get(name)
+    ]
+    if config.get("classifier_dropout") is not None:
+        notes.append("The dropout of its class head is not kept; that of the encoder is used.")
+    return notes
+
+
+def labels_of(config: dict[str, Any]) -> tuple[str, ...]:
+    """The classes in the order of their ids; empty where they are not named, from 0 on."""
+    named = config.get("id2label")
+    if not isinstance(named, dict):
+        return ()
+    by_id = {str(number): str(label) for number, label in named.items()}
+    ordered = [by_id.get(str(number)) for number in range(len(by_id))]
+    return tuple(label for label in ordered if label is not None) if None not in ordered else ()
+
+
+def unnamed(count: int) -> tuple[str, ...]:
+    """The labels of classes that nobody has named, as transformers calls them."""
+    return tuple(f"LABEL_{number}" for number in range(count))
+
+
+def config_of(spec: BertSpec, heads: Heads, labels: tuple[str, ...], dtype: str) -> dict[str, Any]:
+    """The config.json with which transformers loads our checkpoint under the right class."""
+    config: dict[str, Any] = {"architectures": [architecture(heads)], "model_type": "bert"}
+    for theirs, ours in (SIZES | SETTINGS).items():
+        config[theirs] = getattr(spec, ours)
+    config |= {"position_embedding_type": "absolute", "tie_word_embeddings": True, "dtype": dtype}
+    if heads.classes:
+        config["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        config["label2id"] = {label: number for number, label in enumerate(labels)}
+        config["problem_type"] = "single_label_classification"
+    return config
+
+
+def architecture(heads: Heads) -> str:
+    """The class in transformers that has these heads."""
+    if heads.classes:
+        return "BertForSequenceClassification"
+    if heads.masked_words and heads.next_sentence:
+        return "BertForPreTraining"
+    if heads.masked_words:
+        return "BertForMaskedLM"
+    return "BertForNextSentencePrediction" if heads.next_sentence else "BertModel"
