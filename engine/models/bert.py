@@ -3,10 +3,12 @@
 Shapes: B sequences, T tokens in each, D width, H heads, L layers.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
@@ -112,6 +114,31 @@ class Network(nn.Module):
         """Make the decoder of masked words the token embedding again, after that was replaced."""
         if self.masked_words is not None:
             self.masked_words.decoder = self.encoder.embeddings.token.weight
+
+
+def shell(spec: BertSpec, heads: Heads) -> Network:
+    """A network whose parameters have their shapes and no memory yet; nothing is drawn for it."""
+    with torch.device("meta"), _Undrawn():
+        return Network(spec, heads)
+
+
+DRAWING = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Passes over the drawing of numbers, for which torch would load its compiler first."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        given = kwargs or {}
+        if func in DRAWING:
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 @torch.no_grad()

@@ -17,8 +17,8 @@ from engine.data.tokenizer import Tokenizer
 from engine.durable import whole_folder
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages import CheckpointInfo, LoadReport
-from engine.models.bert import Network, fresh
-from engine.models.fitting import Fit, Fitting, as_float32
+from engine.models.bert import Network, fresh, shell
+from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.foreign import (
     check_content,
     check_folder,
@@ -150,7 +150,7 @@ def write(
     tensors: dict[str, Tensor] = {}
     for name, parameter in network.named_parameters():  # the tied decoder is not named again
         tensor = parameter.detach().to("cpu", dtype).contiguous()
-        if not torch.isfinite(tensor).all():
+        if not is_finite(tensor):
             raise StudioError(
                 f"The weights are not finite any more ({name}), so they were not saved.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",
@@ -211,8 +211,7 @@ def _tokenizer(folder: Path, spec: BertSpec) -> Tokenizer:
 
 def _filled(folder: Path, spec: BertSpec, plan: Fit, stored: Stored) -> Network:
     """The network with its tensors from the file; nothing is made that is then thrown away."""
-    with torch.device("meta"):
-        network = Network(spec, plan.heads)
+    network = shell(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
     check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)
     for ours, shape in shapes.items():

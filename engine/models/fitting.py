@@ -3,6 +3,7 @@
 All of it is decided by names and shapes, before a network is made or a tensor is read.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadCheckpoint
-from engine.models.bert import Network
+from engine.models.bert import shell
 from engine.models.foreign import AGAIN, shown
 from engine.models.heads import Heads
 from engine.models.published import (
@@ -83,8 +84,7 @@ class Fitting:
                 "It can be fine-tuned for other tasks; for masked words choose another model.",
             )
         keep_classes = wanted is None or self._same_classes(plan.heads.classes, labels)
-        with torch.device("meta"):
-            network = Network(self._spec, plan.heads)
+        network = shell(self._spec, plan.heads)
         missing: list[str] = []
         for ours, parameter in network.named_parameters():
             published = published_name(ours)
@@ -241,10 +241,16 @@ class Fitting:
 def as_float32(name: str, tensor: Tensor) -> Tensor:
     """Widen or narrow a stored tensor; raise BadCheckpoint where a number is not finite."""
     ours = tensor.detach().float().contiguous()
-    if not torch.isfinite(ours).all():
+    if not is_finite(ours):
         raise BadCheckpoint(
             f"{shown(name)} holds numbers that are not finite: the file is damaged, "
             "or its training diverged.",
             "Use an earlier checkpoint, or " + AGAIN[0].lower() + AGAIN[1:],
         )
     return ours
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether all of a tensor's numbers are; in one pass and without a second tensor."""
+    least, greatest = tensor.aminmax()
+    return math.isfinite(least) and math.isfinite(greatest)
