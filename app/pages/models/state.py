@@ -3,11 +3,11 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
+from app.explorer import Errand
 from app.library import ModelEntry
 from app.studio import Studio
 from engine.durable import MANIFEST, verify, whole_folder
@@ -53,7 +53,7 @@ class ModelsState(QObject):
         self.problem: Refused | None = None
         self._reading: background.Job | None = None
         self._copying: background.Job | None = None
-        self._errand: Any = None
+        self._errand: Errand | None = None
         studio.models_changed.connect(self.read_list)
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
@@ -86,7 +86,11 @@ class ModelsState(QObject):
         self.working = Working(stage=self.tr("Starting to read the folder"))
         into = free_folder(self._studio.home.models, source.name)
         self._errand = self._studio.errand(
-            Import(folder=source, into=into), self._on_imported, self._on_refused, self._on_working
+            Import(folder=source, into=into),
+            self._on_imported,
+            self._on_refused,
+            self._on_working,
+            self,
         )
         self.importing_changed.emit()
 

@@ -48,11 +48,11 @@ class ModelsPage(QWidget):
         self.state.copying_changed.connect(self._on_copying)
 
     def arrive(self, argument: object = None) -> None:
-        """Navigation: a path opens that model, “import” the dialog for one, nothing the page."""
+        """A folder opens that model, {"import": True} the dialog for one; None changes nothing."""
         self.state.read_list()
         if isinstance(argument, Path):
             self._wanted = argument
-        elif argument == "import":
+        elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:

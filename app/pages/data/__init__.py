@@ -1,0 +1,1 @@
+"""Add, check, look into and delete data sets."""

@@ -1,0 +1,1 @@
+"""One data set: its rows, its labels, its lengths."""

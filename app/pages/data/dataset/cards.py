@@ -1,0 +1,155 @@
+"""What the rows of a data set are like: labels, lengths, facts."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.library import ModelEntry
+from app.pages.data.dataset.histogram import Histogram
+from app.pages.data.dataset.labels import Balance, LabelBars
+from app.pages.data.dataset.state import DatasetState
+from app.pages.data.words import Words
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.buttons import Segments
+from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.facts import Facts
+from app.widgets.page import Card
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text
+from engine.spec.dataset import DatasetSpec
+
+CUTS = (64, 128, 256, 512)
+MOST_NOTES = 20
+
+
+class LabelsCard(Card):
+    """Signals:
+    chosen: the label whose rows are wanted, None for all.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.choice: str | None = None
+        self.title = Text(self.tr("Labels"), "heading")
+        self.balance = Text("", "muted")
+        self.bars = LabelBars()
+        self.all = buttons.quiet(self.tr("Show the rows of all labels"), self.choose_none)
+        self.all.hide()
+        for widget in (self.title, self.balance, self.bars, self.all):
+            self.body.addWidget(widget)
+        self.bars.chosen.connect(self._on_chosen)
+
+    def show_labels(self, labels: dict[str, int] | None) -> None:
+        """Show these; None where the rows have no labels."""
+        self.bars.setVisible(bool(labels))
+        if labels:
+            self.title.setText(self.tr("%n label(s)", "", len(labels)))
+            self.balance.setText(Balance(self).sentence(labels))
+            self.bars.show_labels(labels)
+        else:
+            self.balance.setText(self.tr("The rows have no labels: they are text to pre-train on."))
+
+    def choose_none(self) -> None:
+        self.bars.clearSelection()
+
+    def _on_chosen(self, label: str | None) -> None:
+        self.choice = label
+        self.all.setVisible(label is not None)
+        self.chosen.emit(label)
+
+
+class LengthsCard(Card):
+    """How many word pieces the rows have, for one tokenizer, and what a limit would cut."""
+
+    def __init__(self, state: DatasetState, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._state = state
+        self.body.addWidget(Text(self.tr("Lengths in word pieces"), "heading"))
+        self.model = CheckpointBox(parent=self)
+        self.model.setAccessibleName(self.tr("Model whose word pieces are counted"))
+        self.model.picked.connect(lambda entry: state.measure_with(entry.path))
+        self.progress = ProgressLine(self.tr("Count of word pieces"))
+        self.progress.cancelled.connect(state.stop_measuring)
+        self.problem = Text("", "muted")
+        self.histogram = Histogram()
+        self.summary = Text("", "muted")
+        self.cuts = Segments([str(cut) for cut in CUTS], self.tr("Longest input"))
+        self.cuts.choose(CUTS.index(128))
+        self.cuts.chosen.connect(lambda _: self._show())
+        self.cut = Text("", "strong")
+        for widget in (self.model, self.progress, self.problem, self.histogram, self.summary):
+            self.body.addWidget(widget)
+        self.body.addSpacing(SPACE)
+        self.body.addWidget(self.cuts)
+        self.body.addWidget(self.cut)
+        state.measured.connect(self._show)
+        self._show()
+
+    def set_models(self, models: list[ModelEntry]) -> None:
+        """The first usable one is taken."""
+        self.model.set_models(models)
+        usable = next((model for model in models if model.info is not None), None)
+        if self.model.chosen() is None and usable is not None:
+            self.model.choose(usable.path)
+            self._state.measure_with(usable.path)
+        self._show()
+
+    def _show(self) -> None:
+        state, lengths = self._state, self._state.lengths
+        cut = CUTS[max(self.cuts.choice(), 0)]
+        self.histogram.show_lengths(lengths, cut)
+        is_known = lengths is not None and lengths.rows > 0
+        for widget in (self.histogram, self.summary, self.cuts, self.cut):
+            widget.setVisible(is_known)
+        self._show_progress()
+        problem = state.lengths_problem
+        if not problem and state.tokenizer is None and not state.is_measuring:
+            problem = self.tr("Choose a model whose word pieces are counted.")
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem) and not is_known)
+        if lengths is None or not is_known:
+            return
+        self.summary.setText(self.histogram.sentence())
+        rows = lengths.cut_at(cut)
+        self.cut.setText(
+            self.tr("{0} of the rows ({1}) are longer than {2} and would be cut.").format(
+                numbers.percent(rows / lengths.rows), numbers.count(rows), cut
+            )
+            if rows
+            else self.tr("No row is longer than {0}.").format(cut)
+        )
+
+    def _show_progress(self) -> None:
+        if not self._state.is_measuring:
+            self.progress.end()
+            return
+        done, total = self._state.lengths_done
+        if self.progress.isHidden() or not done:
+            self.progress.begin(self.tr("Counting word pieces"))
+        if total:
+            self.progress.tell(done, total)
+
+
+class FactsCard(Card):
+    """Where the rows come from and how they were read, and what was noticed."""
+
+    def __init__(self, words: Words, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._words = words
+        self.body.addWidget(Text(self.tr("Facts"), "heading"))
+        self.facts = Facts(self.tr("Facts"))
+        self.notes = Text("", "muted", selectable=True)
+        self.body.addWidget(self.facts)
+        self.body.addWidget(self.notes)
+
+    def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
+        self.facts.show_facts(self._words.facts(spec, folder, source))
+        notes = [*spec.notes[:MOST_NOTES]]
+        if len(spec.notes) > MOST_NOTES:
+            notes.append(self.tr("and %n more", "", len(spec.notes) - MOST_NOTES))
+        self.notes.setText("\n".join(notes))
+        self.notes.setVisible(bool(notes))

@@ -1,0 +1,160 @@
+"""How often each label stands, as bars; a bar that is chosen shows its rows."""
+
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFontMetricsF, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
+
+from app.pages.data.cells import one_line
+from app.theme import SPACE, Role, colour
+from app.widgets import numbers
+from app.widgets.text import tooltip
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+SHARE = Qt.ItemDataRole.UserRole  # of the most frequent label, 0 to 1
+MOST_SHOWN = 10  # bars without scrolling
+BALANCED = 1.5  # times that the most frequent label may outnumber the rarest
+
+
+class LabelsModel(QAbstractTableModel):
+    """Labels by falling count: name, and how many rows have it."""
+
+    def __init__(self, labels: dict[str, int], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.labels = sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))
+        self._total = max(sum(labels.values()), 1)
+        self._most = max(labels.values(), default=1)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.labels)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 2
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("Label"), self.tr("Rows"))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        label, count = self.labels[index.row()]
+        match role, index.column():
+            case Qt.ItemDataRole.DisplayRole, 0:
+                return one_line(label[:100]) if label else self.tr("(empty)")
+            case Qt.ItemDataRole.ToolTipRole, 0:
+                return tooltip(label)
+            case Qt.ItemDataRole.DisplayRole, 1:
+                return f"{numbers.count(count)}  {numbers.percent(count / self._total)}"
+            case _ if role == SHARE and index.column() == 1:
+                return count / self._most
+        return None
+
+
+class LabelBars(QTableView):
+    """Signals:
+    chosen: the label whose rows are wanted, or None for those of all labels.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Labels and how often each stands"))
+        self.verticalHeader().hide()
+        self.horizontalHeader().hide()
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setItemDelegateForColumn(1, _Bar(self))
+
+    def show_labels(self, labels: dict[str, int]) -> None:
+        model = LabelsModel(labels, self)
+        self.setModel(model)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        metrics = QFontMetricsF(self.font())
+        names = [one_line(label[:30]) for label, _ in model.labels[:200]]
+        width = max((metrics.horizontalAdvance(name) for name in names), default=0)
+        self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
+        shown = min(len(labels), MOST_SHOWN)
+        self.setFixedHeight(shown * self.verticalHeader().defaultSectionSize() + 2)
+        self.selectionModel().selectionChanged.connect(self._on_selected)
+
+    def _on_selected(self, selected: QItemSelection, _before: QItemSelection) -> None:
+        indexes = selected.indexes()
+        model = self.model()
+        assert isinstance(model, LabelsModel)
+        self.chosen.emit(model.labels[indexes[0].row()][0] if indexes else None)
+
+
+class _Bar(QStyledItemDelegate):
+    """A count at the end of its bar."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        text = str(index.data())
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
+        words = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
+        room = QRectF(option.rect).adjusted(SPACE, 5, -words - SPACE, -5)
+        bar = QRectF(
+            room.left(), room.top(), max(room.width() * index.data(SHARE), 2), room.height()
+        )
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(Role.CHART_3))
+        painter.drawRoundedRect(bar, 2, 2)
+        painter.setPen(colour(Role.MUTED))
+        painter.setFont(option.font)
+        right = QRectF(bar.right() + 2 * SPACE, option.rect.top(), words, option.rect.height())
+        painter.drawText(right, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.restore()
+
+
+class Balance(QObject):
+    """Says in a sentence how even the labels are."""
+
+    def sentence(self, labels: dict[str, int]) -> str:
+        counts = [count for count in labels.values() if count]
+        if len(counts) < 2:
+            return self.tr("There is one label only, so there is nothing to tell apart.")
+        most, least, total = max(counts), min(counts), sum(counts)
+        if most / least <= BALANCED:
+            return self.tr("Balanced: all labels are about equally frequent.")
+        common = max(labels, key=lambda label: labels[label])
+        return self.tr(
+            "Imbalanced: the most frequent label stands {0} times as often as the rarest. Always "
+            "saying “{1}” would be right in {2} of the rows, so look at F1 beside the accuracy."
+        ).format(
+            numbers.decimal(most / least, 1), one_line(common[:60]), numbers.percent(most / total)
+        )

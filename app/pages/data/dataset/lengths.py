@@ -1,0 +1,89 @@
+"""How many word pieces the rows of a data set have; counted once and kept in the cache."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.background import Progress
+from engine.data.lines import Cancelled
+from engine.data.packed import key
+from engine.data.store import Dataset
+from engine.data.tokenizer import Tokenizer
+from engine.durable import write_file
+
+BATCH = 2_000  # rows
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """`counts[n]` rows have n pieces, [CLS] and [SEP] among them."""
+
+    counts: NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def longest(self) -> int:
+        return len(self.counts) - 1
+
+    def median(self) -> int:
+        return self.below(0.5)
+
+    def below(self, share: float) -> int:
+        """The length that `share` of the rows do not exceed."""
+        return int(np.searchsorted(np.cumsum(self.counts), share * self.rows))
+
+    def cut_at(self, length: int) -> int:
+        """How many rows are longer than `length`."""
+        return int(self.counts[length + 1 :].sum())
+
+
+def count_lengths(
+    dataset: Dataset, tokenizer: Tokenizer, cache: Path, progress: Progress
+) -> Lengths:
+    """Count, or read what was counted before.
+
+    Raises Cancelled soon after `progress.cancelled()` is true.
+    """
+    file = cache / f"{key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
+    kept = _kept(file, len(dataset))
+    if kept is not None:
+        return kept
+    mapping = dataset.spec.mapping
+    columns = [mapping.text] if mapping.pair is None else [mapping.text, mapping.pair]
+    counts = np.zeros(1, dtype=np.int64)
+    for first in range(0, len(dataset), BATCH):
+        if progress.cancelled():
+            raise Cancelled
+        last = min(first + BATCH, len(dataset))
+        rows = dataset.take(np.arange(first, last), columns)
+        lengths = np.full(len(rows), 1 + len(columns), dtype=np.int64)  # [CLS], a [SEP] each
+        for column in columns:
+            lengths += [len(ids) for ids in tokenizer.contents([row[column] for row in rows])]
+        found = np.bincount(lengths)
+        counts = np.pad(counts, (0, max(len(found) - len(counts), 0)))
+        counts[: len(found)] += found
+        progress(last, len(dataset))
+    _keep(file, counts)
+    return Lengths(counts)
+
+
+def _kept(file: Path, rows: int) -> Lengths | None:
+    try:
+        counts: NDArray[Any] = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    is_whole = counts.ndim == 1 and counts.dtype == np.int64 and counts.sum() == rows
+    return Lengths(counts) if is_whole else None
+
+
+def _keep(file: Path, counts: NDArray[np.int64]) -> None:
+    content = io.BytesIO()
+    np.save(content, counts)
+    write_file(file, content.getvalue())

@@ -1,0 +1,129 @@
+"""The rows of a data set as an item model that reads them when they come into sight."""
+
+from collections import OrderedDict
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from app.pages.data.cells import ROLE_COLOURS, one_line
+from app.pages.data.dataset.state import PAGE, DatasetState
+from app.resources import mono_font
+from app.theme import Role, colour
+from app.widgets.text import font, tooltip, visible
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+PAGES_KEPT = 30
+OWN = 2  # columns before those of the source: line and part
+
+
+class RowsModel(QAbstractTableModel):
+    """Line, part, then the columns of the source. A row that is not read yet shows “…”."""
+
+    def __init__(self, state: DatasetState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._rows = 0
+        self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
+        self._roles: dict[str, str] = {}
+        state.found.connect(self._on_found)
+        state.page_read.connect(self._on_page_read)
+        self._on_found()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else self._rows
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else OWN + len(self._state.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return one_line(self._cell(index))
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(self._cell(index))
+            case Qt.ItemDataRole.ForegroundRole if self._is_aside(index.column()):
+                return colour(Role.MUTED)
+            case Qt.ItemDataRole.FontRole if index.column() == 0:
+                return mono_font()
+            case Qt.ItemDataRole.TextAlignmentRole if index.column() == 0:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal or section >= self.columnCount():
+            return None
+        if section < OWN:
+            if role == Qt.ItemDataRole.DisplayRole:
+                return (self.tr("Line"), self.tr("Part"))[section]
+            return None
+        column = self._state.columns[section - OWN]
+        used = self._role(column)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                name = one_line(column[:100])
+                return f"{name} · {self._role_name(used)}" if used else name
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(column)
+            case Qt.ItemDataRole.ForegroundRole if used:
+                return colour(ROLE_COLOURS[used])
+            case Qt.ItemDataRole.FontRole if used:
+                return font("strong")
+        return None
+
+    def whole_row(self, row: int) -> list[tuple[str, str]]:
+        """Names and cells of a row, each cell cut as the table keeps it; empty while it is read."""
+        page = self._pages.get(row // PAGE)
+        if page is None or row % PAGE >= len(page):
+            return []
+        cells = page[row % PAGE][OWN:]
+        names = (visible(column[:100]) for column in self._state.columns)
+        return list(zip(names, (visible(cell) for cell in cells), strict=True))
+
+    def _cell(self, index: Index) -> str:
+        number = index.row() // PAGE
+        page = self._pages.get(number)
+        if page is None:
+            self._state.read_page(number)
+            return "…"
+        self._pages.move_to_end(number)
+        row = index.row() % PAGE
+        return page[row][index.column()] if row < len(page) else ""
+
+    def _is_aside(self, column: int) -> bool:
+        return column < OWN or self._role(self._state.columns[column - OWN]) is None
+
+    def _role(self, column: str) -> str | None:
+        if self._state.dataset is None:
+            return None
+        mapping = self._state.spec.mapping
+        pairs = (("text", mapping.text), ("pair", mapping.pair), ("label", mapping.label))
+        return next((role for role, name in pairs if name == column), None)
+
+    def _role_name(self, role: str) -> str:
+        names = {
+            "text": self.tr("text"),
+            "pair": self.tr("second text"),
+            "label": self.tr("label"),
+        }
+        return names[role]
+
+    def _on_found(self) -> None:
+        if self._state.is_seeking:
+            return  # the rows before stay until the new ones are there
+        self.beginResetModel()
+        self._pages.clear()
+        self._rows = len(self._state.numbers)
+        self.endResetModel()
+
+    def _on_page_read(self, number: int, rows: list[tuple[str, ...]]) -> None:
+        self._pages[number] = rows
+        while len(self._pages) > PAGES_KEPT:
+            self._pages.popitem(last=False)
+        first, last = number * PAGE, min((number + 1) * PAGE, self._rows) - 1
+        if first <= last:
+            self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))

@@ -1,0 +1,239 @@
+"""One data set's page: its rows at the left, what they are like at the right."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedLayout,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.library import ModelEntry
+from app.pages.data.dataset.cards import FactsCard, LabelsCard, LengthsCard
+from app.pages.data.dataset.state import DatasetState, Wanted
+from app.pages.data.dataset.table import OWN, RowsModel
+from app.pages.data.words import Words
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.buttons import Segments
+from app.widgets.page import EmptyState, Page, scrolling
+from app.widgets.text import Text
+from engine.spec.dataset import PARTS
+
+PAUSE = 250  # ms after a key before rows are sought
+SIDE = 92 * SPACE
+LONGEST_DETAIL = 20_000  # characters of a row that are shown in full
+
+
+class DatasetView(Page):
+    """Signals:
+    left: back to the list.
+    trained, deleted: the button of that name was pressed.
+    """
+
+    left = Signal()
+    trained = Signal()
+    deleted = Signal()
+
+    def __init__(self, studio: Studio, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent)
+        self.state = DatasetState(studio, folder, self)
+        self._studio = studio
+        self._words = Words(self)
+        self.back = buttons.icon_button(
+            "arrow-left", self.tr("Back to all data sets"), self.left.emit
+        )
+        self.back.setShortcut("Alt+Left")
+        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
+        self.train = buttons.primary("", self.trained.emit, "play")
+        for button in (self.delete, self.train):
+            self.action_row.addWidget(button)
+        self.train.hide()
+        self.set_title(folder.parent.name, self.tr("Opening…"))
+        self.labels = LabelsCard()
+        self.lengths = LengthsCard(self.state)
+        self.facts = FactsCard(self._words)
+        self.splitter = QSplitter()
+        self.splitter.addWidget(self._rows())
+        self.splitter.addWidget(self._side())
+        self.splitter.setStretchFactor(0, 1)
+        self.splitter.setStretchFactor(1, 0)
+        self.splitter.setSizes([10_000, SIDE])
+        self.splitter.setHandleWidth(5 * SPACE)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.hide()
+        self.problem = EmptyState("triangle-alert", self.tr("This data set cannot be read"), "")
+        self.problem.hide()
+        self.body.addWidget(self.splitter, 1)
+        self.body.addWidget(self.problem, 1)
+        self.state.opened.connect(self._on_opened)
+        self.state.found.connect(self._on_found)
+        self.state.page_read.connect(lambda _page, _rows: self._show_row())
+        self.state.start()
+
+    def set_models(self, models: Sequence[ModelEntry]) -> None:
+        """The models whose tokenizers can count the pieces."""
+        self.lengths.set_models(list(models))
+
+    def show_source(self, state: str) -> None:
+        """What became of the source: “same”, “changed”, “missing”, or “” while it is not known."""
+        if self.state.dataset is not None:
+            self.facts.show_spec(self.state.spec, self.state.folder, state)
+
+    # ── the parts of the page ────────────────────────────────────────────────────────────────
+
+    def _rows(self) -> QWidget:
+        self.search = QLineEdit(clearButtonEnabled=True)
+        self.search.setPlaceholderText(self.tr("Find rows with this text"))
+        self.search.setAccessibleName(self.tr("Find rows with this text"))
+        self.parts = Segments([self.tr("All"), *PARTS], self.tr("Part"))
+        self.parts.choose(0)
+        self.count = Text("", "muted", wraps=False)
+        above = QHBoxLayout()
+        above.setSpacing(3 * SPACE)
+        above.addWidget(self.search, 1)
+        above.addWidget(self.parts)
+        above.addWidget(self.count)
+        self.table = QTableView()
+        self.table.setAccessibleName(self.tr("Rows of the data set"))
+        self.table.setTabKeyNavigation(False)
+        self.table.setWordWrap(False)
+        self.table.setShowGrid(False)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.table.verticalHeader().hide()
+        self.none = EmptyState(
+            "search",
+            self.tr("No row holds this"),
+            self.tr("Try a shorter text, another part or all labels."),
+            buttons.plain(self.tr("Show all rows"), self._show_all),
+        )
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self.none)
+        self.row_text = QPlainTextEdit(readOnly=True)
+        self.row_text.setAccessibleName(self.tr("The chosen row in full"))
+        self.row_text.setTabChangesFocus(True)
+        self.row_text.setFixedHeight(26 * SPACE)
+        self.row_text.setPlaceholderText(self.tr("Choose a row to read it in full."))
+        made = QWidget()
+        column = QVBoxLayout(made)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addLayout(above)
+        column.addLayout(self._stack, 1)
+        column.addWidget(self.row_text)
+        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause.timeout.connect(self._seek)
+        self.search.textChanged.connect(pause.start)
+        self.search.returnPressed.connect(self._seek)
+        self.parts.chosen.connect(lambda _: self._seek())
+        self.labels.chosen.connect(lambda _: self._seek())
+        return made
+
+    def _side(self) -> QWidget:
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setSpacing(4 * SPACE)
+        for card in (self.labels, self.lengths, self.facts):
+            column.addWidget(card)
+        column.addStretch()
+        area = scrolling(inner)
+        area.setMinimumWidth(SIDE)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        return area
+
+    # ── what the state says ──────────────────────────────────────────────────────────────────
+
+    def _on_opened(self) -> None:
+        problem = self.state.problem
+        if problem is not None:
+            self.set_title(self.state.folder.parent.name)
+            self.problem.text.setText(f"{problem.problem} {problem.advice}".strip())
+            self.problem.show()
+            return
+        spec = self.state.spec
+        self.set_title(spec.name, self._words.line(spec))
+        is_labelled = spec.mapping.label is not None
+        text = self.tr("Fine-tune on this…") if is_labelled else self.tr("Pre-train on this…")
+        self.train.setText(text)
+        self.train.setAccessibleName(text)
+        self.train.show()
+        self.labels.show_labels(spec.labels if is_labelled else None)
+        self.facts.show_spec(spec, self.state.folder, "")
+        for number, part in enumerate(PARTS, start=1):
+            self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))
+        self.model = RowsModel(self.state, self)
+        self.table.setModel(self.model)
+        self.table.selectionModel().currentRowChanged.connect(self._on_row)
+        self._size_columns()
+        self.splitter.show()
+
+    def _size_columns(self) -> None:
+        mapping = self.state.spec.mapping
+        texts = {mapping.text, mapping.pair} - {None}
+        narrow = 34 * SPACE
+        self.table.setColumnWidth(0, 18 * SPACE)
+        self.table.setColumnWidth(1, 16 * SPACE)
+        others = sum(column not in texts for column in self.state.columns)
+        room = max(self.width() - SIDE - 34 * SPACE - narrow * others - 20 * SPACE, 0)
+        wide = max(room // max(len(texts), 1), 80 * SPACE)
+        for place, column in enumerate(self.state.columns):
+            self.table.setColumnWidth(place + OWN, wide if column in texts else narrow)
+
+    def _on_found(self) -> None:
+        if self.state.is_seeking:
+            self.count.setText(self.tr("Searching…"))
+            return
+        found, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
+        if found == whole:
+            self.count.setText(self.tr("%n row(s)", "", whole))
+        else:
+            self.count.setText(
+                self.tr("{0} of {1} rows").format(numbers.count(found), numbers.count(whole))
+            )
+        self._stack.setCurrentWidget(self.table if found else self.none)
+        self.row_text.clear()
+
+    def _seek(self) -> None:
+        choice = self.parts.choice()
+        self.state.seek(
+            Wanted(
+                self.search.text(),
+                PARTS[choice - 1] if choice > 0 else None,
+                self.labels.choice,
+            )
+        )
+
+    def _show_all(self) -> None:
+        self.search.clear()
+        self.parts.choose(0)
+        self.labels.choose_none()
+        self._seek()
+        self.search.setFocus()
+
+    def _on_row(self, _current: QModelIndex) -> None:
+        self._show_row()
+
+    def _show_row(self) -> None:
+        """The row that is current, in full as far as the table keeps it."""
+        current = self.table.currentIndex()
+        if not current.isValid() or self.state.is_seeking:
+            return
+        cells = self.model.whole_row(current.row())
+        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:LONGEST_DETAIL]
+        if text != self.row_text.toPlainText():
+            self.row_text.setPlainText(text)

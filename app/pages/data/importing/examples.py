@@ -1,0 +1,70 @@
+"""The first examples as the model will see them."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+
+from app.pages.data.cells import one_line
+from app.pages.data.importing.look import LONGEST_INPUT, Example
+from app.theme import SPACE
+from app.widgets.page import scrolling
+from app.widgets.pieces import Pieces
+from app.widgets.text import Text
+
+
+class Examples(QWidget):
+    """Word pieces with their segments, and the label, of a few rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[Text, Pieces, Text]] = []
+        self.problem = Text("", "muted")
+        inner = QWidget()
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(0, 0, 2 * SPACE, 0)
+        self._grid.setHorizontalSpacing(4 * SPACE)
+        self._grid.setVerticalSpacing(3 * SPACE)
+        self._grid.setColumnStretch(1, 1)
+        inside = QVBoxLayout(inner)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.addWidget(self.problem)
+        inside.addLayout(self._grid)
+        inside.addStretch()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(scrolling(inner))
+
+    def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:
+        """Show these; or `problem` where there are none."""
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        while len(self.rows) < len(examples):
+            self._add_row()
+        for number, (line, pieces, label) in enumerate(self.rows):
+            is_used = number < len(examples)
+            for widget in (line, pieces, label):
+                widget.setVisible(is_used)
+            if is_used:
+                self._show(examples[number], unknown, line, pieces, label)
+
+    def _add_row(self) -> None:
+        row = len(self.rows)
+        widgets = (Text("", "small", wraps=False), Pieces(most=LONGEST_INPUT), Text("", "small"))
+        widgets[2].setFixedWidth(30 * SPACE)
+        for column, widget in enumerate(widgets):
+            self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
+        self.rows.append(widgets)
+
+    def _show(
+        self, example: Example, unknown: int, line: Text, pieces: Pieces, label: Text
+    ) -> None:
+        line.setText(self.tr("line {0}").format(example.line))
+        pieces.show_tokens(example.tokens, unknown)
+        said = []
+        if example.label is not None:
+            name = one_line(example.label)
+            said.append(
+                self.tr("label “{0}”").format(name) if name else self.tr("the label is empty")
+            )
+        if example.cut:
+            said.append(self.tr("cut at {0} pieces").format(LONGEST_INPUT))
+        label.setText("\n".join(said))

@@ -1,0 +1,63 @@
+"""Which of the chosen files are data, and which part of the data set each of them is."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.data.splitting import part_named
+from engine.spec.dataset import PARTS, Part
+
+SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text"}
+MOST = 200  # entries of a folder that are looked at
+
+
+def data_files(paths: Sequence[Path]) -> list[Path]:
+    """The files among `paths`, and in each folder those whose names end as data do.
+
+    A file that is named outright is taken whatever its name is; the reader judges it.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(entry for _, entry in zip(range(MOST), path.iterdir(), strict=False))
+            found += [entry for entry in inside if _is_data(entry)]
+        else:
+            found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def guess_parts(files: Sequence[Path]) -> list[Part | None]:
+    """The part of each of several files by its name; a file with none gets a part that is free.
+
+    None: there is no part left for it.
+    """
+    guesses: list[Part | None] = [_named(file) for file in files]
+    taken: set[Part] = set()
+    for number, guess in enumerate(guesses):
+        if guess in taken:
+            guesses[number] = None
+        elif guess is not None:
+            taken.add(guess)
+    free = [part for part in PARTS if part not in taken]
+    for number, (file, guess) in enumerate(zip(files, guesses, strict=True)):
+        if guess is None and free and _named(file) is None:
+            guesses[number] = free.pop(0)
+    return guesses
+
+
+def suggested_name(files: Sequence[Path]) -> str:
+    """A name for the data set: that of the file, or of the folder where the file is only a part."""
+    first = files[0]
+    if (len(files) > 1 or _named(first) is not None) and first.parent.name:
+        return first.parent.name
+    return first.stem or first.name
+
+
+def _is_data(file: Path) -> bool:
+    about = file.stem.lower().startswith(("readme", "licence", "license"))
+    return file.suffix.lower() in SUFFIXES and not about
+
+
+def _named(file: Path) -> Part | None:
+    words = re.split(r"[\W_\d]+", file.stem)
+    return next((part for part in map(part_named, words) if part is not None), None)

@@ -1,0 +1,74 @@
+"""What is wrong with an import, and what was noticed, as a list of sentences."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.pages.data.importing.state import Problem
+from app.theme import SPACE, Role
+from app.widgets.page import Picture, clear, scrolling
+from app.widgets.text import Text
+
+TALLEST = 30 * SPACE
+MOST_NOTES = 50
+
+
+class Problems(QWidget):
+    """Problems first, then remarks; it scrolls when there are many, and has no height when none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Problems and remarks"))
+        self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
+        self._inner = QWidget()
+        self._list = QVBoxLayout(self._inner)
+        self._list.setContentsMargins(0, 0, 2 * SPACE, 0)
+        self._list.setSpacing(2 * SPACE)
+        self._area = scrolling(self._inner)
+        self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._area.setAccessibleName(self.tr("Problems and remarks"))
+        self._area.setMaximumHeight(TALLEST)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._area)
+        self._area.hide()
+
+    def show_problems(self, problems: Sequence[Problem], notes: tuple[str, ...]) -> None:
+        if (list(problems), notes) == self._shown:
+            return
+        self._shown = (list(problems), notes)
+        clear(self._list)
+        for problem in problems:
+            role = Role.BAD if problem.blocks else Role.WARN
+            picture = "circle-alert" if problem.blocks else "triangle-alert"
+            self._add(picture, role, problem.text, problem.advice)
+        for note in notes[:MOST_NOTES]:
+            self._add("info", Role.MUTED, "", note)
+        self._area.setVisible(bool(problems or notes))
+        if problems or notes:
+            self._inner.adjustSize()
+            height = min(self._inner.sizeHint().height() + SPACE, TALLEST)
+            self._area.setFixedHeight(height)
+
+    def says(self, sentence: str) -> bool:
+        """Whether this sentence is among the problems that are shown."""
+        return any(problem.text == sentence for problem in self._shown[0])
+
+    def sentences(self) -> list[str]:
+        """All that is shown, for tests and screen readers."""
+        problems, notes = self._shown
+        return [*(f"{p.text} {p.advice}".strip() for p in problems), *notes]
+
+    def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        if strong:
+            words.addWidget(Text(strong, "strong", selectable=True))
+        if plain:
+            words.addWidget(Text(plain, "muted", selectable=True))
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(words, 1)
+        self._list.addLayout(row)

@@ -1,0 +1,59 @@
+"""A heading with rows of a name and a control, and a remark below."""
+
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+
+from app.theme import SPACE
+from app.widgets.text import Text, tooltip
+
+
+class Section(QWidget):
+    """One group of the controls beside the rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heading = Text("", "heading")
+        self.note = Text("", "small")
+        self.note.hide()
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(3 * SPACE)
+        self._grid.setVerticalSpacing(2 * SPACE)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnMinimumWidth(0, 24 * SPACE)
+        self._labels: dict[QWidget, Text] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.heading)
+        column.addLayout(self._grid)
+        column.addWidget(self.note)
+
+    def add(self, name: str, control: QWidget, help_text: str = "") -> None:
+        """Add a row; `name` may come from outside and is shown as it is."""
+        label = Text(name, "muted")
+        label.setBuddy(control)
+        row = self._grid.rowCount()
+        self._grid.addWidget(label, row, 0)
+        self._grid.addWidget(control, row, 1)
+        control.setAccessibleName(name)
+        if help_text:
+            control.setAccessibleDescription(help_text)
+            control.setToolTip(tooltip(help_text))
+        self._labels[control] = label
+
+    def show_row(self, control: QWidget, shown: bool) -> None:
+        control.setVisible(shown)
+        self._labels[control].setVisible(shown)
+
+    def show_note(self, text: str) -> None:
+        self.note.setText(text)
+        self.note.setVisible(bool(text))
+
+    def clear(self) -> None:
+        """Take all rows away."""
+        for control, label in self._labels.items():
+            for widget in (control, label):
+                self._grid.removeWidget(widget)
+                widget.hide()
+                widget.deleteLater()
+        self._labels = {}

@@ -1,0 +1,92 @@
+"""The first rows of a file as an item model."""
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from app.pages.data.cells import ROLE_COLOURS, one_line
+from app.pages.data.importing.state import Roles
+from app.theme import Role, colour
+from app.widgets.text import font, tooltip
+from engine.data.reading import Preview
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+
+
+class PreviewModel(QAbstractTableModel):
+    """Rows as read; the header says what a column is used for, the side in which line a row is."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._preview = Preview((), [], ())
+        self._roles = Roles()
+        self._names = {
+            "text": self.tr("text"),
+            "pair": self.tr("second text"),
+            "label": self.tr("label"),
+        }
+
+    def show_preview(self, preview: Preview) -> None:
+        self.beginResetModel()
+        self._preview = preview
+        self.endResetModel()
+
+    def show_roles(self, roles: Roles) -> None:
+        self._roles = roles
+        last = self.columnCount() - 1
+        if last >= 0:
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)
+            bottom = self.index(self.rowCount() - 1, last)
+            self.dataChanged.emit(self.index(0, 0), bottom, [Qt.ItemDataRole.ForegroundRole])
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._preview.rows)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._preview.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return one_line(self._cell(index))
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(self._cell(index))
+            case Qt.ItemDataRole.ForegroundRole if self._role(index.column()) is None:
+                return colour(Role.MUTED)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Vertical:
+            if role == Qt.ItemDataRole.DisplayRole and section < len(self._preview.rows):
+                return str(self._preview.rows[section].line)
+            return None
+        if section >= len(self._preview.columns):
+            return None
+        used = self._role(section)
+        name = one_line(self._preview.columns[section][:100])
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return f"{name} · {self._names[used]}" if used else name
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(self._preview.columns[section])
+            case Qt.ItemDataRole.ForegroundRole if used:
+                return colour(ROLE_COLOURS[used])
+            case Qt.ItemDataRole.FontRole if used:
+                return font("strong")
+        return None
+
+    def _cell(self, index: Index) -> str:
+        cells = self._preview.rows[index.row()].cells
+        return cells[index.column()] if index.column() < len(cells) else ""
+
+    def _role(self, section: int) -> str | None:
+        """Which role the column plays."""
+        name = self._preview.columns[section]
+        roles = self._roles
+        pairs = (("text", roles.text), ("pair", roles.pair), ("label", roles.label))
+        return next((role for role, column in pairs if column == name), None)

@@ -1,0 +1,294 @@
+"""The page on which an import is looked at, corrected and started."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QSplitter,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.library import ModelEntry
+from app.pages.data.cells import one_line
+from app.pages.data.importing.controls import (
+    ColumnControls,
+    FileControls,
+    NameControls,
+    ReadingControls,
+    SplitControls,
+    narrow,
+)
+from app.pages.data.importing.examples import Examples
+from app.pages.data.importing.problems import Problems
+from app.pages.data.importing.state import ImportState
+from app.pages.data.importing.table import PreviewModel
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.page import Page, scrolling
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text
+from engine.data.reading import Preview
+
+SIDE = 84 * SPACE  # width of the controls
+_NOTHING = Preview((), [], ())
+
+
+class ImportView(Page):
+    """Signals:
+    left: back to the list; the import is given up.
+    files_asked: the user wants to choose other files.
+    """
+
+    left = Signal()
+    files_asked = Signal()
+
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent)
+        self.state = state
+        self.back = buttons.icon_button(
+            "arrow-left", self.tr("Back to all data sets"), self.left.emit
+        )
+        self.back.setShortcut("Alt+Left")
+        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.others = buttons.plain(self.tr("Other &files…"), self.files_asked.emit, "folder-open")
+        self.action_row.addWidget(self.others)
+        self.reading = ReadingControls(state)
+        self.files = FileControls(state)
+        self.columns = ColumnControls(state)
+        self.split = SplitControls(state)
+        self.name = NameControls(state)
+        middle = QHBoxLayout()
+        middle.setSpacing(5 * SPACE)
+        middle.addWidget(self._rows_and_examples(), 1)
+        middle.addWidget(self._side())
+        self.body.addLayout(middle, 1)
+        self.body.addWidget(self._foot())
+        self._connect()
+
+    def set_models(self, models: list[ModelEntry]) -> None:
+        """The models whose tokenizers can show the examples; the first one is taken."""
+        self.tokenizer.set_models(models)
+        usable = next((model for model in models if model.info is not None), None)
+        if self.tokenizer.chosen() is None and usable is not None:
+            self.tokenizer.choose(usable.path)
+            self.state.set_tokenizer(usable.path)
+        self._show_examples()
+
+    # ── the parts of the page ────────────────────────────────────────────────────────────────
+
+    def _rows_and_examples(self) -> QWidget:
+        self.shown_file = QComboBox()
+        self.shown_file.setAccessibleName(self.tr("File whose rows are shown"))
+        narrow(self.shown_file)
+        self.shown_file.activated.connect(self.state.show_file)
+        self.count = Text("", "muted")
+        above = QHBoxLayout()
+        above.setSpacing(3 * SPACE)
+        above.addWidget(Text(self.tr("First rows, as read"), "heading", wraps=False))
+        above.addWidget(self.shown_file)
+        above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        self.table = QTableView()
+        self.rows = PreviewModel(self)
+        self.table.setModel(self.rows)
+        self.table.setAccessibleName(self.tr("First rows, as read"))
+        self.table.setTabKeyNavigation(False)
+        self.table.setWordWrap(False)
+        self.table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight)
+        self.table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
+        upper = _column(above, self.table)
+        self.tokenizer = CheckpointBox(parent=self)
+        self.tokenizer.setAccessibleName(self.tr("Model whose word pieces are shown"))
+        self.tokenizer.picked.connect(lambda entry: self.state.set_tokenizer(entry.path))
+        self.tokenizer.setMaximumWidth(64 * SPACE)
+        between = QHBoxLayout()
+        between.setSpacing(3 * SPACE)
+        title = Text(self.tr("As the model will see them"), "heading", wraps=False)
+        between.addWidget(title)
+        between.addStretch()
+        between.addWidget(self.tokenizer)
+        self.examples = Examples()
+        lower = _column(between, self.examples)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(upper)
+        self.splitter.addWidget(lower)
+        self.splitter.setStretchFactor(0, 5)
+        self.splitter.setStretchFactor(1, 4)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(4 * SPACE)
+        return self.splitter
+
+    def _side(self) -> QWidget:
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setSpacing(6 * SPACE)
+        for section in (self.files, self.reading, self.columns, self.split, self.name):
+            column.addWidget(section)
+        column.addStretch()
+        area = scrolling(inner)
+        area.setFixedWidth(SIDE)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        return area
+
+    def _foot(self) -> QWidget:
+        self.problems = Problems()
+        self.why_not = Text("", "muted")
+        self.why_not.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")
+        self.progress = ProgressLine(self.tr("Import of a data set"), in_bytes=True)
+        self.progress.cancelled.connect(self.state.cancel_import)
+        self.choices = QWidget()
+        row = QHBoxLayout(self.choices)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4 * SPACE)
+        row.addWidget(self.problems, 3)
+        row.addWidget(self.why_not, 1)
+        row.addWidget(self.start, 0, Qt.AlignmentFlag.AlignVCenter)
+        foot = QFrame()
+        column = QVBoxLayout(foot)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.choices)
+        column.addWidget(self.progress)
+        return foot
+
+    # ── what the state says ──────────────────────────────────────────────────────────────────
+
+    def _connect(self) -> None:
+        state = self.state
+        state.opened.connect(self._show_files)
+        state.looked.connect(self._show_look)
+        state.exemplified.connect(self._show_examples)
+        state.counted_changed.connect(self._show_count)
+        state.judged.connect(self._judge)
+        state.progressed.connect(self._on_progress)
+        state.ended.connect(self._on_ended)
+
+    def begin(self) -> None:
+        """Show that files are being opened."""
+        self.set_title(self.tr("Import"), self.tr("Opening the files…"))
+        self.rows.show_preview(_NOTHING)
+        self.problems.show_problems([], ())
+        self.start.setEnabled(False)
+        self.files.show_files()
+        self.reading.show_reading()
+        self.columns.show_columns()
+        self.split.show_split()
+        self._show_examples()
+        self._show_count()
+
+    def _show_files(self) -> None:
+        files = self.state.files
+        if files:
+            names = ", ".join(one_line(file.name) for file in files[:4])
+            self.set_title(
+                self.tr("Import “{0}”").format(one_line(self.state.name)),
+                names if len(files) > 1 else str(files[0]),
+            )
+        else:
+            self.set_title(self.tr("Import"), "")
+        self.shown_file.clear()
+        self.shown_file.addItems([one_line(file.name) for file in files])
+        self.shown_file.setVisible(len(files) > 1)
+        self.files.show_files()
+        self.name.show_name()
+
+    def _show_look(self) -> None:
+        look = self.state.look
+        self.reading.show_reading()
+        self.columns.show_columns()
+        self.split.show_split()
+        self.name.show_name()
+        self.rows.show_preview(look.preview if look else _NOTHING)
+        self.rows.show_roles(self.state.roles)
+        self._size_columns()
+
+    def _size_columns(self) -> None:
+        """Wide columns for texts, narrow ones for the rest."""
+        look, roles = self.state.look, self.state.roles
+        if look is None:
+            return
+        shown = look.preview.columns
+        texts = {roles.text, roles.pair} - {None}
+        room = self.table.viewport().width()
+        others = [name for name in shown if name not in texts]
+        narrow_width = 34 * SPACE
+        rest = room - narrow_width * len(others)
+        wide = max(rest // max(len(texts & set(shown)), 1), 80 * SPACE)
+        for place, name in enumerate(shown):
+            self.table.setColumnWidth(place, wide if name in texts else narrow_width)
+
+    def _show_examples(self) -> None:
+        state = self.state
+        problem = state.examples_problem
+        if not problem and state.tokenizer is None:
+            problem = self.tr("There is no model whose word pieces could be shown.")
+        elif not problem and not state.examples and state.look is not None:
+            problem = self.tr("Choose the column with the text first.")
+        self.examples.show_examples(state.examples, state.unknown, problem)
+        self.rows.show_roles(state.roles)
+        self.split.show_split()
+
+    def _show_count(self) -> None:
+        state = self.state
+        done, total = state.count_done
+        if state.counted is not None:
+            self.count.setText(self.tr("%n row(s) in all", "", len(state.counted.given)))
+        elif state.is_counting and total:
+            share = numbers.percent(done / total, 0)
+            self.count.setText(self.tr("Checking all rows: {0}").format(share))
+        else:
+            self.count.setText("")
+        self.split.show_sizes()
+
+    def _judge(self) -> None:
+        state = self.state
+        notes = (
+            state.counted.notes
+            if state.counted
+            else (state.look.preview.notes if state.look else ())
+        )
+        self.problems.show_problems(state.problems(), tuple(notes))
+        why_not = state.why_not()
+        self.start.setEnabled(not why_not and not state.is_importing)
+        self.why_not.setText(why_not)
+        self.why_not.setVisible(bool(why_not) and not self.problems.says(why_not))
+        self.start.setAccessibleDescription(why_not)
+        self.name.show_name()
+        if state.is_importing and self.progress.isHidden():
+            self.choices.hide()
+            self.progress.begin(self.tr("Reading “{0}”").format(one_line(state.name)))
+            self._set_editable(False)
+
+    def _on_progress(self, done: int, total: int) -> None:
+        if self.state.is_importing:
+            self.progress.tell(done, total)
+
+    def _on_ended(self) -> None:
+        self.progress.end()
+        self.choices.show()
+        self._set_editable(True)
+        self._judge()
+
+    def _set_editable(self, editable: bool) -> None:
+        for widget in (self.files, self.reading, self.columns, self.split, self.name, self.others):
+            widget.setEnabled(editable)
+        self.shown_file.setEnabled(editable)
+
+
+def _column(top: QHBoxLayout, below: QWidget) -> QWidget:
+    """A line of controls over a widget that takes the room."""
+    made = QWidget()
+    column = QVBoxLayout(made)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(2 * SPACE)
+    column.addLayout(top)
+    column.addWidget(below, 1)
+    return made

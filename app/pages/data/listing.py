@@ -1,0 +1,69 @@
+"""All data sets as a list of cards."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QStackedLayout, QWidget
+
+from app.library import DataEntry
+from app.pages.data.words import Words
+from app.widgets import buttons
+from app.widgets.entries import EntryList
+from app.widgets.page import EmptyState, Page
+
+
+class DataList(Page):
+    """Signals:
+    import_asked, sample_asked: the user wants to choose files, or the sample.
+    opened: the folder of a version.
+    """
+
+    import_asked = Signal()
+    sample_asked = Signal()
+    opened = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent)
+        self.set_title(
+            self.tr("Data"),
+            self.tr(
+                "Texts to learn from. Drop files or a folder here: CSV, TSV, JSON lines, text."
+            ),
+        )
+        self._words = Words(self)
+        self.sample = buttons.plain(self.tr("Add the &sample"), self.sample_asked.emit, "book-open")
+        self.import_button = buttons.primary(
+            self.tr("&Import…"), self.import_asked.emit, "file-plus"
+        )
+        self.action_row.addWidget(self.sample)
+        self.action_row.addWidget(self.import_button)
+        self.list = EntryList(self.tr("Data sets"))
+        self.list.opened.connect(self.opened)
+        self.first_sample = buttons.plain(
+            self.tr("Add the sample"), self.sample_asked.emit, "book-open"
+        )
+        self.empty = EmptyState(
+            "database",
+            self.tr("No data sets yet"),
+            self.tr(
+                "Import a file of texts, or add the sample: 2,160 sentences of presidents' "
+                "speeches from three eras."
+            ),
+            buttons.primary(self.tr("Import a file…"), self.import_asked.emit, "file-plus"),
+            self.first_sample,
+        )
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self.list)
+        self._stack.addWidget(self.empty)
+        self.body.addLayout(self._stack, 1)
+
+    def show_entries(
+        self, entries: list[DataEntry], sources: dict[Path, str], has_sample: bool, is_adding: bool
+    ) -> None:
+        self.list.show_entries(
+            [self._words.entry(entry, sources.get(entry.folder, "")) for entry in entries]
+        )
+        self._stack.setCurrentWidget(self.list if entries else self.empty)
+        self.sample.setVisible(bool(entries) and not has_sample)
+        for button in (self.sample, self.first_sample):
+            button.setEnabled(not is_adding)

@@ -1,0 +1,207 @@
+"""The data sets that there are, what became of their sources, and their removal. No widgets."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app import background, trash
+from app.library import DataEntry
+from app.sample import NAME, sample_entry
+from app.studio import Studio
+from engine.data.store import open_dataset
+from engine.durable import sha256, whole_folder
+from engine.home import free_folder
+from engine.record.runs import all_runs
+from engine.spec.dataset import DatasetSpec, StoredData
+
+SPEC, DATA = "spec.json", "data.parquet"
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The names of the runs that were made from a data set."""
+
+    finished: tuple[str, ...]
+    unfinished: tuple[str, ...]
+
+
+class DataState(QObject):
+    """Signals:
+    listed: `entries` or `sources` are others now.
+    added: the folder of a version that has come into the home.
+    removed: the folder of a version that is in the trash now.
+    uses_known: a DataEntry and its Uses, as `ask_uses` wanted them.
+    """
+
+    listed = Signal()
+    added = Signal(Path)
+    removed = Signal(Path)
+    uses_known = Signal(object, object)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.entries: list[DataEntry] | None = None  # None: not read yet
+        self.sources: dict[Path, str] = {}  # by folder: “same”, “changed” or “missing”
+        self._digests: dict[tuple[Path, int, int], str] = {}
+        self._reading: background.Job | None = None
+        self._comparing: background.Job | None = None
+        self.is_adding = False
+        studio.datasets_changed.connect(self.read_list)
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────
+
+    def read_list(self) -> None:
+        """Read the list anew, off the window's thread."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading = background.run(self, self._studio.datasets, self._on_list)
+
+    def known(self) -> list[DataEntry]:
+        return self.entries or []
+
+    def entry_at(self, folder: Path) -> DataEntry | None:
+        return next((entry for entry in self.known() if entry.folder == folder), None)
+
+    def has_sample(self) -> bool:
+        place = self._studio.home.datasets / NAME
+        return any(entry.folder.parent == place for entry in self.known())
+
+    def _on_list(self, entries: list[DataEntry]) -> None:
+        self._reading = None
+        self.entries = entries
+        self.listed.emit()
+        self._compare_sources()
+
+    def _compare_sources(self) -> None:
+        """Find out whose source has changed since it was imported."""
+        if self._comparing is not None:
+            self._comparing.cancel()
+        specs = {entry.folder: entry.spec for entry in self.known() if entry.spec is not None}
+        digests = self._digests
+
+        def work(progress: background.Progress) -> dict[Path, str]:
+            found: dict[Path, str] = {}
+            for folder, spec in specs.items():
+                if progress.cancelled():
+                    break
+                found[folder] = source_state(spec, digests)
+            return found
+
+        self._comparing = background.run(
+            self, work, self._on_compared, progress=lambda _done, _total: None
+        )
+
+    def _on_compared(self, sources: dict[Path, str]) -> None:
+        self._comparing = None
+        if sources != self.sources:
+            self.sources = sources
+            self.listed.emit()
+
+    # ── adding what needs no questions ───────────────────────────────────────────────────────
+
+    def add_sample(self) -> None:
+        """Add the data set that comes with the program."""
+        home = self._studio.home
+        self._add(lambda: sample_entry(home).folder)
+
+    def adopt(self, folder: Path) -> None:
+        """Copy a version that was made in another home, after a look at whether it is whole."""
+        home = self._studio.home
+
+        def work() -> Path:
+            if folder.is_relative_to(home.datasets):
+                return folder
+            dataset = open_dataset(folder)
+            dataset.verify()
+            into = free_folder(home.datasets, dataset.spec.name) / "1"
+            with whole_folder(into) as made:
+                for name in (SPEC, DATA):
+                    shutil.copyfile(folder / name, made / name)
+            return into
+
+        self._add(work)
+
+    def _add(self, work: Callable[[], Path]) -> None:
+        if self.is_adding:
+            return
+        self.is_adding = True
+        background.run(self, work, self._on_added, self._on_not_added)
+        self.listed.emit()
+
+    def _on_added(self, folder: Path) -> None:
+        self.is_adding = False
+        self._studio.datasets_changed.emit()
+        self.added.emit(folder)
+
+    def _on_not_added(self, error: BaseException) -> None:
+        self.is_adding = False
+        self.listed.emit()
+        self._studio.notices.show(error)
+
+    # ── deleting ─────────────────────────────────────────────────────────────────────────────
+
+    def ask_uses(self, entry: DataEntry) -> None:
+        """Find the runs that were made from this version; `uses_known` tells them."""
+        record = self._studio.record
+
+        def work() -> Uses:
+            finished: list[str] = []
+            unfinished: list[str] = []
+            with record.read() as session:
+                for run in all_runs(session):
+                    data = run.asked().data
+                    if isinstance(data, StoredData) and data.folder == entry.folder:
+                        (finished if run.state == "finished" else unfinished).append(run.name)
+            return Uses(tuple(finished), tuple(unfinished))
+
+        background.run(self, work, lambda uses: self.uses_known.emit(entry, uses))
+
+    def delete(self, entry: DataEntry) -> None:
+        """Move a version to the trash; a notice offers to bring it back."""
+        folder = entry.folder
+
+        def removed(place: Path) -> None:
+            self._studio.datasets_changed.emit()
+            self.removed.emit(folder)
+            self._studio.notices.say(
+                self.tr("“{0}”, version {1}, is in the trash.").format(entry.name, entry.version),
+                self.tr("Bring back"),
+                lambda: self._bring_back(place, folder),
+            )
+
+        background.run(
+            self, lambda: trash.move_to_trash(folder), removed, self._studio.notices.show
+        )
+
+    def _bring_back(self, place: Path, folder: Path) -> None:
+        background.run(
+            self,
+            lambda: trash.bring_back(place, folder),
+            lambda _: self._studio.datasets_changed.emit(),
+            self._studio.notices.show,
+        )
+
+
+def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -> str:
+    """Whether the files that a version came from are “same”, “changed” or “missing”.
+
+    `digests` remembers what was read, so that a file is read again only when it has changed.
+    """
+    states = set()
+    for part, path in spec.sources.items():
+        try:
+            stat = path.stat()
+            key = (path, stat.st_size, stat.st_mtime_ns)
+            if key not in digests:
+                digests[key] = sha256(path)
+        except OSError:
+            states.add("missing")
+            continue
+        states.add("same" if digests[key] == spec.source_sha256.get(part) else "changed")
+    if "changed" in states:
+        return "changed"
+    return "missing" if "missing" in states else "same"

@@ -1,0 +1,191 @@
+"""The Data page: the list, an import, or one data set."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+
+from app import background, drops
+from app.library import DataEntry, ModelEntry
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.importing.files import data_files
+from app.pages.data.importing.state import ImportState
+from app.pages.data.importing.view import ImportView
+from app.pages.data.listing import DataList
+from app.pages.data.state import DATA, SPEC, DataState, Uses
+from app.studio import Studio
+from app.widgets import dialogs, numbers
+from app.widgets.dialogs import Choice
+
+FILTER = "*.csv *.tsv *.tab *.jsonl *.ndjson *.json *.txt *.text *.md"
+
+
+class DataPage(QWidget):
+    """Shows one of its three at a time; what was open stays open while the user is elsewhere."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__()
+        self._studio = studio
+        self.state = DataState(studio, self)
+        self.list = DataList()
+        self.importing = ImportView(ImportState(studio, self.state.known, self))
+        self.dataset: DatasetView | None = None
+        self._wanted: Path | None = None  # to open once the list has been read
+        self._models: list[ModelEntry] = []
+        self._reading_models: background.Job | None = None
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.list)
+        self.stack.addWidget(self.importing)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.stack)
+        studio.settings.remember(self.importing.splitter, "data.import")
+        self.list.import_asked.connect(self.choose_files)
+        self.list.sample_asked.connect(self.state.add_sample)
+        self.list.opened.connect(self.open_dataset)
+        self.importing.left.connect(self.show_list)
+        self.importing.files_asked.connect(self.choose_files)
+        self.importing.state.imported.connect(self.open_dataset)
+        self.state.listed.connect(self._on_listed)
+        self.state.added.connect(self.open_dataset)
+        self.state.removed.connect(self._on_removed)
+        self.state.uses_known.connect(self._ask_to_delete)
+        studio.models_changed.connect(self._read_models)
+
+    def arrive(self, argument: object = None) -> None:
+        """A folder opens that version, {"import": True} a choice of files; None changes nothing."""
+        self.state.read_list()
+        self._read_models()
+        if isinstance(argument, Path):
+            self._wanted = argument
+        elif isinstance(argument, dict) and argument.get("import"):
+            self.choose_files()
+
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Begin an import of files or of a folder with files; False for models and runs."""
+        kind = drops.page_for(paths)
+        if kind not in ("", "data") or not paths:
+            return False
+        folders = [path for path in paths if path.is_dir()]
+        if any((folder / SPEC).is_file() and (folder / DATA).is_file() for folder in folders):
+            self.state.adopt(folders[0])
+            return True
+        if folders and not data_files(paths):
+            return False
+        self.import_from(paths)
+        return True
+
+    def choose_files(self) -> None:
+        dialog = QFileDialog(self, self.tr("Import a data set"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([self.tr("Data ({0})").format(FILTER), self.tr("All files (*)")])
+        dialog.filesSelected.connect(lambda files: self.import_from([Path(f) for f in files]))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def import_from(self, paths: Sequence[Path]) -> None:
+        """Show the import page for these files."""
+        self._read_models()
+        self.importing.state.open(list(paths))
+        self.importing.begin()
+        self.stack.setCurrentWidget(self.importing)
+
+    def show_list(self) -> None:
+        if self.stack.currentWidget() is self.importing:
+            self.importing.state.close()
+        self.stack.setCurrentWidget(self.list)
+        self._forget_dataset()
+        self.list.list.setFocus()
+
+    def open_dataset(self, folder: Path) -> None:
+        self._forget_dataset()
+        view = DatasetView(self._studio, folder)
+        view.left.connect(self.show_list)
+        view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
+        view.deleted.connect(self._on_delete)
+        self.dataset = view
+        self._studio.settings.remember(view.splitter, "data.dataset")
+        self.stack.addWidget(view)
+        self.stack.setCurrentWidget(view)
+        view.set_models(self._models)
+        view.state.opened.connect(self._show_source)
+        view.search.setFocus()
+        self._read_models()
+
+    def _forget_dataset(self) -> None:
+        if self.dataset is not None:
+            self.dataset.state.close()
+            self.stack.removeWidget(self.dataset)
+            self.dataset.deleteLater()
+            self.dataset = None
+
+    def _read_models(self) -> None:
+        if self._reading_models is not None:
+            self._reading_models.cancel()
+        self._reading_models = background.run(self, self._studio.models, self._on_models)
+
+    def _on_models(self, models: list[ModelEntry]) -> None:
+        self._reading_models = None
+        self._models = models
+        self.importing.set_models(models)
+        if self.dataset is not None:
+            self.dataset.set_models(models)
+
+    def _on_listed(self) -> None:
+        state = self.state
+        self.list.show_entries(state.known(), state.sources, state.has_sample(), state.is_adding)
+        self._show_source()
+        if self._wanted is not None:
+            wanted, self._wanted = self._wanted, None
+            self.open_dataset(wanted)
+
+    def _show_source(self) -> None:
+        if self.dataset is not None:
+            self.dataset.show_source(self.state.sources.get(self.dataset.state.folder, ""))
+
+    def _on_removed(self, folder: Path) -> None:
+        if self.dataset is not None and self.dataset.state.folder == folder:
+            self.show_list()
+
+    # ── deleting ─────────────────────────────────────────────────────────────────────────────
+
+    def _on_delete(self) -> None:
+        assert self.dataset is not None
+        folder = self.dataset.state.folder
+        entry = self.state.entry_at(folder) or DataEntry(folder.parent.name, folder, None)
+        self.state.ask_uses(entry)
+
+    def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
+        rows = sum(entry.spec.rows.values()) if entry.spec else 0
+        said = [
+            self.tr("Version {0} with its {1} rows goes to the trash.").format(
+                entry.version, numbers.count(rows)
+            ),
+            self.tr("The files that it came from stay, and so do its other versions."),
+        ]
+        if uses.finished:
+            said.append(
+                self.tr("%n finished run(s) made from it stay too.", "", len(uses.finished))
+            )
+        if uses.unfinished:
+            names = ", ".join(f"“{name[:60]}”" for name in uses.unfinished[:5])
+            said.append(
+                self.tr("These runs are not finished and can then no longer go on: {0}.").format(
+                    names
+                )
+            )
+
+        def answered(key: str) -> None:
+            if key == "delete":
+                self.state.delete(entry)
+
+        dialogs.ask(
+            self,
+            self.tr("Delete “{0}”?").format(entry.name),
+            " ".join(said),
+            [
+                Choice("delete", self.tr("Move to the trash"), "danger"),
+                Choice("keep", self.tr("Keep it")),
+            ],
+            answered,
+        )

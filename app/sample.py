@@ -1,0 +1,35 @@
+"""The sample data set that comes with the program, as a data set of a home."""
+
+from app.library import DataEntry, datasets
+from engine.data.reading import recognise
+from engine.data.store import import_dataset
+from engine.errors import StudioError
+from engine.home import Home, folder_name
+from engine.shipped import sample_data
+from engine.spec.dataset import Split
+
+NAME = "speeches"
+
+
+def sample_entry(home: Home) -> DataEntry:
+    """The sample in this home; it is imported when it is not there yet.
+
+    Reads and writes files; not for the window's thread. Raises StudioError where the program came
+    without it.
+    """
+    parent = home.datasets / folder_name(NAME)
+    for entry in datasets(home):
+        if entry.folder.parent == parent and entry.spec is not None:
+            return entry
+    file = sample_data()
+    if not file.is_file():
+        raise StudioError(
+            "The sample data set did not come with this program.", "Choose a data set of your own."
+        )
+    recognised = recognise(file)
+    if recognised.mapping is None:
+        raise StudioError("The sample data set cannot be read.", "Install BERT Studio again.")
+    import_dataset(
+        NAME, {"all": file}, recognised.reading, recognised.mapping, Split(test=0.1), parent / "1"
+    )
+    return next(entry for entry in datasets(home) if entry.folder == parent / "1")
