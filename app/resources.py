@@ -32,8 +32,13 @@ def load(app: QApplication) -> None:
 
 
 def mono_font(points: float = 0) -> QFont:
-    """The font for code, tokens and numbers in columns; 0 means the size of the window's text."""
+    """The font for code, tokens and numbers in columns; 0 means the size of the window's text.
+
+    Without ligatures: “!=” and “->” are shown as they are written.
+    """
     font = QFont(MONO)
+    for ligatures in ("calt", "liga"):
+        font.setFeature(QFont.Tag(ligatures), 0)
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPointSizeF(points or QApplication.font().pointSizeF() * 0.95)
     return font
