@@ -1,0 +1,1 @@
+"""Explore: the workbench. One text, one model, one selection; panels that look at them."""

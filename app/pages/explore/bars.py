@@ -1,0 +1,108 @@
+"""Labels with their probabilities as bars; numbers in columns, never by the bar alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.pages.explore.chips import AS_STORED
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets import numbers
+from app.widgets.text import visible
+
+ROW = 6 * SPACE
+LONGEST = 80  # characters of a label that are painted
+LABEL_SHARE = 0.5  # of the width, at the most
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row. An emphasised one is told by weight and colour; `apart` leaves a gap above."""
+
+    label: str
+    probability: float
+    emphasised: bool = False
+    apart: bool = False
+
+
+def chance(probability: float) -> str:
+    """62.1 %, 0.31 %, or below 0.01 %."""
+    if 0 < probability < 0.0001:
+        return f"< {numbers.percent(0.0001, 2)}"
+    return numbers.percent(probability, 1 if probability >= 0.01 else 2)
+
+
+class Bars(QWidget):
+    """Paints bars over a common scale from 0 to 1."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.shown: tuple[Bar, ...] = ()
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_bars(self, bars: Sequence[Bar]) -> None:
+        if tuple(bars) == self.shown:
+            return
+        self.shown = tuple(bars)
+        said = ", ".join(f"{_line(b.label)} {chance(b.probability)}" for b in self.shown)
+        self.setAccessibleDescription(said)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        gaps = sum(bar.apart for bar in self.shown)
+        return QSize(60 * SPACE, round(len(self.shown) * ROW + gaps * 2 * SPACE))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, self.sizeHint().height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        metrics = QFontMetricsF(mono_font())
+        widest = max((metrics.horizontalAdvance(_line(b.label)) for b in self.shown), default=0)
+        label_width = min(widest, self.width() * LABEL_SHARE)
+        number_width = metrics.horizontalAdvance(f"< {numbers.percent(1.0, 1)}")
+        top = 0.0
+        for bar in self.shown:
+            top += 2 * SPACE if bar.apart else 0
+            self._paint_row(painter, bar, top, label_width, number_width)
+            top += ROW
+
+    def _paint_row(
+        self, painter: QPainter, bar: Bar, top: float, label_width: float, number_width: float
+    ) -> None:
+        font = mono_font()
+        font.setBold(bar.emphasised)
+        painter.setFont(font)
+        painter.setPen(colour(Role.TEXT))
+        row = QRectF(0, top, self.width(), ROW)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        label = QFontMetricsF(font).elidedText(
+            _line(bar.label), Qt.TextElideMode.ElideRight, label_width + 1
+        )
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, chance(bar.probability))
+        left = label_width + 2 * SPACE
+        room = self.width() - left - number_width - 2 * SPACE
+        if room > 0:
+            track = QRectF(left, row.center().y() - 5, room, 10)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.HOVER))
+            painter.drawRoundedRect(track, 3, 3)
+            track.setWidth(max(1.5, room * min(1.0, bar.probability)))
+            painter.setBrush(colour(Role.ACCENT if bar.emphasised else Role.CHART_1, 0.85))
+            painter.drawRoundedRect(track, 3, 3)
+
+
+def _line(label: str) -> str:
+    return visible(label[:LONGEST]).replace("\n", " ").replace("\t", " ")

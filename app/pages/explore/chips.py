@@ -1,0 +1,54 @@
+"""Where the token chips stand: words in rows, the pieces of a word touching one another."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QFontMetricsF
+
+from app.theme import SPACE
+from app.widgets.text import visible
+from engine.messages import Token
+
+LONGEST = 40  # characters of a piece that are painted
+INSIDE = 1.5 * SPACE  # beside the text of a piece
+ROW_GAP = 2 * SPACE
+AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a piece of a word that runs left
+
+
+def painted(text: str) -> str:
+    """A piece as one short line; what cannot be seen is made visible."""
+    shown = visible(text[: LONGEST + 1]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{shown[:LONGEST]}…" if len(text) > LONGEST else shown
+
+
+def goes_on(tokens: Sequence[Token], number: int) -> bool:
+    """Whether this token belongs to the word of the one before."""
+    if number == 0 or tokens[number].word is None:
+        return False
+    here, before = tokens[number], tokens[number - 1]
+    return (here.word, here.segment) == (before.word, before.segment)
+
+
+def place(tokens: Sequence[Token], metrics: QFontMetricsF, width: float) -> list[QRectF]:
+    """The box of each token, in rows of at most `width`; a word is kept in one row if it fits."""
+    wide = [metrics.horizontalAdvance(painted(token.text)) + 2 * INSIDE for token in tokens]
+    height = metrics.height() + 2 * SPACE
+    boxes: list[QRectF] = []
+    x, y = 1.0, 1.0
+    for number, own in enumerate(wide):
+        joined = goes_on(tokens, number)
+        x += 0 if joined or not boxes else 1.5 * SPACE
+        needed = own if joined else _word_width(tokens, wide, number)
+        needed = needed if needed <= width - 2 else own
+        if x > 1 and x + needed > width:
+            x, y = 1.0, y + height + ROW_GAP
+        boxes.append(QRectF(x, y, own, height))
+        x += own
+    return boxes
+
+
+def _word_width(tokens: Sequence[Token], wide: list[float], first: int) -> float:
+    total, number = wide[first], first + 1
+    while number < len(tokens) and goes_on(tokens, number):
+        total, number = total + wide[number], number + 1
+    return total

@@ -1,0 +1,88 @@
+"""Where the text is typed: plain, a few lines high, and quick whatever is put into it."""
+
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+
+from app.pages.explore.study import MOST_CHARACTERS
+from app.theme import SPACE
+
+FEWEST, MOST = 1, 4  # lines that are shown before the editor scrolls
+FRAME = 12  # px of border and padding, above and below together
+
+
+class Editor(QPlainTextEdit):
+    """Takes at most MOST_CHARACTERS: Qt lays out a line in one go, and a megabyte takes a minute.
+
+    Signals:
+        edited: the text has changed, by whatever way.
+        shortened: how many characters were put in, of which only the first are kept; 0 once the
+            text is whole again.
+    """
+
+    edited = Signal(str)
+    shortened = Signal(int)
+
+    def __init__(self, name: str, hint: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setPlaceholderText(hint)
+        self.setTabChangesFocus(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(SPACE / 2)
+        self._lines = 0
+        self.textChanged.connect(self._on_changed)
+        self.document().documentLayout().documentSizeChanged.connect(lambda _: self._fit())
+
+    def set_text(self, text: str) -> None:
+        """Show another text; what is too long is cut, and `shortened` says so."""
+        if text == self.toPlainText():
+            return
+        self.setPlainText(text[:MOST_CHARACTERS])
+        self.shortened.emit(len(text) if len(text) > MOST_CHARACTERS else 0)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Paste or drop as plain text, and only so much as there is room for."""
+        text = source.text()
+        cursor = self.textCursor()
+        marked = abs(cursor.selectionEnd() - cursor.selectionStart())
+        before = len(self.toPlainText()) - marked
+        cursor.insertText(text[: max(0, MOST_CHARACTERS - before)])
+        self.ensureCursorVisible()
+        if before + len(text) > MOST_CHARACTERS:
+            self.shortened.emit(before + len(text))
+
+    def sizeHint(self) -> QSize:
+        height = self.fontMetrics().lineSpacing() * max(self._lines, FEWEST) + FRAME + 2 * SPACE
+        return QSize(super().sizeHint().width(), height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, self.sizeHint().height())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if event.reason() == Qt.FocusReason.TabFocusReason:
+            self.moveCursor(QTextCursor.MoveOperation.End)
+
+    def _on_changed(self) -> None:
+        text = self.toPlainText()
+        if len(text) > MOST_CHARACTERS:  # typed, or come from an input method
+            whole = len(text)
+            cursor = self.textCursor()
+            cursor.setPosition(MOST_CHARACTERS)
+            cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+            self.shortened.emit(whole)
+            return
+        if len(text) < MOST_CHARACTERS:
+            self.shortened.emit(0)
+        self.edited.emit(text)
+
+    def _fit(self) -> None:
+        """Be as high as the text, between FEWEST and MOST lines."""
+        lines = min(MOST, max(FEWEST, round(self.document().size().height())))
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()

@@ -1,0 +1,1 @@
+"""Each panel knows the study and no other panel."""

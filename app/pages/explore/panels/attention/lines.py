@@ -1,0 +1,299 @@
+"""One head as lines from the tokens that look, at the left, to those looked at, at the right.
+
+Thousands of lines take too long for the window's thread: the base picture, of what is in sight and
+a little more, is drawn off it, and only the lines of the token under the mouse are drawn on top.
+
+Shapes: S tokens that are shown.
+"""
+
+import numpy as np
+from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetricsF,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import background
+from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panels.attention.links import Links
+from app.pages.explore.panels.attention.state import AttentionState
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+
+BUCKETS = 12  # of opacity; lines of one are drawn in one go
+FEW = 400  # lines up to which they are drawn a little thicker
+FAINTEST = 0.005  # weight of a link that is drawn for a single token
+FADED = 0.12  # opacity of all lines while one token's stand out
+COLUMN = 0.3  # of the width for the tokens of a side, at the most
+
+
+class Lines(QWidget):
+    """Paints the links of the picked head; put it into an area that scrolls up and down."""
+
+    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._base: QImage | None = None
+        self._place = QPoint()  # of the base picture
+        self._top = self._bottom = 0  # px of the widget that the base picture covers
+        self._drawing: background.Job | None = None
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
+        self.setAccessibleName(self.tr("The head as lines"))
+        state.head_changed.connect(self._on_head)
+        state.links_changed.connect(self._on_links)
+        state.pointed_changed.connect(self.update)
+
+    # ── places ───────────────────────────────────────────────────────────────────────────────
+
+    def row_height(self) -> float:
+        """As much as there is room for, within what reads well."""
+        count = max(1, len(self._state.tokens))
+        least = QFontMetricsF(mono_font()).height() + 1
+        return float(min(max(self.height() / count, least), least * 1.7))
+
+    def sizeHint(self) -> QSize:
+        least = QFontMetricsF(mono_font()).height() + 1
+        return QSize(90 * SPACE, round(least * max(1, len(self._state.tokens))))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60 * SPACE, self.sizeHint().height())
+
+    def ends(self) -> tuple[float, float]:
+        """Where lines begin and end, from left to right."""
+        metrics = QFontMetricsF(mono_font())
+        texts = (painted(token.text) for token in self._state.tokens)
+        widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
+        column = min(widest + 3 * SPACE, self.width() * COLUMN)
+        return column, self.width() - column
+
+    def row_at(self, y: float) -> int:
+        row = int(y // self.row_height())
+        return row if 0 <= row < len(self._state.tokens) else -1
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _on_head(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def _on_links(self) -> None:
+        self.setAccessibleDescription(self._state.sentence())
+        self._draw_base()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._draw_base()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event) or event.type() == QEvent.Type.FontChange:
+            self._draw_base()
+            self.update()
+
+    def _draw_base(self) -> None:
+        """Draw all links off the window's thread; the old picture stays until then."""
+        if self._drawing is not None:
+            self._drawing.cancel()
+        left, right = self.ends()
+        seen = self.visibleRegion().boundingRect()
+        around = QRect(round(left), 0, round(right - left), self.height()) & seen.adjusted(
+            0, -seen.height(), 0, seen.height()
+        )
+        self._top, self._bottom = around.top(), around.bottom()
+        if not self._state.tokens or around.isEmpty():
+            self._base = None
+            self.update()
+            return
+        links, height, ink = self._state.links, self.row_height(), colour(Role.ACCENT)
+        place, ratio = around.topLeft(), self.devicePixelRatioF()
+
+        def work() -> tuple[QImage, QPoint]:
+            return draw(links, around.size(), place.y(), height, ratio, ink), place
+
+        self._drawing = background.run(self, work, self._on_drawn)
+
+    def _on_drawn(self, drawn: tuple[QImage, QPoint]) -> None:
+        self._drawing = None
+        self._base, self._place = drawn
+        self.update()
+
+    # ── mouse and keys ───────────────────────────────────────────────────────────────────────
+
+    def at(self, point: QPointF) -> tuple[int, int]:
+        """The token that looks, or the one looked at, whose name is under a point; -1 for none."""
+        left, right = self.ends()
+        row = self.row_at(point.y())
+        if point.x() <= left:
+            return row, -1
+        return (-1, row) if point.x() >= right else (-1, -1)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._state.point(*self.at(event.position()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._state.pick_token(max(self.at(event.position())))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._state.point(-1, -1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        row, column = self._state.pointed
+        last, here = len(self._state.tokens) - 1, max(row, column)
+        at_right = row < 0 <= column
+        match event.key():
+            case Qt.Key.Key_Up | Qt.Key.Key_Down if last >= 0:
+                step = 1 if event.key() == Qt.Key.Key_Down else -1
+                here = min(max(here + step, 0), last)
+                self._state.point(*((-1, here) if at_right else (here, -1)))
+            case Qt.Key.Key_Left if here >= 0:
+                self._state.point(here, -1)
+            case Qt.Key.Key_Right if here >= 0:
+                self._state.point(-1, here)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
+                self._state.pick_token(here)
+            case _:
+                super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    # ── painting ─────────────────────────────────────────────────────────────────────────────
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        state = self._state
+        if not state.tokens:
+            return
+        seen = self.visibleRegion().boundingRect()
+        if seen.top() < self._top or seen.bottom() > self._bottom:
+            self._draw_base()  # scrolled beyond what was drawn
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        left, right = self.ends()
+        row, column = self._focus()
+        stands_out = row >= 0 or column >= 0
+        if self._base is not None:
+            painter.setOpacity(FADED if stands_out else 1.0)
+            painter.drawImage(self._place, self._base)
+            painter.setOpacity(1.0)
+        if stands_out:
+            painter.translate(left, 0)
+            links = of_token(state.map, row, column)
+            paint_links(painter, links, right - left, self.row_height(), colour(Role.ACCENT))
+            painter.translate(-left, 0)
+        self._paint_tokens(painter, QRectF(event.rect()), row, column)
+
+    def _focus(self) -> tuple[int, int]:
+        """Whose lines stand out: of what is pointed at, or else of the token that is picked."""
+        row, column = self._state.pointed
+        if row < 0 and column < 0:
+            return self._state.picked, -1
+        return (row, -1) if row >= 0 else (-1, column)
+
+    def _paint_tokens(self, painter: QPainter, seen: QRectF, row: int, column: int) -> None:
+        """Both columns; behind a token stands how much it takes part in what stands out."""
+        state, height = self._state, self.row_height()
+        left, right = self.ends()
+        looked = state.map[row] if row >= 0 else None
+        looking = state.map[:, column] if column >= 0 else None
+        painter.setFont(mono_font())
+        first = max(0, int(seen.top() // height))
+        last = min(len(state.tokens), int(seen.bottom() // height) + 1)
+        for number in range(first, last):
+            top = number * height
+            tint = float(looking[number]) if looking is not None else float(number == row)
+            self._paint_token(painter, number, QRectF(0, top, left, height), tint)
+            tint = float(looked[number]) if looked is not None else float(number == column)
+            self._paint_token(
+                painter, number, QRectF(right, top, self.width() - right, height), tint
+            )
+
+    def _paint_token(self, painter: QPainter, number: int, box: QRectF, tint: float) -> None:
+        token = self._state.tokens[number]
+        inner = box.adjusted(1, 0.5, -1, -0.5)
+        if tint > FAINTEST:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.ACCENT, 0.08 + 0.4 * min(1.0, tint)))
+            painter.drawRoundedRect(inner, 3, 3)
+        if number == self._state.picked:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+            painter.drawRoundedRect(inner, 3, 3)
+        masked = self._state.is_masked(number)
+        role = Role.ACCENT if masked else Role.MUTED if token.special else Role.TEXT
+        painter.setPen(colour(role))
+        text = QFontMetricsF(mono_font()).elidedText(
+            painted(token.text), Qt.TextElideMode.ElideRight, box.width() - 2 * SPACE
+        )
+        at_left = box.left() == 0
+        align = Qt.AlignmentFlag.AlignRight if at_left else Qt.AlignmentFlag.AlignLeft
+        words = (
+            box.adjusted(SPACE, 0, -1.5 * SPACE, 0)
+            if at_left
+            else box.adjusted(1.5 * SPACE, 0, 0, 0)
+        )
+        painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
+
+
+def of_token(weights: np.ndarray, row: int, column: int) -> Links:
+    """All links of one token of float32 [S, S] that can be seen: of a row, or of a column."""
+    own = weights[row] if row >= 0 else weights[:, column]
+    others = np.flatnonzero(own >= FAINTEST)
+    same = np.full(len(others), row if row >= 0 else column)
+    rows, columns = (same, others) if row >= 0 else (others, same)
+    return Links(rows, columns, own[others], len(others))
+
+
+def draw(
+    links: Links, size: QSize, top: int, row_height: float, ratio: float, ink: QColor
+) -> QImage:
+    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
+    image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(ratio)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.translate(0, -top)
+    paint_links(painter, links, size.width(), row_height, ink)
+    painter.end()
+    return image
+
+
+def paint_links(
+    painter: QPainter, links: Links, width: float, row_height: float, ink: QColor
+) -> None:
+    """Straight lines over `width`, the stronger the more opaque; the strongest are on top."""
+    if not len(links.weights):
+        return
+    opacity = np.clip(np.sqrt(links.weights), 0.04, 1.0)
+    bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
+    thickness = 1.6 if len(links.weights) <= FEW else 1.0  # thicker ones take twice as long
+    for number in range(BUCKETS):
+        inside = bucket == number
+        if not inside.any():
+            continue
+        faded = QColor(ink)
+        faded.setAlphaF((number + 0.5) / BUCKETS)
+        painter.setPen(QPen(faded, thickness))
+        starts = (links.rows[inside] + 0.5) * row_height
+        stops = (links.columns[inside] + 0.5) * row_height
+        painter.drawLines(
+            [QLineF(0, y, width, z) for y, z in zip(starts.tolist(), stops.tolist(), strict=True)]
+        )

@@ -1,0 +1,81 @@
+"""From attention to levels of grey: pooled, stretched, and laid out as one mosaic.
+
+Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, 0 to TOP over the square root
+of a weight: so weak links can be seen beside strong ones. GAP is no level: nothing is painted.
+"""
+
+import numpy as np
+from PySide6.QtGui import QColor, QImage
+
+from app.theme import Role, colour
+
+TOP = 254
+GAP = 255
+POOLED = 64  # pixels of a head on the wall, at the most
+
+
+def levels(weights: np.ndarray) -> np.ndarray:
+    """uint8, of the same shape."""
+    scaled = np.sqrt(np.clip(weights.astype(np.float32), 0, 1))
+    whole: np.ndarray = np.rint(scaled * TOP).astype(np.uint8)
+    return whole
+
+
+def pooled(weights: np.ndarray, most: int = POOLED) -> np.ndarray:
+    """float16 [L, H, T, T] → levels uint8 [L, H, P, P]: the strongest link of each block stays.
+
+    The order of the bits of positive floats is the order of their values, and whole numbers are
+    compared many times faster than halves.
+    """
+    bits = np.ascontiguousarray(weights).view(np.uint16)
+    return levels(_strongest(bits, most).view(np.float16))
+
+
+def stretched(image: np.ndarray, side: int) -> np.ndarray:
+    """Levels [..., P, P] → [..., S, S]: squares repeated, or blocks reduced to their strongest."""
+    size = image.shape[-1]
+    if side < size:
+        return _strongest(image, side)
+    index = np.arange(side) * size // side
+    return image[..., index[:, None], index[None, :]]
+
+
+def _strongest(image: np.ndarray, side: int) -> np.ndarray:
+    """The largest of each block, [..., S, S] of at most `side`."""
+    size = image.shape[-1]
+    if size <= side:
+        return image
+    starts = np.arange(side) * size // side
+    rows = np.maximum.reduceat(image, starts, axis=-2)
+    return np.ascontiguousarray(np.maximum.reduceat(rows, starts, axis=-1))
+
+
+def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:
+    """Levels [L, H, P, P] → one picture [L * (S + gap) - gap, H * (S + gap) - gap]."""
+    layers, count = heads.shape[:2]
+    cells = np.full((layers, count, side + gap, side + gap), GAP, dtype=np.uint8)
+    cells[:, :, :side, :side] = stretched(heads, side)
+    whole = cells.transpose(0, 2, 1, 3).reshape(layers * (side + gap), count * (side + gap))
+    return np.ascontiguousarray(whole[: whole.shape[0] - gap, : whole.shape[1] - gap])
+
+
+def picture(image: np.ndarray, low: QColor, high: QColor) -> QImage:
+    """Levels [rows, columns] as a picture from the colour `low` to `high`; GAP is transparent."""
+    rows, columns = image.shape
+    made = QImage(image.tobytes(), columns, rows, columns, QImage.Format.Format_Indexed8)
+    made.setColorTable([*(between(low, high, n / TOP).rgba() for n in range(TOP + 1)), 0])
+    return made.copy()  # its own bytes: those above go with this function
+
+
+def themed(image: np.ndarray) -> QImage:
+    """The same in the colours of the present theme, from the page's surface to its accent."""
+    return picture(image, colour(Role.SURFACE), colour(Role.ACCENT))
+
+
+def between(low: QColor, high: QColor, share: float) -> QColor:
+    return QColor(
+        *(
+            round(a + (b - a) * share)
+            for a, b in zip(low.getRgb()[:3], high.getRgb()[:3], strict=True)  # type: ignore[index]
+        )
+    )

@@ -1,0 +1,1 @@
+"""Classes: which class a fine-tuned model gives the text."""

@@ -1,0 +1,1 @@
+"""Words: what the model expects at hidden places."""

@@ -1,0 +1,287 @@
+"""The text as the model sees it: a strip of tokens to pick, to hide and to point at."""
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFont,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
+
+from app.pages.explore.chips import AS_STORED, ROW_GAP, goes_on, painted, place
+from app.pages.explore.study import Study
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+
+SEGMENTS = (Role.CHART_1, Role.CHART_2)
+MOST_ROWS = 3  # before the strip scrolls
+ROUND = 5.0
+
+
+class Strip(QWidget):
+    """Paints the tokens of a study.
+
+    A click picks a token, a double click hides its word or shows it again. With the keyboard the
+    arrow keys move and Enter or Space hides.
+
+    Signals:
+        moved: the token that should be in sight.
+    """
+
+    moved = Signal(int)
+
+    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._study = study
+        self._boxes: list[QRectF] = []
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(self.tr("Word pieces"))
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        study.tokens_changed.connect(self._on_tokens)
+        study.picked_changed.connect(self._on_picked)
+        study.pointed_changed.connect(lambda _: self.update())
+
+    @property
+    def boxes(self) -> list[QRectF]:
+        """Where each token is painted."""
+        return self._boxes
+
+    # ── size ─────────────────────────────────────────────────────────────────────────────────
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = self._place(width)
+        return round(boxes[-1].bottom()) + 6 if boxes else self.row_height()
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 80 * SPACE)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, self.row_height())
+
+    def row_height(self) -> int:
+        return round(QFontMetricsF(mono_font()).height() + 2 * SPACE + ROW_GAP)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._boxes = self._place(self.width())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange or repaints(event):
+            self._lay_out()
+
+    def _place(self, width: int) -> list[QRectF]:
+        return place(self._study.tokens, QFontMetricsF(mono_font()), width - 2)
+
+    def _lay_out(self) -> None:
+        self._boxes = self._place(self.width())
+        self.updateGeometry()
+        self.update()
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _on_tokens(self) -> None:
+        self._lay_out()
+        self._describe()
+
+    def _on_picked(self, number: int) -> None:
+        self._describe()
+        self.update()
+        if number >= 0:
+            self.moved.emit(number)
+
+    def _describe(self) -> None:
+        """Tell a screen reader the picked token, or else the whole text."""
+        study = self._study
+        if 0 <= study.picked < len(study.tokens):
+            said = self.tr("Token {0} of {1}: {2}").format(
+                study.picked + 1, len(study.tokens), painted(study.tokens[study.picked].text)
+            )
+            if study.is_masked(study.picked):
+                said = self.tr("{0}, hidden").format(said)
+        else:
+            said = " ".join(painted(token.text) for token in study.tokens)
+        self.setAccessibleDescription(said)
+
+    # ── mouse and keys ───────────────────────────────────────────────────────────────────────
+
+    def at(self, point: QPointF) -> int:
+        """The token under a point, or -1."""
+        for number, box in enumerate(self._boxes):
+            if box.adjusted(-1, -SPACE, 1, SPACE).contains(point):
+                return number
+        return -1
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        over = self.at(event.position())
+        pressable = over >= 0 and not self._study.tokens[over].special
+        shape = Qt.CursorShape.PointingHandCursor if pressable else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
+        self._study.point(over)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._study.point(-1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._study.pick(self.at(event.position()))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._study.toggle_mask(self.at(event.position()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        picked, last = self._study.picked, len(self._boxes) - 1
+        if last < 0:
+            super().keyPressEvent(event)
+            return
+        match event.key():
+            case Qt.Key.Key_Left:
+                self._study.pick(max(0, picked - 1))
+            case Qt.Key.Key_Right:
+                self._study.pick(min(last, picked + 1))
+            case Qt.Key.Key_Up | Qt.Key.Key_Down:
+                self._study.pick(self._beside(picked, event.key() == Qt.Key.Key_Down))
+            case Qt.Key.Key_Home:
+                self._study.pick(0)
+            case Qt.Key.Key_End:
+                self._study.pick(last)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
+                self._study.toggle_mask(picked)
+            case _:
+                super().keyPressEvent(event)
+
+    def _beside(self, number: int, below: bool) -> int:
+        """The nearest token in the row below or above; the same where there is none."""
+        if number < 0:
+            return 0
+        here = self._boxes[number]
+        rows = {box.top() for box in self._boxes}
+        tops = [t for t in rows if (t > here.top() if below else t < here.top())]
+        if not tops:
+            return number
+        top = min(tops) if below else max(tops)
+        row = [n for n, box in enumerate(self._boxes) if box.top() == top]
+        return min(row, key=lambda n: abs(self._boxes[n].center().x() - here.center().x()))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        by_tab = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if event.reason() in by_tab and self._study.picked < 0 and len(self._boxes) > 1:
+            self._study.pick(1)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    # ── painting ─────────────────────────────────────────────────────────────────────────────
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(mono_font())
+        seen = QRectF(event.rect()).adjusted(0, -6, 0, 6)
+        for number, box in enumerate(self._boxes[: len(self._study.tokens)]):
+            if box.intersects(seen):
+                self._paint(painter, number, box)
+
+    def _paint(self, painter: QPainter, number: int, box: QRectF) -> None:
+        study = self._study
+        token = study.tokens[number]
+        tint = SEGMENTS[token.segment % len(SEGMENTS)]
+        hidden = study.is_masked(number) or study.is_typed_mask(number)
+        role = Role.MUTED if token.special else Role.WARN if study.is_unknown(number) else tint
+        shape = self._shape(number, box)
+        painter.setPen(Qt.PenStyle.NoPen)
+        strength = 0.06 if token.special else 0.14
+        over = number == study.pointed
+        painter.setBrush(colour(Role.ACCENT) if hidden else colour(role, strength + 0.12 * over))
+        painter.drawPath(shape)
+        if goes_on(study.tokens, number):
+            painter.setPen(QPen(colour(Role.SURFACE if hidden else role, 0.5), 1))
+            x = box.left()
+            painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
+        painter.setFont(self._font(study.is_masked(number)))
+        ink = Role.ON_ACCENT if hidden else Role.MUTED if token.special else Role.TEXT
+        painter.setPen(colour(ink))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
+        self._paint_bar(painter, token.segment, tint, box)
+        if number == study.picked:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else tint), 2))
+            painter.drawRoundedRect(box, ROUND, ROUND)
+
+    def _paint_bar(self, painter: QPainter, segment: int, tint: Role, box: QRectF) -> None:
+        """One line below the first text, two below the second: not by colour alone."""
+        if self._study.pair is None:
+            return
+        painter.setPen(QPen(colour(tint), 1.5))
+        for line in range(1 + segment % len(SEGMENTS)):
+            y = box.bottom() + 2 + 2.5 * line
+            painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))
+
+    def _shape(self, number: int, box: QRectF) -> QPainterPath:
+        """A box that is round where its word begins and ends."""
+        tokens = self._study.tokens
+        opens = not goes_on(tokens, number)
+        closes = number + 1 == len(tokens) or not goes_on(tokens, number + 1)
+        path = QPainterPath()
+        path.setFillRule(Qt.FillRule.WindingFill)
+        path.addRoundedRect(box, ROUND, ROUND)
+        if not opens:
+            path.addRect(QRectF(box.left(), box.top(), ROUND, box.height()))
+        if not closes:
+            path.addRect(QRectF(box.right() - ROUND, box.top(), ROUND, box.height()))
+        return path.simplified() if not (opens and closes) else path
+
+    def _font(self, struck: bool) -> QFont:
+        font = mono_font()
+        font.setStrikeOut(struck)
+        return font
+
+
+class StripArea(QScrollArea):
+    """A strip that scrolls when it has more than MOST_ROWS rows."""
+
+    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.strip = Strip(study)
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.viewport().setAutoFillBackground(False)
+        self.strip.setProperty("bare", True)
+        self.setWidget(self.strip)
+        self.strip.moved.connect(self._show)
+        study.tokens_changed.connect(self._fit)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        most = MOST_ROWS * self.strip.row_height()
+        needed = self.strip.heightForWidth(self.viewport().width())
+        self.setFixedHeight(min(most, needed) + 2)
+
+    def _show(self, number: int) -> None:
+        box = self.strip.boxes[number]
+        center = box.center().toPoint()
+        self.ensureVisible(center.x(), center.y(), 0, round(box.height()))

@@ -1,0 +1,269 @@
+"""The explore page: a text and a model above, the strip of tokens, and the panels below."""
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+
+from app import background
+from app.library import ModelEntry, describe_model
+from app.pages.explore.editor import Editor
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.view import AttentionView
+from app.pages.explore.panels.classes.state import ClassesState
+from app.pages.explore.panels.classes.view import ClassesView
+from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.strip import StripArea
+from app.pages.explore.study import MOST_CHARACTERS, Study
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.page import EmptyState, Page
+from app.widgets.text import OneLine, Text
+from engine.shipped import starter_model
+
+EXAMPLE = "The president spoke to the people of the United States."
+EXAMPLE_WORD = "people"  # of it, that is hidden at first
+KEPT = "explore"  # prefix of what the settings remember
+
+
+class ExplorePage(Page):
+    """Look inside a model with a text of your own."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__(self.tr("Explore"))
+        self._studio = studio
+        self._wanted: Path | None = None  # model to choose once the list is there
+        self._reading: background.Job | None = None
+        self._too_long = [0, 0]  # characters put into each editor, where they were too many
+        self.study = Study(self)
+        self.picker = CheckpointBox()
+        self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
+        self.pair = Editor(self.tr("Second text"), self.tr("Type a second sentence"))
+        self.strip_area = StripArea(self.study)
+        self.strip = self.strip_area.strip
+        self.said = OneLine("", "small")
+        self.notice = Text("", "warn")
+        words = WordsState(self.study, studio.explorer)
+        attention = AttentionState(self.study, studio.explorer)
+        classes = ClassesState(self.study, studio.explorer)
+        self._asking = (words.asking, attention.asking, classes.asking)
+        self.words = WordsView(words)
+        self.attention = AttentionView(attention, studio.notices)
+        self.classes = ClassesView(classes)
+        self.panels = QTabWidget()
+        self.panels.setDocumentMode(True)
+        self.panels.addTab(self.words, self.tr("Words"))
+        self.panels.addTab(self.attention, self.tr("Attention"))
+        self.panels.addTab(self.classes, self.tr("Classes"))
+        self.panels.tabBar().setAccessibleName(self.tr("Panels"))
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self._workbench())
+        self.stack.addWidget(self._no_model())
+        self.body.addWidget(self.stack, 1)
+        self._lay_out_head()
+        self._connect()
+        self.set_pair_shown(False)
+        self.text.set_text(EXAMPLE)
+        self.study.tokens_changed.connect(self._hide_example_word)
+        self.read_models()
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _lay_out_head(self) -> None:
+        label = Text(self.tr("&Model"), "muted", wraps=False)
+        label.setBuddy(self.picker)
+        self.picker.setMinimumWidth(75 * SPACE)
+        self.action_row.addWidget(label)
+        self.action_row.addWidget(self.picker)
+
+    def _workbench(self) -> QWidget:
+        self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
+        first = QHBoxLayout()
+        first.setSpacing(2 * SPACE)
+        first.addWidget(self.text, 1)
+        first.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        bench = QWidget()
+        column = QVBoxLayout(bench)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(first)
+        column.addWidget(self.pair)
+        column.addWidget(self.notice)
+        column.addSpacing(SPACE)
+        column.addWidget(self.strip_area)
+        column.addWidget(self.said)
+        column.addWidget(self.panels, 1)
+        return bench
+
+    def _no_model(self) -> QWidget:
+        return EmptyState(
+            "microscope",
+            self.tr("No model to look into yet"),
+            self.tr("Import a BERT model from a folder, then type a sentence here."),
+            buttons.primary(
+                self.tr("Import a model"), lambda: self._studio.go.emit("models", {"import": True})
+            ),
+        )
+
+    def _connect(self) -> None:
+        study, studio = self.study, self._studio
+        self.picker.picked.connect(study.choose_model)
+        self.text.edited.connect(self._on_edited)
+        self.pair.edited.connect(self._on_edited)
+        self.text.shortened.connect(lambda count: self._on_shortened(0, count))
+        self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
+        self.panels.currentChanged.connect(self._on_panel)
+        self.words.starter_wanted.connect(lambda: self.choose(starter_model()))
+        study.model_changed.connect(self._on_model)
+        study.tokens_changed.connect(self._say)
+        study.picked_changed.connect(self._say)
+        study.pointed_changed.connect(self._say)
+        study.problem_changed.connect(self._on_problem)
+        studio.models_changed.connect(self.read_models)
+        studio.settings.remember(self.attention.halves, f"{KEPT}.heads")
+        studio.settings.remember(self.attention.pictures, f"{KEPT}.pictures")
+        self._problem = ""
+
+    # ── navigation ───────────────────────────────────────────────────────────────────────────
+
+    def arrive(self, argument: Any) -> None:
+        """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}."""
+        given = argument if isinstance(argument, dict) else {"model": argument}
+        if given.get("text") is not None:
+            self.text.set_text(given["text"])
+            self.set_pair_shown(bool(given.get("pair")))
+            self.pair.set_text(given.get("pair") or "")
+        if given.get("model") is not None:
+            self.choose(Path(given["model"]))
+
+    def choose(self, folder: Path) -> None:
+        """Look through the model in this folder, also one that the list does not have."""
+        self._wanted = folder
+        self.read_models()
+
+    def read_models(self) -> None:
+        """Read what models there are, off the window's thread."""
+        if self._reading is not None:
+            self._reading.cancel()
+        studio, wanted = self._studio, self._wanted
+
+        def read() -> list[ModelEntry]:
+            models = studio.models()
+            if wanted is not None and all(model.path != wanted for model in models):
+                models.insert(0, describe_model(wanted.name, wanted, "imported"))
+            return models
+
+        self._reading = background.run(self, read, self._on_models)
+
+    def _on_models(self, models: list[ModelEntry]) -> None:
+        self.picker.set_models(models)
+        usable = [model for model in models if model.info is not None]
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None and not self.picker.choose(wanted):
+            problem = next((m.problem for m in models if m.path == wanted), "")
+            self._studio.notices.error(
+                self.tr("The model {0} cannot be looked into.").format(wanted.name), problem
+            )
+        if self.picker.chosen() is None and usable:
+            self.picker.choose(usable[0].path)
+        self.study.choose_model(self.picker.chosen())
+        self.stack.setCurrentIndex(0 if usable else 1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._studio.explorer.start()
+        self._on_panel()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        for asking in self._asking:
+            asking.set_seen(False)
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _on_panel(self) -> None:
+        """Only the panel that is seen asks."""
+        for number, asking in enumerate(self._asking):
+            asking.set_seen(self.isVisible() and number == self.panels.currentIndex())
+
+    def _on_model(self) -> None:
+        self.panels.setTabVisible(2, self.study.has_head("classes"))
+
+    def _on_edited(self) -> None:
+        pair = self.pair.toPlainText() if self.pair.isVisibleTo(self) else ""
+        self.study.set_texts(self.text.toPlainText(), pair or None)
+
+    def _on_more(self) -> None:
+        """Show the second editor, or take it away with its text."""
+        self.set_pair_shown(not self.pair.isVisibleTo(self))
+        if self.pair.isVisibleTo(self):
+            self.pair.setFocus()
+
+    def set_pair_shown(self, shown: bool) -> None:
+        self.pair.setVisible(shown)
+        self.more.setText(
+            self.tr("&Remove the second text") if shown else self.tr("&Add a second text")
+        )
+        self.more.setAccessibleName(self.more.text().replace("&", ""))
+        self._on_edited()
+
+    def _on_shortened(self, editor: int, count: int) -> None:
+        self._too_long[editor] = count
+        self._show_notice()
+
+    def _on_problem(self, problem: str) -> None:
+        self._problem = problem
+        self._show_notice()
+
+    def _show_notice(self) -> None:
+        """What was cut, or why there are no tokens; nothing most of the time."""
+        said = [self._problem] if self._problem else []
+        for count in filter(None, self._too_long):
+            text = self.tr("The text has {0} characters; the first {1} are kept here.")
+            said.append(text.format(numbers.count(count), numbers.count(MOST_CHARACTERS)))
+        if self.study.cut:
+            text = self.tr("The model reads the first {0} word pieces; the rest is left out.")
+            said.append(text.format(numbers.count(len(self.study.tokens))))
+        self.notice.setText(" ".join(said))
+        self.notice.setVisible(bool(said))
+
+    def _say(self) -> None:
+        """The token that is pointed at or picked, or how many there are and what can be done."""
+        study = self.study
+        number = study.pointed if study.pointed >= 0 else study.picked
+        if 0 <= number < len(study.tokens):
+            self.said.setText(self._about(number))
+        elif study.tokens:
+            count = self.tr("%n word piece(s).", "", len(study.tokens))
+            how = self.tr("Click picks one; double click hides its word, and shows it again.")
+            self.said.setText(f"{count} {how}")
+        else:
+            self.said.setText("")
+        self._show_notice()
+
+    def _about(self, number: int) -> str:
+        study, token = self.study, self.study.tokens[number]
+        parts = [self.tr("Token {0}").format(number + 1), f"“{token.text}”"]
+        if study.typed(number) != token.text and not token.special:
+            parts.append(self.tr("typed “{0}”").format(study.typed(number)))
+        parts.append(self.tr("id {0}").format(token.id))
+        if study.pair is not None:
+            parts.append(self.tr("second text") if token.segment else self.tr("first text"))
+        if study.is_masked(number):
+            parts.append(self.tr("hidden from the model"))
+        return " · ".join(parts)
+
+    def _hide_example_word(self) -> None:
+        """Once, at the first look: so there is something to see."""
+        if not self.study.tokens:
+            return
+        self.study.tokens_changed.disconnect(self._hide_example_word)
+        for number, token in enumerate(self.study.tokens):
+            if self.study.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
+                self.study.toggle_mask(number)
+                return
