@@ -7,10 +7,12 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from app import background, library, resources, theme
+from app.claim import Claim
 from app.logs import log_to
 from app.notices import Notices, catch_exceptions, log_qt_messages, one_line
-from app.single import Claim, Doorbell, ring
+from app.single import Doorbell, ring
 from app.studio import Studio
+from app.translation import English
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
@@ -63,11 +65,18 @@ def _run(home: Home) -> int:
         log.error("%s", one_line(str(error)))
         _say_and_end(error)
         return 1
-    settings = studio.settings
-    look.choose(settings.preferences.theme)
-    settings.changed.connect(
-        lambda name: look.choose(settings.preferences.theme) if name == "theme" else None
-    )
+    try:
+        look.choose(studio.settings.preferences.theme)
+        studio.settings.changed.connect(
+            lambda name: look.choose(studio.settings.preferences.theme) if name == "theme" else None
+        )
+        return _show(app, home, studio)
+    finally:
+        studio.close()
+
+
+def _show(app: QApplication, home: Home, studio: Studio) -> int:
+    """Show the window until it is closed."""
     window = MainWindow(studio)
     doorbell = Doorbell(home, window.come_to_front, studio)
     if not doorbell.is_listening:
@@ -75,11 +84,7 @@ def _run(home: Home) -> int:
     window.show()
     window.begin()
     background.run(studio, lambda: library.clear_away(home), lambda _: None)
-    code = app.exec()
-    studio.close()
-    window.deleteLater()
-    app.processEvents()
-    return code
+    return app.exec()
 
 
 def make_application(arguments: list[str]) -> QApplication:
@@ -88,6 +93,7 @@ def make_application(arguments: list[str]) -> QApplication:
     app.setApplicationName("bert-studio")
     app.setApplicationDisplayName("BERT Studio")
     app.setDesktopFileName("bert-studio")
+    app.installTranslator(English(app))
     resources.load(app)
     app.setWindowIcon(resources.app_icon())
     return app

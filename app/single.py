@@ -1,44 +1,20 @@
-"""One window for each home: a second start brings the first to the front.
+"""A second start on a home brings its window to the front.
 
-The lock is the system's own and goes with its holder, however that ends. The window listens on a
-local socket that only this user may open; its name follows from the path of the home.
+The window listens on a local socket that only this user may open; its name follows from the path
+of the home. Who is the window is settled before, by `app.claim`.
 """
 
 import hashlib
 import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 
 from PySide6.QtCore import QObject
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
-from engine.errors import StudioError
 from engine.home import Home
-from engine.runs.lock import hold
 
 PATIENCE = 5.0  # s for the first window to begin to listen
-
-
-class Claim:
-    """The right to be the window of a home, until `release` or the end of the process."""
-
-    def __init__(self) -> None:
-        self._held = ExitStack()
-
-    def take(self, home: Home) -> bool:
-        """Whether this process is the one; False where another window has the home."""
-        taken = StudioError("Another window of BERT Studio is open on this home.")
-        try:
-            self._held.enter_context(hold(home.lock, taken))
-        except StudioError as error:
-            if error is taken:
-                return False
-            raise
-        return True
-
-    def release(self) -> None:
-        self._held.close()
 
 
 def server_name(home: Home) -> str:

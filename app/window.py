@@ -191,11 +191,12 @@ class MainWindow(QMainWindow):
         """Show the page `key`; it is made if it was never shown."""
         if key not in self.entries:
             return
-        if key not in self.pages:
-            page = self.entries[key].make(self.studio)
-            self.pages[key] = page
-            self.stack.addWidget(page)
-        page = self.pages[key]
+        try:
+            page = self.pages[key] if key in self.pages else self._make(key)
+        except Exception:
+            if self.current:
+                self.navigation.show_page(self.current)  # the click has moved the mark already
+            raise
         self.stack.setCurrentWidget(page)
         self.navigation.show_page(key)
         self.current = key
@@ -222,6 +223,12 @@ class MainWindow(QMainWindow):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def _make(self, key: str) -> QWidget:
+        page = self.entries[key].make(self.studio)
+        self.pages[key] = page
+        self.stack.addWidget(page)
+        return page
 
     def _title(self, entry: PageEntry) -> str:
         return self.tr(entry.title)

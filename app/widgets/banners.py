@@ -114,7 +114,7 @@ class Banners(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(4 * SPACE, 3 * SPACE, 4 * SPACE, 0)
         self._column.setSpacing(2 * SPACE)
-        self.older = buttons.quiet("", self._on_older)
+        self.older = buttons.quiet(self.tr("Older messages"), self._on_older)
         self._column.addWidget(self.older, 0, Qt.AlignmentFlag.AlignRight)
         notices.added.connect(self._on_added)
         notices.repeated.connect(self._on_repeated)

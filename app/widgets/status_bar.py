@@ -49,7 +49,7 @@ class StatusBar(QFrame):
         row.setSpacing(3 * SPACE)
         row.addWidget(self.idle)
         for _ in range(MOST):
-            button = buttons.quiet("", icon="activity")
+            button = buttons.quiet(self.tr("Show the run"), icon="activity")
             bar = QProgressBar()
             bar.setTextVisible(False)
             bar.setFixedWidth(96)
@@ -58,7 +58,7 @@ class StatusBar(QFrame):
             row.addWidget(button)
             row.addWidget(bar)
             self.runs.append((button, bar))
-        self.more = buttons.quiet("", lambda: self.run_asked.emit(""))
+        self.more = buttons.quiet(self.tr("All runs"), lambda: self.run_asked.emit(""))
         self.more.hide()
         row.addWidget(self.more)
         row.addStretch(1)
@@ -89,7 +89,6 @@ class StatusBar(QFrame):
         rest = len(activities) - MOST
         self.more.setVisible(rest > 0)
         self.more.setText(self.tr("and %n more", "", rest))
-        self.more.setAccessibleName(self.tr("All runs"))
 
     def show_explorer(self, busy: bool) -> None:
         self.explorer.setText(self.tr("The explorer is computing…") if busy else "")

@@ -1,0 +1,28 @@
+"""One window for each home: the lock on it. No Qt, so that a second start is over soon."""
+
+from contextlib import ExitStack
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.runs.lock import hold
+
+
+class Claim:
+    """The right to be the window of a home, until `release` or the end of the process."""
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+
+    def take(self, home: Home) -> bool:
+        """Whether this process is the one; False where another window has the home."""
+        taken = StudioError("Another window of BERT Studio is open on this home.")
+        try:
+            self._held.enter_context(hold(home.lock, taken))
+        except StudioError as error:
+            if error is taken:
+                return False
+            raise
+        return True
+
+    def release(self) -> None:
+        self._held.close()

@@ -1,0 +1,122 @@
+"""Work off the window's thread, and what becomes of its result."""
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+import shiboken6
+from PySide6.QtCore import QObject
+
+from app import background
+from app.background import Progress
+from engine.errors import StudioError
+
+
+def test_the_result_comes_on_the_windows_thread(qtbot) -> None:
+    came: list[tuple[int, int]] = []
+    owner = QObject()
+    main = threading.get_ident()
+
+    def done(ident: int) -> None:
+        came.append((ident, threading.get_ident()))
+
+    background.run(owner, threading.get_ident, done)
+    qtbot.waitUntil(lambda: bool(came))
+    worked, told = came[0]
+    assert worked != main and told == main
+
+
+def test_an_error_comes_too(qtbot) -> None:
+    came: list[BaseException] = []
+
+    def work() -> None:
+        raise StudioError("The file is empty.")
+
+    background.run(an_owner(), work, lambda _: None, came.append)
+    qtbot.waitUntil(lambda: bool(came))
+    assert str(came[0]) == "The file is empty."
+
+
+def test_an_error_that_nobody_awaits_goes_to_the_hook(qtbot, monkeypatch) -> None:
+    came: list[Any] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: came.append(error))
+
+    def work() -> None:
+        raise ValueError("a mistake")
+
+    background.run(an_owner(), work, lambda _: None)
+    qtbot.waitUntil(lambda: bool(came))
+    assert isinstance(came[0], ValueError)
+
+
+def test_nothing_comes_after_a_cancel(qtbot) -> None:
+    came: list[object] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(progress: Progress) -> str:
+        begun.set()
+        go_on.wait(5)
+        return "cancelled" if progress.cancelled() else "went on"
+
+    seen: list[str] = []
+
+    def watched(progress: Progress) -> str:
+        seen.append(work(progress))
+        return seen[0]
+
+    job = background.run(an_owner(), watched, came.append, came.append, progress=lambda *_: None)
+    assert begun.wait(5)
+    job.cancel()
+    go_on.set()
+    qtbot.waitUntil(job.is_over)
+    last: list[int] = []
+    background.run(an_owner(), lambda: 1, last.append)
+    qtbot.waitUntil(lambda: bool(last))
+    assert seen == ["cancelled"] and not came
+
+
+def test_nothing_comes_when_the_owner_is_gone(qtbot) -> None:
+    came: list[object] = []
+    go_on = threading.Event()
+    owner = QObject()
+    job = background.run(owner, lambda: go_on.wait(5), came.append, came.append)
+    shiboken6.delete(owner)
+    go_on.set()
+    qtbot.waitUntil(job.is_over)
+    last: list[int] = []
+    background.run(an_owner(), lambda: 1, last.append)
+    qtbot.waitUntil(lambda: bool(last))
+    assert not came
+
+
+def test_progress_is_told_and_the_last_one_always(qtbot) -> None:
+    told: list[tuple[int, int]] = []
+    results: list[str] = []
+
+    def work(progress: Progress) -> str:
+        for step in range(10_001):
+            progress(step, 10_000)
+        return "ready"
+
+    background.run(
+        an_owner(), work, results.append, progress=lambda done, total: told.append((done, total))
+    )
+    qtbot.waitUntil(lambda: bool(results))
+    assert told[-1] == (10_000, 10_000)
+    assert len(told) < 1000, "the window is not flooded"
+
+
+@pytest.fixture(autouse=True)
+def _forget_owners():
+    yield
+    _owners.clear()
+
+
+_owners: list[QObject] = []
+
+
+def an_owner() -> QObject:
+    """An owner that lives until the end of the test."""
+    _owners.append(QObject())
+    return _owners[-1]

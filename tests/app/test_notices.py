@@ -1,0 +1,145 @@
+"""What the user is told, and what becomes of an exception that nobody caught."""
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QObject, QTimer, Signal, qWarning
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
+
+from app.logs import log_to
+from app.notices import Notices, catch_exceptions, log_qt_messages
+from app.widgets.banners import MOST, Banners
+from engine.errors import StudioError
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def notices(qtbot) -> Notices:
+    return Notices()
+
+
+@pytest.fixture
+def banners(qtbot, notices: Notices) -> Banners:
+    made = Banners(notices)
+    qtbot.addWidget(made)
+    made.resize(900, 300)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def hooks(notices: Notices) -> Iterator[None]:
+    """The hooks of the window, and afterwards those of the tests again."""
+    before = sys.excepthook, threading.excepthook
+    catch_exceptions(notices)
+    yield
+    sys.excepthook, threading.excepthook = before
+
+
+class Bell(QObject):
+    rung = Signal()
+
+
+def test_an_error_stays_until_it_is_closed(qtbot, notices: Notices, banners: Banners) -> None:
+    notices.error("The file is empty.", "Choose another one.", "all of it")
+    (notice,) = notices.shown
+    banner = banners.banner(notice)
+    assert banner.isVisible() and banner.problem.text() == "The file is empty."
+    assert not hasattr(banner, "_timer"), "no clock runs out on an error"
+    banner.more.click()
+    assert banner.details is not None and banner.details.isVisible()
+    banner.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert copied == "The file is empty.\nChoose another one.\nall of it"
+    assert_accessible(banners)
+    banner.close_button.click()
+    assert notices.shown == [] and not banners.isVisible()
+
+
+def test_a_notice_can_be_acted_on(qtbot, notices: Notices, banners: Banners) -> None:
+    done: list[bool] = []
+    notices.say("The model was removed.", "Undo", lambda: done.append(True))
+    banner = banners.banner(notices.shown[0])
+    button = next(b for b in banner.findChildren(QPushButton) if b.text() == "Undo")
+    button.click()
+    assert done == [True] and not notices.shown
+
+
+def test_the_same_again_is_counted_and_not_stacked(notices: Notices, banners: Banners) -> None:
+    for _ in range(3):
+        notices.error("The disk is full.")
+    assert len(notices.shown) == 1
+    assert "3" in banners.banner(notices.shown[0]).problem.text()
+
+
+def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banners) -> None:
+    for number in range(MOST + 4):
+        notices.error(f"Problem {number}.")
+    shown = [n for n in notices.shown if banners.banner(n).isVisible()]
+    assert len(shown) == MOST and shown[-1].problem == f"Problem {MOST + 3}."
+    assert banners.older.isVisible() and "4" in banners.older.text()
+    banners.older.click()
+    assert all(banners.banner(n).isVisible() for n in notices.shown)
+
+
+def test_markup_in_a_message_is_shown_as_it_is(notices: Notices, banners: Banners) -> None:
+    notices.error("<b>bold</b><img src='file:///x.png'>")
+    assert banners.banner(notices.shown[0]).problem.text().startswith("<b>bold</b>")
+    assert_accessible(banners)
+
+
+def test_a_studio_error_is_shown_in_its_own_words(notices: Notices) -> None:
+    notices.show(StudioError("The file has no rows.", "Choose another."))
+    assert notices.shown[0].problem == "The file has no rows."
+    assert notices.shown[0].advice == "Choose another."
+
+
+@pytest.mark.usefixtures("hooks")
+def test_an_exception_in_a_slot_is_told_and_the_window_lives(qtbot, notices: Notices) -> None:
+    bell = Bell()
+
+    def slot() -> None:
+        raise ZeroDivisionError("one by nothing")
+
+    bell.rung.connect(slot)
+    QTimer.singleShot(0, bell.rung.emit)
+    qtbot.waitUntil(lambda: bool(notices.shown))
+    (notice,) = notices.shown
+    assert notice.problem == ("BERT Studio made a mistake: ZeroDivisionError: one by nothing")
+    assert "Traceback" in notice.details and notice.is_error
+
+
+@pytest.mark.usefixtures("hooks")
+def test_an_exception_in_a_thread_is_told(qtbot, notices: Notices) -> None:
+    def work() -> None:
+        raise KeyError("lost")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: bool(notices.shown))
+    assert "KeyError" in notices.shown[0].problem
+
+
+def test_the_log_has_one_line_for_each_record(qtbot, tmp_path, notices: Notices) -> None:
+    handler = log_to(tmp_path / "studio.log")
+    try:
+        notices.show(ValueError("first\nsecond\x1b[31m"))
+        log_qt_messages()
+        qWarning("from Qt")
+    finally:
+        from PySide6.QtCore import qInstallMessageHandler
+
+        qInstallMessageHandler(None)
+        logging.getLogger("studio").removeHandler(handler)
+        logging.getLogger("studio").propagate = True
+        handler.close()
+    text = (tmp_path / "studio.log").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert len(lines) == 2 and "\x1b" not in text
+    assert "ValueError: first\\nsecond" in lines[0] and "from Qt" in lines[1]
+    assert (tmp_path / "studio.log").stat().st_mode & 0o077 == 0

@@ -1,0 +1,82 @@
+"""The command palette finds by any word of a name, and does what is chosen."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from app.palette import Command, Palette, score
+from tests.app.accessible import assert_accessible
+
+
+def command(title: str, kind: str = "Page", hint: str = "", act=lambda: None) -> Command:
+    return Command(title, kind, "house", act, hint)
+
+
+@pytest.fixture
+def window(qtbot) -> QWidget:
+    made = QWidget()
+    made.resize(900, 600)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def opened(window: QWidget, commands: list[Command]) -> Palette:
+    palette = Palette(commands, window)
+    palette.open()
+    return palette
+
+
+def test_the_beginning_of_a_title_is_best() -> None:
+    found = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
+    scores = [score("run", c) for c in found]
+    assert scores[1] is not None and scores[0] is not None and scores[2] is not None
+    assert scores[1] < scores[0] < scores[2]
+    assert score("run xyz", found[1]) is None
+
+
+def test_every_typed_word_counts_in_any_order_and_case() -> None:
+    assert score("SST fine", command("Fine-tune on sst2")) is not None
+    assert score("ÉTÉ", command("L'été")) is not None
+
+
+def test_typing_and_enter_do_what_is_chosen(qtbot, window: QWidget) -> None:
+    done: list[str] = []
+    palette = opened(
+        window,
+        [
+            command("Home", act=lambda: done.append("home")),
+            command("Runs", act=lambda: done.append("runs")),
+            command("Rune stones", act=lambda: done.append("stones")),
+        ],
+    )
+    qtbot.keyClicks(palette.line, "run")
+    assert [c.title for c in palette.shown()] == ["Runs", "Rune stones"]
+    qtbot.keyClick(palette.line, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert done == ["stones"]
+
+
+def test_what_is_found_later_joins_what_is_there(qtbot, window: QWidget) -> None:
+    palette = opened(window, [command("Home")])
+    qtbot.keyClicks(palette.line, "first")
+    assert not palette.shown() and palette.nothing.isVisible()
+    palette.add([command("My first run", "Run")])
+    assert [c.title for c in palette.shown()] == ["My first run"]
+    palette.close()
+
+
+def test_a_name_with_markup_is_only_a_name(window: QWidget) -> None:
+    palette = opened(window, [command("<b>x</b>\u202ereversed", "Run")])
+    index = palette.view.model().index(0, 0)
+    assert index.data() == "<b>x</b>·reversed"
+    palette.grab()
+    assert_accessible(palette)
+    palette.close()
+
+
+def test_ten_thousand_names_are_searched_between_two_keys(qtbot, window: QWidget) -> None:
+    palette = opened(window, [command(f"Run number {n}", "Run") for n in range(10_000)])
+    qtbot.keyClicks(palette.line, "9999")  # the watchdog fails a key that takes too long
+    assert [c.title for c in palette.shown()] == ["Run number 9999"]
+    palette.close()

@@ -1,0 +1,96 @@
+"""Preferences are kept, and a damaged file never stops the start."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QSplitter
+
+from app.settings import Preferences, Settings
+
+
+def test_a_preference_is_there_at_the_next_start(qtbot, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    settings = Settings(file)
+    with qtbot.waitSignal(settings.changed) as told:
+        settings.set("theme", "dark")
+    assert told.args == ["theme"]
+    qtbot.waitUntil(file.exists)
+    assert Settings(file).preferences.theme == "dark"
+
+
+def test_what_waits_is_written_at_the_end(qtbot, tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "settings.json")
+    settings.keep("page", "runs")
+    settings.flush()
+    assert Settings(tmp_path / "settings.json").place("page") == "runs"
+
+
+def test_a_wrong_value_is_refused(qtbot, tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "settings.json")
+    with pytest.raises(ValidationError):
+        settings.set("threads", -1)
+    assert settings.preferences.threads == 0
+
+
+def test_a_splitter_comes_back_where_it_was_left(qtbot, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+
+    def splitter(settings: Settings) -> QSplitter:
+        made = QSplitter(Qt.Orientation.Horizontal)
+        qtbot.addWidget(made)
+        for text in ("left", "right"):
+            made.addWidget(QLabel(text))
+        made.resize(500, 100)
+        settings.remember(made, "split")
+        made.show()
+        return made
+
+    settings = Settings(file)
+    first = splitter(settings)
+    first.setSizes([100, 400])
+    first.splitterMoved.emit(100, 1)
+    moved = first.sizes()
+    settings.flush()
+    assert splitter(Settings(file)).sizes() == moved
+
+
+def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    settings = Settings(file)
+    settings.set("theme", "dark")
+    settings.keep("page", "runs")
+    settings.flush()
+    whole = file.read_bytes()
+    dice = random.Random(1)
+    for _ in range(500):
+        damaged = bytearray(whole)
+        for _ in range(dice.randint(1, 5)):
+            damaged[dice.randrange(len(damaged))] = dice.randrange(256)
+        file.write_bytes(bytes(damaged[: dice.randrange(len(damaged) + 1)]))
+        again = Settings(file)
+        assert isinstance(again.preferences, Preferences)
+        again.place("page")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"preferences": 3}', b'{"places": []}'],
+    ids=["empty", "list", "null", "bytes", "deep", "number", "no places"],
+)
+def test_a_damaged_file_is_kept_beside(qtbot, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "settings.json"
+    file.write_bytes(content)
+    settings = Settings(file)
+    assert settings.was_damaged and settings.preferences == Preferences()
+    assert file.with_name("settings.json.bad").read_bytes() == content
+
+
+def test_fields_of_a_newer_version_do_no_harm(qtbot, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"preferences": {"theme": "dark", "colour": "red"}, "more": 1}))
+    settings = Settings(file)
+    assert settings.preferences.theme == "dark" and not settings.was_damaged

@@ -1,0 +1,127 @@
+"""One window for each home, by real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QDir
+
+from app.claim import Claim
+from app.single import Doorbell, ring, server_name
+from engine.home import Home
+
+CODE = Path(__file__).resolve().parents[2]
+
+# takes the home if it can, says whether, and keeps it until its input ends
+CLAIMING = """
+import sys
+from pathlib import Path
+from app.claim import Claim
+from engine.home import Home
+home, claim = Home(Path(sys.argv[1])), Claim()
+print("mine" if claim.take(home) else "theirs", flush=True)
+sys.stdin.read()
+"""
+
+# rings at the window that has the home, and says whether somebody answered
+RINGING = """
+import sys
+from pathlib import Path
+from app.single import ring
+from engine.home import Home
+print("heard" if ring(Home(Path(sys.argv[1]))) else "silence", flush=True)
+"""
+
+
+def start(script: str, home: Home) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(home.root)],
+        cwd=CODE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        process.communicate()
+
+
+def test_of_twenty_at_once_one_gets_the_home(home: Home) -> None:
+    racers = [start(CLAIMING, home) for _ in range(20)]
+    try:
+        results = [said(racer) for racer in racers]
+    finally:
+        end(*racers)
+    assert sorted(results) == ["mine"] + ["theirs"] * 19
+
+
+def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
+    owner = start(CLAIMING, home)
+    assert said(owner) == "mine"
+    os.kill(owner.pid, signal.SIGKILL)
+    end(owner)
+    assert home.lock.exists(), "the file is left, and its lock is gone"
+    claim = Claim()
+    assert claim.take(home)
+    claim.release()
+
+
+def test_a_second_start_is_heard_by_the_first(qtbot, home: Home) -> None:
+    rings: list[bool] = []
+    owner = _owner(home, rings)
+    second = start(RINGING, home)
+    qtbot.waitUntil(lambda: second.poll() is not None)
+    assert said(second) == "heard" and rings == [True]
+    end(second)
+    owner.deleteLater()
+
+
+def test_what_a_killed_window_left_does_not_silence_the_next(qtbot, home: Home) -> None:
+    rings: list[bool] = []
+    if os.name == "posix":
+        (Path(QDir.tempPath()) / server_name(home)).write_text("")
+    owner = _owner(home, rings)
+    second = start(RINGING, home)
+    qtbot.waitUntil(lambda: second.poll() is not None)
+    assert said(second) == "heard"
+    end(second)
+    owner.deleteLater()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
+def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
+    owner = _owner(home, [])
+    socket = Path(QDir.tempPath()) / server_name(home)
+    assert socket.stat().st_mode & 0o077 == 0
+    owner.deleteLater()
+
+
+def test_every_home_has_its_own_name(tmp_path: Path) -> None:
+    one, other = Home(tmp_path / "one"), Home(tmp_path / "other")
+    one.make()
+    (tmp_path / "link").symlink_to(one.root)
+    assert server_name(one) != server_name(other)
+    assert server_name(one) == server_name(Home(tmp_path / "link"))
+
+
+def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.single.PATIENCE", 0.1)
+    assert not ring(home)
+
+
+def _owner(home: Home, rings: list[bool]) -> Doorbell:
+    application = QCoreApplication.instance()
+    assert application is not None
+    bell = Doorbell(home, lambda: rings.append(True), application)
+    assert bell.is_listening
+    return bell

@@ -1,0 +1,218 @@
+"""The frame: pages by keyboard, banners, drops, the status bar, and its end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app import window as frame
+from app.notices import Notices
+from app.running import RunningRun
+from app.studio import Studio
+from app.widgets.dialogs import Question
+from app.window import MainWindow, PageEntry
+from tests.app.accessible import assert_accessible
+
+
+class FakePage(QWidget):
+    """A page that remembers what it was given."""
+
+    def __init__(self, title: str, takes: str = "") -> None:
+        super().__init__()
+        label = QLabel(title, textFormat=Qt.TextFormat.PlainText)
+        QVBoxLayout(self).addWidget(label)
+        self.arguments: list[object] = []
+        self.dropped: list[Path] = []
+        self._takes = takes
+
+    def arrive(self, argument: object) -> None:
+        self.arguments.append(argument)
+
+    def accept_drop(self, paths: list[Path]) -> bool:
+        if self._takes and all(path.suffix == self._takes for path in paths):
+            self.dropped += paths
+            return True
+        return False
+
+
+def entry(key: str, keys: str, takes: str = "") -> PageEntry:
+    return PageEntry(key, key.title(), "house", keys, lambda _: FakePage(key, takes))
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of the test's own, so that only the frame is looked at."""
+    known = [
+        entry("home", "Ctrl+1"),
+        entry("data", "Ctrl+2", ".csv"),
+        entry("models", "Ctrl+3"),
+        entry("train", "Ctrl+4"),
+        entry("runs", "Ctrl+5"),
+    ]
+    monkeypatch.setattr(frame, "PAGES", known)
+    monkeypatch.setattr(frame, "LOWER", [entry("settings", "Ctrl+,")])
+
+
+@pytest.fixture
+def window(qtbot, pages: None, studio: Studio) -> Iterator[MainWindow]:
+    made = MainWindow(studio)
+    qtbot.addWidget(made)
+    made.show()
+    qtbot.waitActive(made)
+    yield made
+    made.studio.settings.set("ask_on_close", False)
+    made.close()
+
+
+def page(window: MainWindow, key: str) -> FakePage:
+    found = window.pages[key]
+    assert isinstance(found, FakePage)
+    return found
+
+
+def test_every_page_is_reached_by_its_keys(qtbot, window: MainWindow) -> None:
+    for number, key in enumerate(("home", "data", "models", "train", "runs")):
+        qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.ControlModifier)
+        assert window.current == key
+        assert window.navigation.buttons[key].isChecked()
+    qtbot.keyClick(window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
+    assert window.current == "settings"
+
+
+def test_arrows_and_space_move_in_the_navigation(qtbot, window: MainWindow) -> None:
+    window.navigation.buttons["home"].setFocus()
+    qtbot.keyClick(window.navigation.buttons["home"], Qt.Key.Key_Down)
+    assert window.navigation.buttons["data"].hasFocus()
+    qtbot.keyClick(window.navigation.buttons["data"], Qt.Key.Key_Space)
+    assert window.current == "data"
+
+
+def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
+    assert set(window.pages) == {"home"}
+    window.go("runs", {"run": "x"})
+    assert page(window, "runs").arguments == [{"run": "x"}]
+    window.studio.go.emit("runs", None)
+    assert page(window, "runs").arguments == [{"run": "x"}, None]
+
+
+def test_the_last_page_is_shown_at_the_next_start(qtbot, window: MainWindow) -> None:
+    window.go("models")
+    again = MainWindow(window.studio)
+    qtbot.addWidget(again)
+    assert again.current == "models"
+
+
+def test_the_palette_leads_to_a_page(qtbot, window: MainWindow) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    palette = window._palette
+    assert palette is not None and palette.isVisible()
+    qtbot.keyClicks(palette.line, "model")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert window.current == "models"
+    assert window._palette is None
+
+
+def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(
+    qtbot, window: MainWindow, tmp_path: Path
+) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("a,b\n1,2\n")
+    window.take([table])
+    assert window.current == "data" and page(window, "data").dropped == [table]
+    window.go("home")
+    drop(window, [table])
+    assert page(window, "data").dropped == [table, table]
+
+
+def test_what_nobody_takes_is_told(window: MainWindow, tmp_path: Path) -> None:
+    odd = tmp_path / "<b>picture.png"
+    odd.write_bytes(b"\x89PNG")
+    window.take([odd])
+    (notice,) = window.studio.notices.shown
+    assert "<b>picture.png" in notice.problem and notice.advice
+    assert window.current == "home"
+
+
+def drop(window: MainWindow, paths: list[Path]) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    event = QDropEvent(
+        QPointF(300, 300),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    window.dropEvent(event)
+
+
+def running(state: str = "running", **more: object) -> RunningRun:
+    values = {"step": 120, "steps": 600, "seconds_left": 125.0, "device": "cpu", **more}
+    return RunningRun("run-1", "My <b>run</b> & more", state, **values)  # type: ignore[arg-type]
+
+
+def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindow) -> None:
+    assert window.status.idle.isVisible()
+    window.studio.running.changed.emit([running()])
+    button, bar = window.status.runs[0]
+    assert not window.status.idle.isVisible()
+    assert button.text() == "My <b>run</b> && more · step 120 of 600, 2 min 5 s left"
+    assert bar.value() == 200 and bar.isVisible()
+    assert_accessible(window.status)
+    button.click()
+    assert window.current == "runs" and page(window, "runs").arguments == [{"run": "run-1"}]
+    window.studio.running.changed.emit([running(), running("queued"), running("queued")])
+    assert window.status.more.isVisible() and "1" in window.status.more.text()
+    window.studio.running.changed.emit([])
+    assert window.status.idle.isVisible() and not button.isVisible()
+
+
+def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> None:
+    window.studio.running.runs = [running(), running("queued")]
+    window.close()
+    assert window.isVisible()
+    question = window.findChild(Question)
+    assert question is not None
+    said = " ".join(label.text() for label in question.findChildren(QLabel))
+    assert "1 run" in said and "queued" in said
+    assert_accessible(question)
+    question.buttons["stay"].click()
+    assert window.isVisible()
+    window.close()
+    window.findChildren(Question)[-1].buttons["close"].click()
+    assert not window.isVisible()
+
+
+def test_closing_asks_nothing_when_nothing_runs(window: MainWindow) -> None:
+    window.close()
+    assert not window.isVisible()
+
+
+def test_the_frame_can_be_used_by_ear(window: MainWindow) -> None:
+    window.studio.notices.error("A problem.", "An advice.", "details")
+    assert_accessible(window)
+
+
+def test_a_page_that_cannot_be_made_leaves_the_window_alive(
+    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Studio) -> QWidget:
+        raise RuntimeError("no such thing")
+
+    window.entries["train"] = PageEntry("train", "Train", "house", "Ctrl+4", broken)
+    with qtbot.captureExceptions() as caught:
+        window.navigation.buttons["train"].click()
+    assert len(caught) == 1
+    assert window.current == "home" and window.navigation.buttons["home"].isChecked()
+
+
+def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> None:
+    assert isinstance(studio.notices, Notices)
+    studio.notices.error("Told before the window was there.")
+    made = MainWindow(studio)
+    qtbot.addWidget(made)
+    made.show()
+    assert made.banners.banner(studio.notices.shown[0]).isVisible()
