@@ -1,9 +1,7 @@
 """The live curves of a run, read together, and the drawer with what changes how they are drawn."""
 
-from collections.abc import Iterator
-
 import pyqtgraph
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -20,6 +18,8 @@ from app.widgets.text import Text
 
 SMOOTHINGS = (1, 9, 49, 249)  # points
 WINDOWS = (0, 200, 2000)  # steps; 0 is all
+SMOOTHED = ("loss", "gradient_norm", "tokens_per_second")
+MOST_TOLD = 5  # steps in the sentence
 MOST_MARKS = 20  # lines for values that were not finite
 PLACE = "runs.charts"  # in the settings
 
@@ -33,7 +33,7 @@ class Charts(QWidget):
         self.loss = Curve(self.tr("Loss"))
         self.dev = Curve(self.tr("Dev metrics"))
         self.rate = Curve(self.tr("Learning rate"))
-        self.speed = Curve(self.tr("Speed"), self.tr("tokens per second"))
+        self.speed = Curve(self.tr("Speed"), self.tr("tokens per second"), places=0)
         self.gradient = Curve(self.tr("Gradient norm"))
         self._marks: list[pyqtgraph.InfiniteLine] = []
         self._marked = list[tuple[int, str]]()
@@ -151,7 +151,7 @@ class Charts(QWidget):
         smoothing, window = max(0, self.smoothing.choice()), max(0, self.window_.choice())
         log, clip = self.log.isChecked(), self.clip.isChecked()
         for curve in self.curves():
-            curve.set_smoothing(1 if curve is self.dev else SMOOTHINGS[smoothing])
+            curve.set_smoothing(SMOOTHINGS[smoothing])
             curve.set_window(WINDOWS[window])
             curve.set_clip(clip)
         self.loss.set_log(log)
@@ -162,7 +162,7 @@ class Charts(QWidget):
 
     def _on_read(self, found: dict[str, Points]) -> None:
         """Take all curves, one in each round of the event loop, so that none holds it."""
-        self._queue = list(found.items())
+        self._queue = sorted(found.items(), key=lambda item: item[0] != "loss")
         QTimer.singleShot(0, self, self._take_one)
 
     def _take_one(self) -> None:
@@ -173,6 +173,7 @@ class Charts(QWidget):
         if place is not None:
             curve, shown = place
             curve.set_series(shown, points.steps, points.values)
+            self._settle(curve, shown, name)
         self._mark(name, points)
         QTimer.singleShot(0, self, self._take_one)
 
@@ -184,7 +185,13 @@ class Charts(QWidget):
             if place is not None:
                 curve, shown = place
                 curve.append(shown, points.steps, points.values)
+                self._settle(curve, shown, name)
             self._mark(name, points)
+
+    def _settle(self, curve: Curve, shown: str, name: str) -> None:
+        """Only what is measured at each step and jumps is smoothed."""
+        if name not in SMOOTHED:
+            curve.keep_sharp(shown)
 
     def _place(self, name: str) -> tuple[Curve, str] | None:
         """On which curve a metric is drawn, and under which name."""
@@ -220,7 +227,8 @@ class Charts(QWidget):
         """A line at every step whose loss was no number, and a sentence."""
         for line in self._marks:
             self.loss.plot.removeItem(line)
-        pen = QPen(theme.colour(Role.BAD), 1, Qt.PenStyle.DotLine)
+        pen = QPen(theme.colour(Role.BAD), 1.5, Qt.PenStyle.DotLine)
+        pen.setCosmetic(True)
         self._marks = [
             pyqtgraph.InfiniteLine(pos=step, angle=90, pen=pen, movable=False)
             for step, _ in self._marked[:MOST_MARKS]
@@ -228,10 +236,18 @@ class Charts(QWidget):
         for line in self._marks:
             self.loss.plot.addItem(line, ignoreBounds=True)
         self.not_finite.setVisible(bool(self._marked))
-        self.not_finite.setText(", ".join(self._told()))
+        self.not_finite.setText(self._told())
 
-    def _told(self) -> Iterator[str]:
-        for step, status in self._marked[:5]:
-            yield self.tr("the loss was {0} at step {1}").format(status, numbers.count(step))
-        if len(self._marked) > 5:
-            yield self.tr("and at %n more step(s)", "", len(self._marked) - 5)
+    def _told(self) -> str:
+        """Where the loss was no number, in a sentence."""
+        steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_TOLD])
+        if len(self._marked) > MOST_TOLD:
+            steps += ", …"
+        if any(status != "nan" for _, status in self._marked):
+            return self.tr("The loss was infinite or not a number at step {0}.").format(steps)
+        return self.tr("The loss was not a number at step {0}.").format(steps)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self._place_marks()

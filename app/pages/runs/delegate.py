@@ -17,15 +17,14 @@ BAR = 6  # px, height of a progress bar
 
 
 class RunDelegate(QStyledItemDelegate):
-    """Paints what is more than text; all else is left to the style."""
+    """Paints every cell; the style draws selection, hover and focus below."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(super().sizeHint(option, index).width(), HEIGHT)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row, column = index.data(ROW), Column(index.column())
-        if not isinstance(row, RunRow) or column not in PAINTED:
-            super().paint(painter, option, index)
+        if not isinstance(row, RunRow):
             return
         self._paint_ground(painter, option, index)
         inner = QRectF(option.rect).adjusted(2 * SPACE, 0, -2 * SPACE, 0)
@@ -39,6 +38,8 @@ class RunDelegate(QStyledItemDelegate):
                 _paint_loss(painter, inner, row, index.data())
             case Column.PROGRESS:
                 _paint_progress(painter, inner, row, index.data())
+            case _:
+                _paint_text(painter, inner, row.star and column is Column.NAME, index.data())
         painter.restore()
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -46,11 +47,9 @@ class RunDelegate(QStyledItemDelegate):
         ground = QStyleOptionViewItem(option)
         self.initStyleOption(ground, index)
         ground.text = ""
+        ground.features &= ~QStyleOptionViewItem.ViewItemFeature.HasDecoration
         style = option.widget.style() if option.widget else QApplication.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, ground, painter, option.widget)
-
-
-PAINTED = (Column.STATE, Column.LOSS, Column.PROGRESS)
 
 
 def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
@@ -61,6 +60,17 @@ def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
     text = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
     painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, word)
+
+
+def _paint_text(painter: QPainter, place: QRectF, star: bool, text: str) -> None:
+    """One line, cut where there is no room; a star before it if it has one."""
+    if star:
+        square = QRectF(place.left(), place.center().y() - SIDE / 2, SIDE, SIDE)
+        resources.icon("star", Role.WARN).paint(painter, square.toRect())
+        place = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
+    painter.setPen(theme.colour(Role.TEXT))
+    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(place.width()))
+    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
 def _paint_loss(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:

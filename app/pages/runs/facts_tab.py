@@ -25,8 +25,12 @@ class FactsTab(QWidget):
         self._runs, self._run_id = runs, run_id
         self.facts = Facts(self.tr("Facts"))
         left = Card(self.tr("Facts"))
-        left.body.addWidget(self.facts)
-        left.body.addStretch()
+        inner = QWidget()
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 2 * SPACE, 0)
+        lines.addWidget(self.facts)
+        lines.addStretch()
+        left.body.addWidget(scrolling(inner))
         self.notes = QPlainTextEdit()
         self.notes.setAccessibleName(self.tr("Notes"))
         self.notes.setPlaceholderText(self.tr("What you want to remember of this run."))
@@ -55,7 +59,7 @@ class FactsTab(QWidget):
         whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 3 * SPACE, 0, 0)
         whole.setSpacing(3 * SPACE)
-        whole.addWidget(scrolling(left), 1)
+        whole.addWidget(left, 1)
         whole.addLayout(right, 1)
         self._kept: str | None = None
 
@@ -96,7 +100,7 @@ class FactsTab(QWidget):
         if row.job is not None:
             data = row.job.data
             if isinstance(data, StoredData):
-                lines.append((self.tr("Fingerprint of the data"), data.fingerprint or "–"))
+                lines.append((self.tr("Fingerprint of the data"), data.fingerprint[:16] or "–"))
                 lines.append((self.tr("Folder of the data"), str(data.folder)))
             else:
                 lines.append((self.tr("File of the data"), str(data.path)))

@@ -28,16 +28,16 @@ from app.widgets.page import EmptyState
 from app.widgets.text import Text
 
 WIDTHS = {
-    Column.STATE: 116,
-    Column.NAME: 220,
-    Column.TASK: 116,
-    Column.DATA: 130,
-    Column.START: 130,
-    Column.BEST: 84,
-    Column.LOSS: 170,
-    Column.PROGRESS: 150,
-    Column.TIME: 120,
-    Column.STARTED: 130,
+    Column.STATE: 104,
+    Column.NAME: 190,
+    Column.TASK: 112,
+    Column.DATA: 100,
+    Column.START: 100,
+    Column.BEST: 72,
+    Column.LOSS: 140,
+    Column.PROGRESS: 116,
+    Column.TIME: 96,
+    Column.STARTED: 90,
 }
 
 

@@ -192,7 +192,7 @@ class RunsTable(QAbstractTableModel):
                     return self.tr("{0} left").format(numbers.duration(row.seconds_left))
                 return numbers.duration(row.seconds) if row.seconds else ""
             case Column.STARTED:
-                return words.moment(row.started or row.created)
+                return words.day(row.started or row.created)
 
     def _more(self, row: RunRow, column: Column) -> str:
         """What a tooltip adds to a cell."""
@@ -208,6 +208,8 @@ class RunsTable(QAbstractTableModel):
             case Column.PROGRESS if row.steps:
                 template = self.tr("step {0} of {1}")
                 return template.format(numbers.count(row.step), numbers.count(row.steps))
+            case Column.STARTED:
+                return words.moment(row.started or row.created)
         return self._text(row, column)
 
 

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.library import DataEntry
 from app.pages.train import advice
+from app.pages.train.choices import Kind
 from app.pages.train.look import Example
 from app.pages.train.picks import Pick, PickList
 from app.pages.train.state import TrainState
@@ -54,15 +55,19 @@ class DataStep(QWidget):
         self._note = Text("", "muted")
         self.examples.body.addWidget(self._note)
         self._rows = QVBoxLayout()
-        self._rows.setSpacing(3 * SPACE)
-        self.examples.body.addLayout(self._rows)
-        self.examples.body.addStretch()
+        self._rows.setSpacing(4 * SPACE)
+        inner = QWidget()
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 2 * SPACE, 0)
+        lines.addLayout(self._rows)
+        lines.addStretch()
+        self.examples.body.addWidget(scrolling(inner), 1)
         whole = QWidget()
         row = QHBoxLayout(whole)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(5 * SPACE)
         row.addLayout(left, 4)
-        row.addWidget(scrolling(self.examples), 5)
+        row.addWidget(self.examples, 5)
         return whole
 
     def _nothing(self) -> QWidget:
@@ -126,6 +131,8 @@ class DataStep(QWidget):
         if state.look is None:
             return self.tr("Reading the first rows …") if state.is_looking else ""
         known = state.vocabulary()
+        if known is None and state.choices.kind is not Kind.SCRATCH:
+            return self.tr("The words as they are: word pieces follow once there is a model.")
         if known is None:
             return self.tr("The words as they are: a new vocabulary is made when the run starts.")
         template = self.tr("The first rows in the word pieces of “{0}”.")

@@ -8,7 +8,7 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card
-from app.widgets.text import Look, Text
+from app.widgets.text import Look, Text, tooltip
 from engine.messages import Estimated
 
 
@@ -60,7 +60,9 @@ class EstimateBox(Card):
             self._say(str(state.estimate_problem), "bad")
         else:
             self._say(self._hint())
-        self.measure.setEnabled(not self._missing())
+        missing = self._missing()
+        self.measure.setEnabled(not missing)
+        self.measure.setToolTip(tooltip(missing) if missing else "")
 
     def _missing(self) -> str:
         """What keeps the job from being measured."""
@@ -68,7 +70,7 @@ class EstimateBox(Card):
         return next((why for step in steps if (why := self._state.obstacle(step))), "")
 
     def _hint(self) -> str:
-        return self._missing() or self.tr(
+        return self.tr(
             "One real step with the longest inputs tells how long the run takes and what it needs."
         )
 

@@ -157,7 +157,8 @@ class _Cards(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetricsF(font("strong")).height() + QFontMetricsF(font()).height()
-        if index.data(PICK).reason:
+        pick: Pick = index.data(PICK)
+        if pick.reason and pick.facts:
             lines += QFontMetricsF(font()).height() + SPACE / 2
         return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
@@ -209,9 +210,11 @@ class _Cards(QStyledItemDelegate):
             pick.title,
         )
         top += QFontMetricsF(strong).height() + SPACE
-        _text(painter, usual, Role.MUTED, QRectF(inner.left(), top, inner.width(), 0), pick.facts)
-        if pick.reason:
+        if pick.facts:
+            place = QRectF(inner.left(), top, inner.width(), 0)
+            _text(painter, usual, Role.MUTED, place, pick.facts)
             top += QFontMetricsF(usual).height() + SPACE / 2
+        if pick.reason:
             _text(
                 painter, usual, Role.WARN, QRectF(inner.left(), top, inner.width(), 0), pick.reason
             )

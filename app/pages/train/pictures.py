@@ -12,10 +12,10 @@ from app.theme import Role
 
 translate = QCoreApplication.translate
 
-CHIP = 22  # px, height of a word
-GAP = 5
-BLOCK = 30  # px, height of the network
-ARROW = 16
+CHIP = 26  # px, height of a word
+GAP = 6
+BLOCK = 38  # px, height of the network
+ARROW = 18
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,6 @@ class TaskPicture(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        font = painter.font()
-        font.setPointSizeF(font.pointSizeF() * 0.86)
-        painter.setFont(font)
         words = self._word_places(painter)
         block = QRectF(words[0].left(), words[0].top() - ARROW - BLOCK, 0, BLOCK)
         block.setRight(words[-1].right())

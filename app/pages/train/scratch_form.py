@@ -48,6 +48,10 @@ class ScratchForm(QWidget):
         self._list_models()
         self._show()
 
+    def focus(self) -> None:
+        """Give the keyboard to the size that is chosen."""
+        self.sizes.group.button(max(0, self.sizes.choice())).setFocus()
+
     # ── size ─────────────────────────────────────────────────────────────────────────────────
 
     def _size_card(self) -> Card:

@@ -5,7 +5,8 @@ from copy import copy
 from typing import Any
 
 from pydantic import BaseModel, create_model
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.train import advice
 from app.pages.train.choices import Kind, Step
@@ -92,13 +93,18 @@ class SettingsStep(QWidget):
         card.body.addWidget(self.pre_training)
         self.quick = Switch(self.tr("Quick look"))
         self.quick.toggled.connect(self._on_quick)
-        row = QHBoxLayout()
-        row.setSpacing(3 * SPACE)
-        row.addWidget(self.quick)
-        row.addWidget(
-            Text(self.tr("Quick look: train on a tenth of the rows, to see whether it works.")),
-            1,
-        )
+        words = Text(self.tr("Train on a tenth of the rows, to see whether it works."), "small")
+        right = QVBoxLayout()
+        right.setSpacing(SPACE)
+        right.addWidget(self.quick)
+        right.addWidget(words)
+        row = QGridLayout()  # in line with the form above
+        row.setHorizontalSpacing(6 * SPACE)
+        row.setColumnMinimumWidth(0, 160)
+        row.setColumnStretch(1, 1)
+        name = Text(self.tr("Quick look"), "strong")
+        row.addWidget(name, 0, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(right, 0, 1)
         card.body.addLayout(row)
         card.body.addWidget(self.length)
         self.changes = Text("", "warn")

@@ -58,6 +58,13 @@ class StartStep(QWidget):
         state.measured.connect(self._show)
         self._show()
 
+    def focus(self) -> None:
+        """Give the keyboard to the list of models, or to the sizes."""
+        if self._state.choices.kind is Kind.SCRATCH:
+            self.scratch.focus()
+        else:
+            self.list.setFocus()
+
     def _models(self) -> QWidget:
         whole = QWidget()
         column = QVBoxLayout(whole)

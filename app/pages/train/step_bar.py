@@ -42,17 +42,22 @@ class StepBar(QWidget):
         self._group.idClicked.connect(self.wanted)
 
     def show_step(
-        self, shown: Step, chosen: dict[Step, str], obstacle: tuple[Step, str] | None
+        self,
+        shown: Step,
+        seen: Step,
+        chosen: dict[Step, str],
+        obstacle: tuple[Step, str] | None,
     ) -> None:
         """Show where the user is.
 
         Args:
+            seen: the furthest step that was shown so far.
             chosen: in a word or two, what was chosen in each step.
             obstacle: the first step that is not done, and why; those after it are out of reach.
         """
         reach, why = obstacle or (Step.REVIEW, "")
         for step, button in self.steps.items():
-            button.set_choice(chosen.get(step, ""), done=step < reach or obstacle is None)
+            button.set_choice(chosen.get(step, ""), done=step < min(reach, seen))
             button.setChecked(step is shown)
             reachable = step <= max(reach, shown)
             button.setEnabled(reachable)
@@ -106,7 +111,7 @@ class _StepButton(QAbstractButton):
         self._paint_disc(painter, disc)
         left = disc.right() + 2 * SPACE
         strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))
-        room = max(strong.horizontalAdvance(self.text()), 24 * SPACE)
+        room = self.width() - left - (2 * SPACE if self._last else 12 * SPACE)
         height = strong.height() + (small.height() if self._choice else 0)
         top = (self.height() - height) / 2
         painter.setFont(font("strong"))

@@ -62,6 +62,11 @@ class TaskStep(QWidget):
         state.changed.connect(self._show)
         self._show()
 
+    def focus(self) -> None:
+        """Give the keyboard to the card that is chosen, or to the first."""
+        chosen = self._state.choices.kind or next(iter(self.cards))
+        self.cards[chosen].setFocus()
+
     def _show(self) -> None:
         for kind, card in self.cards.items():
             if kind is self._state.choices.kind:

@@ -27,21 +27,22 @@ class TrainPage(Page):
     """From a task to a run that starts. Back loses nothing; Next says why it waits."""
 
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent, title=self.tr("Train"))
-        self.title.setText(self.tr("Train"))
-        self._studio = studio
+        super().__init__("", parent=parent)
+        self.set_title(self.tr("Train"))
+        self._seen = Step.TASK
         self.state = TrainState(studio, self)
         self.bar = StepBar()
         self.bar.wanted.connect(self._on_wanted)
         self.steps = QStackedWidget()
-        data, start = DataStep(self.state), StartStep(self.state)
-        data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
-        start.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
+        self.data, self.start = DataStep(self.state), StartStep(self.state)
+        self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
+        self.start.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
+        self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
         pages = (
-            scrolling(TaskStep(self.state)),
-            data,
-            start,
-            scrolling(SettingsStep(self.state)),
+            scrolling(self.task),
+            self.data,
+            self.start,
+            scrolling(self.settings),
             ReviewStep(self.state),
         )
         for page in pages:
@@ -84,14 +85,24 @@ class TrainPage(Page):
         elif isinstance(path := wish.get("model"), str | Path):
             self.state.take_model(Path(path))
             self._go(Step.TASK)
+        elif wish.get("task") in ("classification", "pretraining"):
+            self._choose_family(classifies=wish["task"] == "classification")
         elif isinstance(given := wish.get("job"), JobSpec):
             self.state.take_job(given)
             self._go(Step.SETTINGS)
+
+    def _choose_family(self, classifies: bool) -> None:
+        """Choose a task of this family, unless one is chosen already."""
+        kind = self.state.choices.kind
+        if kind is None or kind.classifies != classifies:
+            self.state.choose_kind(Kind.SENTENCE if classifies else Kind.SCRATCH)
+        self._go(Step.TASK)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self.state.datasets is None:
             self.state.read_lists()
+        self._focus()
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────
 
@@ -122,16 +133,34 @@ class TrainPage(Page):
 
     def _go(self, step: Step) -> None:
         self.steps.setCurrentIndex(step)
+        self._seen = max(self._seen, step)
         self._show()
+        self._focus()
         if step is Step.REVIEW:
             self.state.measure()
+
+    def _focus(self) -> None:
+        """Give the keyboard to the first thing of the step that is shown."""
+        if not self.isVisible():
+            return
+        match self.step:
+            case Step.TASK:
+                self.task.focus()
+            case Step.DATA:
+                self.data.list.setFocus()
+            case Step.START:
+                self.start.focus()
+            case Step.SETTINGS:
+                self.settings.mode.group.button(self.settings.mode.choice()).setFocus()
+            case Step.REVIEW:
+                self.next.setFocus()
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
         step = self.step
         obstacle = self.state.first_obstacle()
-        self.bar.show_step(step, self._chosen(), obstacle)
+        self.bar.show_step(step, self._seen, self._chosen(), obstacle)
         here = self.state.obstacle(step)
         if step is Step.REVIEW and obstacle is not None:
             here = obstacle[1]
