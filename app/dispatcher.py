@@ -49,7 +49,7 @@ class Dispatcher(QObject):
         super().__init__(parent)
         self._steering = Steering(record, home)
         self._steering.first_look()
-        self._is_looking = False
+        self._is_looking = self._look_again = False
         self._complaint = ""  # what kept the last look from its end; told once, not at each look
         self._thread = QThread(self)
         self._hands = _Hands()
@@ -57,7 +57,7 @@ class Dispatcher(QObject):
         self._wanted.connect(self._hands.carry_out)
         self._hands.done.connect(self._on_done)
         self._clock = QTimer(self, interval=FAST)
-        self._clock.timeout.connect(self.look)
+        self._clock.timeout.connect(self._on_tick)
 
     def begin(self) -> None:
         """Catch up with every run, then look at them again and again."""
@@ -84,7 +84,6 @@ class Dispatcher(QObject):
         """Put a job in the queue and give the id of its run. Raises StudioError."""
         run_id = self._steering.add(job)
         self.run_added.emit(run_id)
-        self._clock.start(FAST)
         self.look()
         return run_id
 
@@ -115,7 +114,8 @@ class Dispatcher(QObject):
         background.run(self, lambda: self._steering.copy(folder), self._on_copied, refuse)
 
     def look(self) -> None:
-        """See how the runs stand, unless a look is under way."""
+        """See how the runs stand now; where a look is under way, once more after it."""
+        self._look_again = self._is_looking
         if not self._is_looking:
             self._is_looking = True
             idle = not self._steering.is_busy
@@ -123,13 +123,16 @@ class Dispatcher(QObject):
 
     def _want(self, run_id: str, work: Callable[[], list[News]]) -> None:
         self._wanted.emit(_Wish(work, run_id))
-        self._clock.start(FAST)
 
     def _end_thread(self) -> list[News]:
         self._thread.quit()
         return []
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────
+
+    def _on_tick(self) -> None:
+        if not self._is_looking:
+            self.look()
 
     def _on_copied(self, folder: RunFolder) -> None:
         self._want("", lambda: self._steering.adopt(folder))
@@ -142,6 +145,8 @@ class Dispatcher(QObject):
         if wish.looks:
             self._complaint = complaint
             self._after_look(wish)
+        else:
+            self.look()
         if wish.error is None or (wish.looks and not is_new):
             return
         if not isinstance(wish.error, StudioError):
@@ -153,7 +158,7 @@ class Dispatcher(QObject):
         if wish.settles:
             self.settled.emit()
         self._clock.setInterval(FAST if self._steering.is_busy else SLOW)
-        if self._steering.is_behind and wish.error is None:
+        if self._look_again or (self._steering.is_behind and wish.error is None):
             self.look()
 
 

@@ -1,8 +1,8 @@
 """Open the record, bring it to the present version, and give sessions on it.
 
 One process writes (the window), and others may read or write beside it for a moment: there is a
-write-ahead log, a writer takes the write lock with its first statement, and everyone waits for up
-to ten seconds.
+write-ahead log, a writer takes the write lock at the start of its transaction, and everyone waits
+for up to ten seconds.
 """
 
 import os
@@ -78,6 +78,7 @@ class Record:
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
+            session.connection()  # take the write lock now: what the block reads stays true
             yield session
 
     @contextmanager

@@ -212,6 +212,15 @@ def test_a_transaction_is_whole_or_absent(home: Home, record: Record) -> None:
         assert all_runs(session) == []
 
 
+def test_a_writer_is_alone_from_the_start_of_its_transaction(home: Home, record: Record) -> None:
+    with (
+        record.session(),
+        closing(sqlite3.connect(home.record, timeout=0)) as other,
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("BEGIN IMMEDIATE")
+
+
 def test_a_reader_sees_one_moment(home: Home, record: Record) -> None:
     with record.read() as reading:
         assert run(reading, "one") is None

@@ -1,0 +1,272 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.dispatcher import FAST, SLOW, Dispatcher
+from engine.home import Home
+from engine.messages import Measured, Started
+from engine.record.metrics import curve
+from engine.record.opening import Record, open_record
+from engine.record.runs import Run, add_run, all_runs
+from engine.record.runs import run as find
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from engine.runs.launch import CODE
+from tests.engine.runs import fake_worker
+
+PATIENCE = 20_000  # ms
+
+
+class Watched:
+    """A dispatcher that was begun, and what it said."""
+
+    def __init__(self, qtbot: QtBot, home: Home) -> None:
+        self.qtbot, self.home = qtbot, home
+        self.record: Record = open_record(home.record, home.backups)
+        self.dispatcher = Dispatcher(self.record, home)
+        self.heard: list[tuple[object, ...]] = []
+        for name in ("run_added", "run_changed", "run_removed", "measured", "progressed", "noted"):
+            getattr(self.dispatcher, name).connect(
+                lambda *values, name=name: self.heard.append((name, *values))
+            )
+        self.dispatcher.refused.connect(lambda *values: self.heard.append(("refused", *values)))
+
+    def begin(self) -> "Watched":
+        with self.qtbot.waitSignal(self.dispatcher.settled, timeout=PATIENCE):
+            self.dispatcher.begin()
+        return self
+
+    def run(self, run_id: str) -> Run:
+        with self.record.read() as session:
+            found = find(session, run_id)
+        assert found is not None
+        return found
+
+    def until(self, run_id: str, state: str) -> Run:
+        self.qtbot.waitUntil(lambda: self.run(run_id).state == state, timeout=PATIENCE)
+        return self.run(run_id)
+
+    def until_waiting(self, run_id: str) -> Run:
+        self.until(run_id, "running")
+        self.qtbot.waitUntil(lambda: self.run(run_id).step == 3, timeout=PATIENCE)
+        return self.run(run_id)
+
+    def hears(self, *wanted: object) -> None:
+        self.qtbot.waitUntil(
+            lambda: any(said[: len(wanted)] == wanted for said in self.heard), timeout=PATIENCE
+        )
+
+
+@pytest.fixture
+def watch(
+    qtbot: QtBot, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], Watched]]:
+    """Make a dispatcher on the home; its workers are fake, and end with the test."""
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    made: list[Watched] = []
+    pids: list[int] = []
+    start = launch.start
+
+    def remember(folder: Path) -> "subprocess.Popen[bytes]":
+        worker = start(folder)
+        pids.append(worker.pid)
+        return worker
+
+    monkeypatch.setattr(launch, "start", remember)
+
+    def make() -> Watched:
+        made.append(Watched(qtbot, home))
+        return made[-1]
+
+    yield make
+    for watched in made:
+        watched.dispatcher.close()
+        watched.record.close()
+    for folder in home.runs.iterdir():
+        launch.stop_now(folder)
+    for pid in pids:
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            continue
+
+
+@pytest.fixture
+def watched(watch: Callable[[], Watched]) -> Watched:
+    return watch().begin()
+
+
+def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> None:
+    run_id = watched.dispatcher.start(fake_worker.job())
+    assert watched.heard == [("run_added", run_id)]
+    watched.until(run_id, "finished")
+    watched.hears("run_changed", run_id)
+    watched.hears("progressed", run_id, "Tokens", 1, 2)
+    watched.hears("noted", run_id, "One text was cut.")
+    watched.hears("measured", run_id)
+    points = [point for said in watched.heard if said[0] == "measured" for point in said[2]]  # type: ignore[attr-defined]
+    assert all(isinstance(point, Measured) for point in points)
+    assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
+
+
+def test_it_looks_often_only_while_something_is_unfinished(watched: Watched) -> None:
+    clock = watched.dispatcher._clock
+    watched.qtbot.waitUntil(lambda: clock.interval() == SLOW)
+    run_id = watched.dispatcher.start(fake_worker.job("long"))
+    watched.until_waiting(run_id)
+    assert clock.interval() == FAST and watched.dispatcher.is_busy()
+    watched.dispatcher.stop(run_id)
+    watched.until(run_id, "stopped")
+    watched.qtbot.waitUntil(lambda: clock.interval() == SLOW)
+
+
+def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
+    run_id = watched.dispatcher.start(fake_worker.job("long"))
+    folder = watched.until_waiting(run_id).run_folder()
+    watched.dispatcher.stop(run_id)
+    watched.until(run_id, "stopped")
+    (folder.path / "do").write_text("go on")
+    watched.dispatcher.resume(run_id)
+    watched.until(run_id, "finished")
+    with watched.record.read() as session:
+        assert [step for step, _, _ in curve(session, run_id, "loss")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) -> None:
+    run_id = watched.dispatcher.start(fake_worker.job("long"))
+    other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
+    watched.until_waiting(run_id)
+    watched.until_waiting(other)
+    started = watched.run(run_id).run_folder().last_started()
+    assert started is not None
+    with watched.qtbot.waitSignal(
+        watched.dispatcher.run_changed,
+        timeout=PATIENCE,
+        check_params_cb=lambda i: i == run_id and watched.run(i).state == "crashed",
+    ):
+        os.kill(started.pid, signal.SIGKILL)
+    run = watched.run(run_id)
+    assert "signal 9 (perhaps out of memory) at step 3" in run.problem
+    assert watched.run(other).state == "running"
+    watched.dispatcher.end_now(other)
+    assert "you ended it" in watched.until(other, "crashed").problem
+
+
+def test_a_wish_that_cannot_be_carried_out_is_said(watched: Watched) -> None:
+    run_id = watched.dispatcher.start(fake_worker.job())
+    watched.until(run_id, "finished")
+    watched.dispatcher.resume(run_id)
+    watched.hears("refused", run_id)
+    watched.dispatcher.adopt(watched.home.root)
+    watched.hears("refused", "")
+    said = [str(values[1]) for name, *values in watched.heard if name == "refused"]
+    assert "cannot go on" in said[0] and "not the folder of a run" in said[1]
+
+
+def test_a_run_from_elsewhere_is_adopted_and_removed(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    elsewhere = RunFolder.create(tmp_path / "elsewhere" / "run", fake_worker.job())
+    assert fake_worker.main(elsewhere) == 0
+    watched.dispatcher.adopt(elsewhere.path)
+    watched.hears("run_added", "run")
+    folder = watched.run("run").folder
+    watched.dispatcher.remove("run")
+    watched.hears("run_removed", "run")
+    assert not folder.exists() and elsewhere.path.exists()
+    with watched.record.read() as session:
+        assert all_runs(session) == []
+
+
+def test_a_mistake_of_the_studio_is_raised_in_the_window_once(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bool] = []
+
+    def look(everything: bool = False) -> None:
+        looked.append(everything)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(watched.dispatcher._steering, "look", look)
+    with watched.qtbot.captureExceptions() as raised:
+        for count in (1, 2, 3):
+            watched.dispatcher.look()
+            watched.qtbot.waitUntil(lambda count=count: len(looked) >= count)
+            watched.qtbot.waitUntil(lambda: not watched.dispatcher._is_looking)
+    assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
+
+
+def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(
+    watch: Callable[[], Watched], home: Home
+) -> None:
+    record = open_record(home.record, home.backups)
+    folder = RunFolder.create(home.runs / "one", fake_worker.job())
+    folder.append(Started(pid=1))
+    with record.session() as session:
+        add_run(session, folder, folder.job(), "running")
+    record.close()
+    assert watch().run("one").state == "crashed"
+
+
+def test_a_wish_at_the_last_moment_is_carried_out_and_runs_go_on(
+    watch: Callable[[], Watched],
+) -> None:
+    first = watch().begin()
+    stopping = first.dispatcher.start(fake_worker.job("long"))
+    going = first.dispatcher.start(fake_worker.job("long", device="cuda"))
+    first.until_waiting(stopping)
+    folder = first.until_waiting(going).run_folder()
+    first.dispatcher.stop(stopping)
+    first.dispatcher.close()
+    assert first.run(stopping).run_folder().stop_wanted() and folder.has_worker()
+    second = watch().begin()
+    second.until(stopping, "stopped")
+    assert second.run(going).state == "running"
+    (folder.path / "do").write_text("go on")
+    second.until(going, "finished")
+
+
+WINDOW = """
+import sys
+from PySide6.QtCore import QCoreApplication
+from app.dispatcher import Dispatcher
+from engine.home import Home
+from engine.record.opening import open_record
+from engine.runs import launch
+from tests.engine.runs import fake_worker
+launch.command = fake_worker.command
+application = QCoreApplication([])
+home = Home()
+dispatcher = Dispatcher(open_record(home.record, home.backups), home)
+dispatcher.measured.connect(lambda *_: print("measured", flush=True))
+dispatcher.begin()
+dispatcher.start(fake_worker.job("long"))
+application.exec()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
+def test_a_window_that_is_killed_leaves_its_run_training_and_the_next_one_shows_it(
+    watch: Callable[[], Watched], home: Home
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WINDOW],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(CODE)},
+    ) as window:
+        assert window.stdout is not None and window.stdout.readline() == "measured\n"
+        window.kill()
+    next_one = watch().begin()
+    assert next_one.until_waiting("long").run_folder().has_worker()
+    (next_one.run("long").folder / "do").write_text("go on")
+    next_one.until("long", "finished")
+    with next_one.record.read() as session:
+        assert len(curve(session, "long", "loss")) == 6
