@@ -419,6 +419,7 @@ class _Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
     def dress(self) -> None:
         self.setBackground(None)
         self.viewport().setAutoFillBackground(False)
+        self.setStyleSheet("background: transparent")
         small = font("small")
         for side in ("left", "bottom"):
             axis = self.getAxis(side)
