@@ -65,6 +65,12 @@ def _home(studio: Studio) -> QWidget:
     return HomePage(studio)
 
 
+def _data(studio: Studio) -> QWidget:
+    from app.pages.data.view import DataPage
+
+    return DataPage(studio)
+
+
 def _models(studio: Studio) -> QWidget:
     from app.pages.models.view import ModelsPage
 
@@ -97,6 +103,7 @@ def _settings(studio: Studio) -> QWidget:
 
 PAGES: list[PageEntry] = [
     PageEntry("home", str(QT_TRANSLATE_NOOP("MainWindow", "Home")), "house", "Ctrl+1", _home),
+    PageEntry("data", str(QT_TRANSLATE_NOOP("MainWindow", "Data")), "database", "Ctrl+2", _data),
     PageEntry("models", str(QT_TRANSLATE_NOOP("MainWindow", "Models")), "boxes", "Ctrl+3", _models),
     PageEntry(
         "train",
@@ -179,6 +186,7 @@ class MainWindow(QMainWindow):
 
     def begin(self) -> None:
         """Start what goes on behind the window, once it is on the screen."""
+        self.stack.setFocus()
         self.studio.dispatcher.begin()
         self.studio.running.look()
         self.studio.explorer.start()

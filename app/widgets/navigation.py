@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QVBoxLayout, QWidget
 
 from app import resources, theme
@@ -26,6 +26,7 @@ class NavigationButton(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(title)
         self.setToolTip(tooltip(f"{title} ({keys})"))
+        self._by_keyboard = False
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, HEIGHT)
@@ -34,6 +35,10 @@ class NavigationButton(QAbstractButton):
         if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
             self.update()
         return super().event(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._by_keyboard = event.reason() != Qt.FocusReason.MouseFocusReason
+        super().focusInEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -44,7 +49,8 @@ class NavigationButton(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         shown = self.isChecked()
         area = QRectF(self.rect()).adjusted(6, 2, -6, -2)
-        painter.setPen(QPen(theme.colour(Role.ACCENT), 2) if self.hasFocus() else Qt.PenStyle.NoPen)
+        ring = self.hasFocus() and self._by_keyboard
+        painter.setPen(QPen(theme.colour(Role.ACCENT), 2) if ring else Qt.PenStyle.NoPen)
         if shown:
             painter.setBrush(theme.colour(Role.ACCENT_SOFT))
         elif self.underMouse():
