@@ -1,0 +1,58 @@
+"""Tiny networks, batches and checkpoint folders, made in a moment."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.data.tokenizer import Tokenizer
+from engine.models.bert import Network
+from engine.models.checkpoint import write
+from engine.models.heads import Heads
+from engine.spec.model import BertSpec
+
+SPEC = BertSpec(vocabulary=40, width=16, layers=2, heads=2, inner=32, positions=24)
+ALL = Heads(masked_words=True, next_sentence=True)
+LABELS = ("bad", "good", "so-so")
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##a", "##b", "##c")
+
+
+def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
+    """A network with fresh weights, wide enough apart that a mistake shows."""
+    torch.manual_seed(seed)
+    made = Network(spec.model_copy(update={"initial_spread": 0.2}), heads)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    made.spec = spec
+    return made.eval()
+
+
+def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
+    """A vocabulary that is smaller than the network's."""
+    path = folder / "words.txt"
+    path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+    made = Tokenizer.from_vocabulary(path, lowercase=True)
+    path.unlink()
+    return made
+
+
+def folder(path: Path, heads: Heads = ALL, **more: object) -> Path:
+    """A checkpoint folder of a tiny network."""
+    path.mkdir(parents=True)
+    labels = LABELS if heads.classes else ()
+    write(path, network(heads), tokenizer(path), labels, **more)
+    return path
+
+
+def batch(
+    spec: BertSpec = SPEC, sequences: int = 3, tokens: int = 11
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Tokens, segments and which are real; all but the first sequence are padded."""
+    drawn = torch.Generator().manual_seed(5)
+    shape = (sequences, tokens)
+    ids = torch.randint(0, spec.vocabulary, shape, generator=drawn)
+    segments = torch.randint(0, 2, shape, generator=drawn)
+    lengths = torch.tensor([tokens - 3 * number for number in range(sequences)]).clamp(min=1)
+    return ids, segments, torch.arange(tokens)[None] < lengths[:, None]

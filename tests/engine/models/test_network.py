@@ -1,0 +1,245 @@
+"""The network by itself: its sizes, its two ways of attention, its fresh weights."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from engine.models.attention import Attention
+from engine.models.bert import Bert, Network, shell
+from engine.models.dropout import Dropout
+from engine.models.heads import Heads
+from engine.spec.model import PRESETS, BertSpec
+from tests.engine.models.small import ALL, SPEC, batch, network
+
+ENCODER = {"base": 109_482_240, "large": 335_141_888}  # as published, with the pooler
+PRETRAINING = {"base": 110_106_428, "large": 336_226_108}  # and both heads of pre-training
+
+
+def parameters(made: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in made.parameters())
+
+
+@pytest.mark.parametrize("size", ENCODER)
+def test_sizes_are_those_of_the_published_networks(size):
+    assert parameters(shell(PRESETS[size], Heads(pooler=True))) == ENCODER[size]
+    assert parameters(shell(PRESETS[size], ALL)) == PRETRAINING[size]
+
+
+def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
+    before = torch.get_rng_state()
+    empty = shell(SPEC, ALL)
+    assert torch.equal(torch.get_rng_state(), before)
+    real = {name: p.shape for name, p in Network(SPEC, ALL).named_parameters()}
+    assert {name: p.shape for name, p in empty.named_parameters()} == real
+    assert all(p.is_meta for p in empty.parameters())
+
+
+def test_fresh_weights_are_as_the_paper_begins():
+    torch.manual_seed(3)
+    made = Network(PRESETS["tiny"], Heads(masked_words=True, classes=2))
+    for name, parameter in made.named_parameters():
+        if name.endswith("norm.weight"):
+            assert (parameter == 1).all(), name
+        elif parameter.dim() == 1:
+            assert (parameter == 0).all(), name
+        elif parameter.numel() > 10_000:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.05), name
+            assert abs(parameter.mean().item()) < 1e-3, name
+
+
+def test_a_fresh_network_guesses_blindly():
+    torch.manual_seed(3)
+    made = Network(PRESETS["tiny"], Heads(masked_words=True)).eval()
+    ids, segments, real = batch(PRESETS["tiny"], 4, 32)
+    with torch.no_grad():
+        logits = made.masked_words(made.encoder(ids, segments, real).last[real])
+    loss = F.cross_entropy(logits, ids[real])
+    assert loss.item() == pytest.approx(math.log(PRESETS["tiny"].vocabulary), rel=0.02)
+
+
+def test_the_decoder_is_the_token_embedding():
+    made = network()
+    assert made.masked_words.decoder is made.encoder.embeddings.token.weight
+    assert "masked_words.decoder" not in dict(made.named_parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("padded", [True, False])
+def test_both_ways_of_attention_are_equal(padded, dtype):
+    made = network().to(dtype)
+    ids, segments, real = batch()
+    given = (ids, segments, real if padded else None)
+    with torch.no_grad():
+        fused, explicit = made.encoder(*given), made.encoder(*given, keep_weights=True)
+    seen = real if padded else torch.ones_like(real)
+    assert torch.allclose(fused.last[seen], explicit.last[seen], atol=1e-6)
+    assert fused.weights == ()
+    assert len(explicit.weights) == SPEC.layers
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_gradients_of_both_ways_are_equal(padded):
+    made = network()
+    ids, segments, real = batch()
+    given = (ids, segments, real if padded else None)
+    gradients = []
+    for keep in (False, True):
+        made.zero_grad()
+        out = made.encoder(*given, keep_weights=keep).last[real]
+        out.square().sum().backward()
+        gradients.append([p.grad.clone() for p in made.encoder.layers.parameters()])
+    for one, other in zip(*gradients, strict=True):
+        assert torch.allclose(one, other, atol=1e-4, rtol=1e-4)
+
+
+def test_attention_is_a_distribution_over_the_real_tokens():
+    ids, segments, real = batch()
+    with torch.no_grad():
+        weights = network().encoder(ids, segments, real, keep_weights=True).weights
+    for layer in weights:
+        assert layer.shape == (3, SPEC.heads, 11, 11)
+        assert torch.allclose(layer.sum(-1), torch.ones(3, SPEC.heads, 11), atol=1e-6)
+        assert (layer * ~real[:, None, None]).max() == 0
+
+
+def test_padding_changes_nothing():
+    made = network()
+    ids, segments, real = batch()
+    with torch.no_grad():
+        padded = made.encoder(ids, segments, real)
+        for row in range(len(ids)):
+            kept = real[row]
+            alone = made.encoder(ids[row, kept][None], segments[row, kept][None])
+            assert torch.allclose(padded.last[row, kept], alone.last[0], atol=1e-6)
+            assert torch.allclose(padded.pooled[row], alone.pooled[0], atol=1e-6)
+
+
+def test_hidden_vectors_begin_with_the_embeddings_and_end_with_the_last():
+    made = network()
+    ids, segments, real = batch()
+    with torch.no_grad():
+        encoded = made.encoder(ids, segments, real, keep_hidden=True)
+        assert len(encoded.hidden) == SPEC.layers + 1
+        assert torch.equal(encoded.hidden[0], made.encoder.embeddings(ids, segments))
+        assert torch.equal(encoded.hidden[-1], encoded.last)
+
+
+def test_masked_words_of_chosen_places_are_those_of_all_places():
+    made = network()
+    ids, segments, real = batch()
+    with torch.no_grad():
+        last = made.encoder(ids, segments, real).last
+        everywhere = made.masked_words(last)
+        chosen = made.masked_words(last.flatten(0, 1)[[2, 5, 13]])
+    assert everywhere.shape == (*ids.shape, SPEC.vocabulary)
+    assert torch.allclose(chosen, everywhere.flatten(0, 1)[[2, 5, 13]], atol=1e-6)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_it_trains_under_autocast_with_weights_in_float32(dropout):
+    spec = SPEC.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
+    made = network(Heads(masked_words=True, classes=2), spec).train()
+    ids, segments, real = batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        encoded = made.encoder(ids, segments, real)
+        loss = made.masked_words(encoded.last[real]).float().logsumexp(-1).mean()
+        loss = loss + made.classes(encoded.pooled).float().square().mean()
+    loss.backward()
+    for name, parameter in made.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.dtype == torch.float32, name
+        assert parameter.grad.isfinite().all(), name
+
+
+def test_bfloat16_is_near_float32():
+    made = network()
+    ids, segments, real = batch()
+    with torch.no_grad():
+        exact = made.encoder(ids, segments, real).last[real]
+        with torch.autocast("cpu", torch.bfloat16):
+            cast = made.encoder(ids, segments, real).last[real]
+        pure = made.to(torch.bfloat16).encoder(ids, segments, real).last[real]
+    assert (cast.float() - exact).abs().max() < 0.1
+    assert (pure.float() - exact).abs().max() < 0.1
+
+
+def test_dropout_only_acts_while_training():
+    made = network()
+    ids, segments, real = batch()
+    with torch.no_grad():
+        assert torch.equal(
+            made.encoder(ids, segments, real).last, made.encoder(ids, segments, real).last
+        )
+        made.train()
+        assert not torch.equal(
+            made.encoder(ids, segments, real).last, made.encoder(ids, segments, real).last
+        )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_dropout_drops_its_share_and_keeps_the_mean(share):
+    torch.manual_seed(11)
+    out = Dropout(share)(torch.ones(1000, 1000))
+    dropped = (out == 0).float().mean().item()
+    assert dropped == pytest.approx(share, abs=0.002)
+    assert out.mean().item() == pytest.approx(1, abs=0.003)
+    assert len(out.unique()) == 2
+    rows = (out == 0).float().mean(1)
+    assert rows.std().item() == pytest.approx(math.sqrt(share * (1 - share) / 1000), rel=0.1)
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 5, 7)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_dropout_drops_the_same_values_from_the_gradient(shape, dtype):
+    torch.manual_seed(11)
+    x = torch.ones(shape, dtype=dtype, requires_grad=True)
+    out = Dropout(0.4)(x)
+    out.sum().backward()
+    assert out.dtype == dtype
+    assert torch.equal(x.grad, out.detach())
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-7, 0.999999])
+def test_a_dropout_at_the_edge_is_still_one(share):
+    out = Dropout(share)(torch.ones(1000))
+    assert out.isfinite().all()
+
+
+def test_dropout_follows_the_seed_alone():
+    x = torch.ones(100)
+    torch.manual_seed(4)
+    first = Dropout(0.3)(x)
+    torch.manual_seed(4)
+    assert torch.equal(first, Dropout(0.3)(x))
+
+
+def test_training_with_dropout_goes_the_explicit_way_on_a_processor():
+    attention = Attention(SPEC).train()
+    q = torch.zeros(1, 2, 3, 8)
+    assert attention._fused_is_slow(q)
+    assert not attention.eval()._fused_is_slow(q)
+    assert not attention.train()._fused_is_slow(q.to("meta"))
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
+def test_every_activation_of_the_spec_is_there(activation):
+    spec = SPEC.model_copy(update={"activation": activation})
+    ids, segments, real = batch()
+    assert Bert(spec)(ids, segments, real).last.isfinite().all()
+
+
+def test_heads_that_read_the_pooled_vector_bring_the_pooler():
+    assert Heads(classes=2).pooler
+    assert Heads(next_sentence=True).pooler
+    assert not Heads(masked_words=True).pooler
+    made = network(Heads(masked_words=True, classes=3))
+    assert made.heads == Heads(masked_words=True, classes=3)
+
+
+def test_a_spec_of_any_proportion_works():
+    spec = BertSpec(vocabulary=11, width=15, layers=1, heads=5, inner=7, positions=9, segments=3)
+    ids, segments, real = batch(spec, 2, 9)
+    assert network(ALL, spec).encoder(ids, segments, real).last.shape == (2, 9, 15)
