@@ -355,7 +355,7 @@ def pictures(arguments: list[str]) -> int:
     if LINUX:
         need(missing_libraries(QT))
     set_up()
-    return call([PYTHON, "tools/pictures.py", *arguments], QT_QPA_PLATFORM="offscreen")
+    return call([PYTHON, "-m", "tools.pictures", *arguments], QT_QPA_PLATFORM="offscreen")
 
 
 def setup(arguments: list[str]) -> int:

@@ -1,0 +1,316 @@
+"""Make the pictures of every page, light and dark, sharp at 1x and 2x, for docs/pictures/.
+
+    python3 dev.py pictures [--only NAME …] [--out FOLDER] [--home FOLDER] [--scale 1 --scale 2]
+
+Uses the real window, offscreen, with real workers and a home of its own: the sample is imported,
+one run has finished, one was stopped, one failed and one trains while the pictures are taken.
+That takes some minutes; with `--home` the folder is kept, and used again by the next call.
+
+A picture is called PAGE-THEME.png, or PAGE-THEME@2x.png. A page has one scene or several, as the
+table SCENES says.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QElapsedTimer, QEventLoop, QThreadPool
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app import theme
+from app.notices import Notices
+from app.opening import make_application
+from app.sample import sample_entry
+from app.studio import Studio
+from app.window import MainWindow
+from engine.home import Home
+from engine.record.runs import Run, all_runs
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from engine.shipped import first_training, sample_data, starter_model
+from engine.spec.dataset import StoredData
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.model import bert
+from engine.spec.task import Classification, Pretraining
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SIZE = (1280, 820)
+THEMES = ("light", "dark")
+FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews", "Words of speeches"
+TEXT = "The president spoke to the people of the United States about peace and [MASK]."
+QUIET = 500  # ms in which nothing happens before a picture is taken
+PATIENCE = 15_000  # ms after which it is taken all the same: a live run is never quiet
+
+
+# ── the scenes ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a scene can reach."""
+
+    window: MainWindow
+    home: Home
+    runs: dict[str, Run]  # by name
+
+    def show(self, page: str, argument: object = None) -> QWidget:
+        self.window.go(page, argument)
+        settle()
+        return self.window.pages[page]
+
+    def best_checkpoint(self) -> Path:
+        run = RunFolder(Path(self.runs[FINISHED].folder))
+        return run.checkpoint_folders()[-1]
+
+
+def data_import(stage: Stage) -> None:
+    stage.window.go("data")
+    stage.window.take([sample_data()])
+
+
+def wizard(step: int) -> Callable[[Stage], None]:
+    def arrange(stage: Stage) -> None:
+        page = stage.show("train", {"preset": "first"})
+        page.bar.wanted.emit(step)  # type: ignore[attr-defined]
+
+    return arrange
+
+
+def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
+    def arrange(stage: Stage) -> None:
+        model = stage.best_checkpoint() if fine_tuned else starter_model()
+        page = stage.show("explore", {"model": model, "text": TEXT})
+        page.panels.setCurrentWidget(getattr(page, panel))  # type: ignore[attr-defined]
+
+    return arrange
+
+
+def palette(stage: Stage) -> None:
+    stage.show("home")
+    stage.window.open_palette()
+
+
+def of_run(name: str) -> Callable[[Stage], object]:
+    return lambda stage: stage.show("runs", {"run": stage.runs[name].id})
+
+
+SCENES: dict[str, Callable[[Stage], object]] = {
+    "home": lambda stage: stage.show("home"),
+    "data": lambda stage: stage.show("data"),
+    "data-set": lambda stage: stage.show("data", sample_entry(stage.home).folder),
+    "data-import": data_import,
+    "models": lambda stage: stage.show("models"),
+    "model": lambda stage: stage.show("models", starter_model()),
+    "train-task": wizard(0),
+    "train-data": wizard(1),
+    "train-start": wizard(2),
+    "train-settings": wizard(3),
+    "train-review": wizard(4),
+    "runs": lambda stage: stage.show("runs"),
+    "run-finished": of_run(FINISHED),
+    "run-live": of_run(LIVE),
+    "run-failed": of_run(FAILED),
+    "explore-words": explore("words"),
+    "explore-attention": explore("attention"),
+    "explore-classes": explore("classes", fine_tuned=True),
+    "settings": lambda stage: stage.show("settings"),
+    "palette": palette,
+}
+
+
+# ── waiting ──────────────────────────────────────────────────────────────────────────────────
+
+
+def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
+    """Let the window live until `ready`."""
+    end = time.monotonic() + seconds
+    while not ready():
+        if time.monotonic() > end:
+            sys.exit(f"not within {seconds:g} s: {what}")
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 50)
+        time.sleep(0.01)
+
+
+def settle() -> None:
+    """Let the window live until nothing has gone on in the background for a while."""
+    whole, quiet = QElapsedTimer(), QElapsedTimer()
+    whole.start()
+    quiet.start()
+    while quiet.elapsed() < QUIET and whole.elapsed() < PATIENCE:
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+        if QThreadPool.globalInstance().activeThreadCount() or _Explorer.computes:
+            quiet.restart()
+        time.sleep(0.005)
+
+
+class _Explorer:
+    """Whether the explorer computes, as it last said."""
+
+    computes = False
+
+    @classmethod
+    def hear(cls, what: object) -> None:
+        cls.computes = bool(what)
+
+
+# ── the home ─────────────────────────────────────────────────────────────────────────────────
+
+
+def opened(home: Home, app: QApplication) -> Studio:
+    studio = Studio.open(home, Notices(app), app)
+    studio.explorer.busy_changed.connect(_Explorer.hear)
+    return studio
+
+
+def runs_of(studio: Studio) -> dict[str, Run]:
+    with studio.record.read() as session:
+        found = {run.name: run for run in all_runs(session)}
+        session.expunge_all()
+    return found
+
+
+def jobs(home: Home) -> dict[str, JobSpec]:
+    """What the runs of the pictures are asked for, in the order in which they are trained."""
+    entry = sample_entry(home)
+    assert entry.spec is not None
+    sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
+    starter = FromCheckpoint(path=starter_model())
+    first = first_training()
+    gone = StoredData(folder=home.datasets / "reviews" / "1")
+    fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
+    one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window
+    return {
+        FINISHED: JobSpec(
+            name=FINISHED, task=Classification(), start=starter, data=sample, training=first
+        ),
+        STOPPED: JobSpec(
+            name=STOPPED,
+            task=Classification(),
+            start=starter,
+            data=sample,
+            training=first.model_copy(update={"learning_rate": 5e-5, "epochs": 10.0}),
+            hardware=one_thread,
+        ),
+        FAILED: JobSpec(
+            name=FAILED, task=Classification(), start=starter, data=gone, training=first
+        ),
+        LIVE: JobSpec(
+            name=LIVE,
+            task=Pretraining(),
+            start=fresh,
+            data=sample,
+            training=TrainingSpec(steps=20_000, learning_rate=1e-3, max_length=64),
+            hardware=one_thread,
+        ),
+    }
+
+
+def prepare(home: Home, app: QApplication) -> None:
+    """Train the runs that are not there yet, and leave the live one training."""
+    studio = opened(home, app)
+    studio.dispatcher.begin()
+    for name, job in jobs(home).items():
+        if name not in runs_of(studio):
+            print(f"training “{name}”")
+            studio.dispatcher.start(job)
+        _bring(studio, name)
+    studio.close()
+
+
+def _bring(studio: Studio, name: str) -> None:
+    """Let a run come to the state that it has in the pictures."""
+
+    def now() -> Run:
+        return runs_of(studio)[name]
+
+    run = now()
+    if name == LIVE:
+        if run.state in ("stopped", "crashed"):
+            studio.dispatcher.resume(run.id)
+        until(lambda: now().state == "running" and now().step >= run.step + 200, 600, "a live run")
+    elif name == STOPPED:
+        until(lambda: now().step >= 40 or now().state == "stopped", 600, "forty steps")
+        if now().state == "running":
+            studio.dispatcher.stop(run.id)
+        until(lambda: now().state == "stopped", 120, "the stop")
+    else:
+        over = ("finished", "failed")
+        until(lambda: now().state in over, 900, f"the end of “{name}”")
+
+
+# ── the pictures ─────────────────────────────────────────────────────────────────────────────
+
+
+def take(home: Home, app: QApplication, out: Path, names: list[str]) -> None:
+    """Take the pictures of these scenes at the scale of this process."""
+    studio = opened(home, app)
+    window = MainWindow(studio)
+    window.resize(*SIZE)
+    window.show()
+    window.begin()
+    settle()
+    stage = Stage(window, home, runs_of(studio))
+    ratio = window.devicePixelRatioF()
+    for name in names:
+        for look in THEMES:
+            theme.apply(app, look)  # type: ignore[arg-type]
+            SCENES[name](stage)
+            settle()
+            shown = app.activePopupWidget() or app.activeModalWidget() or window
+            suffix = "" if ratio == 1 else f"@{ratio:g}x"
+            path = out / f"{name}-{look}{suffix}.png"
+            if not shown.grab().save(str(path), "PNG", 0):
+                sys.exit(f"{path} could not be written")
+            print(path.name)
+            if shown is not window:
+                shown.close()
+    window.close()
+    studio.close()
+
+
+def inner(home: Home, work: str, scale: str, *arguments: str) -> None:
+    """One part of the work in a process of its own: the scale is fixed when Qt starts."""
+    settings = dict(os.environ, QT_SCALE_FACTOR=scale, BERT_STUDIO_HOME=str(home.root))
+    settings.setdefault("QT_QPA_PLATFORM", "offscreen")
+    command = [sys.executable, "-m", "tools.pictures", "--inner", work, "--home", str(home.root)]
+    if code := subprocess.run([*command, *arguments], env=settings, cwd=REPOSITORY).returncode:
+        sys.exit(code)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the pictures of every page.")
+    parser.add_argument("--only", action="append", choices=SCENES, help="only this scene")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "pictures")
+    parser.add_argument("--home", type=Path, help="a home folder that is kept")
+    parser.add_argument("--scale", action="append", help="1 and 2 if none is given")
+    parser.add_argument("--inner", choices=("prepare", "take"), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    names = asked.only or list(SCENES)
+    if asked.inner:
+        home, app = Home(asked.home), make_application(sys.argv[:1])
+        home.make()
+        theme.apply(app, "light")
+        prepare(home, app) if asked.inner == "prepare" else take(home, app, asked.out, names)
+        return
+    with tempfile.TemporaryDirectory(prefix="bert-studio-pictures-") as temporary:
+        home = Home(asked.home or Path(temporary) / "home")
+        inner(home, "prepare", "1")
+        chosen = [word for name in names for word in ("--only", name)]
+        try:
+            for scale in asked.scale or ["1", "2"]:
+                inner(home, "take", scale, "--out", str(asked.out.absolute()), *chosen)
+        finally:
+            for folder in home.runs.iterdir():
+                launch.stop_now(folder)
+
+
+if __name__ == "__main__":
+    main()
