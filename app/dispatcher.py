@@ -74,10 +74,6 @@ class Dispatcher(QObject):
             self._thread.wait()
         self._steering.leave()
 
-    def is_busy(self) -> bool:
-        """Whether some run is not finished, as far as the last look could see."""
-        return self._steering.is_busy
-
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
     def start(self, job: JobSpec) -> str:

@@ -1,7 +1,7 @@
 """Checkpoints: those that runs saved and those that were imported."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import ForeignKey, delete, select, update
@@ -47,12 +47,6 @@ def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) ->
     _add(session, folder.checkpoint(event.step), run_id, event.step, event.best, event.at)
 
 
-def add_imported(session: Session, folder: Path) -> None:
-    """Record a folder of imported weights."""
-    saved = datetime.fromtimestamp(folder.stat().st_mtime).astimezone()
-    _add(session, folder, None, 0, False, saved)
-
-
 def remove_checkpoint(session: Session, folder: Path) -> None:
     """Forget a checkpoint; its folder is another matter."""
     session.execute(delete(Checkpoint).where(Checkpoint.folder == folder))
@@ -69,8 +63,7 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     for gone in known - standing:
         remove_checkpoint(session, gone)
     for untold in standing - known:
-        saved = datetime.fromtimestamp(untold.stat().st_mtime).astimezone()
-        _add(session, untold, run_id, step_of(untold), False, saved)
+        _add(session, untold, run_id, step_of(untold), False, _changed(untold))
 
 
 def match_imported(session: Session, models: Path) -> None:
@@ -81,7 +74,11 @@ def match_imported(session: Session, models: Path) -> None:
     for gone in known - standing:
         remove_checkpoint(session, gone)
     for new in standing - known:
-        add_imported(session, new)
+        _add(session, new, None, 0, False, _changed(new))
+
+
+def _changed(folder: Path) -> datetime:
+    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
 def _add(

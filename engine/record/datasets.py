@@ -32,13 +32,6 @@ def all_datasets(session: Session) -> Sequence[DatasetVersion]:
     ).all()
 
 
-def with_fingerprint(session: Session, fingerprint: str) -> DatasetVersion | None:
-    """The version with exactly these rows, wherever it stands now."""
-    return session.scalar(
-        select(DatasetVersion).where(DatasetVersion.fingerprint == fingerprint).limit(1)
-    )
-
-
 def match_datasets(session: Session, datasets: Path) -> None:
     """Make the rows say what stands on the disk; a version whose spec is damaged is left out."""
     known = set(session.scalars(select(DatasetVersion.folder)))

@@ -128,7 +128,8 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         case Noted():
             run.remarks = [*run.remarks, event.text][-MOST_REMARKS:]
         case Ended():
-            run.step, run.ended, run.bug = event.step, event.at, event.bug
+            run.step = max(run.step, event.step)  # a failed worker may not know its step
+            run.ended, run.bug = event.at, event.bug
             run.problem, run.advice, run.details = event.problem, event.advice, event.details
             match_folders(session, run.id, folder)
             return event.outcome

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from pydantic_core import from_json
 from sqlalchemy import JSON, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -70,11 +71,13 @@ class Run(Table):
         """The job as it was asked for; a ValidationError where another version made it."""
         return JobSpec.model_validate_json(self.job)
 
+    def asked_device(self) -> str:
+        """The device of the job, also where another version made it; “auto” if it names none."""
+        hardware = from_json(self.job).get("hardware", {})
+        return str(hardware.get("device", "auto"))
+
     def run_folder(self) -> RunFolder:
         return RunFolder(self.folder)
-
-    def is_unfinished(self) -> bool:
-        return self.state == "queued" or self.state in WORKING
 
     def seconds_left(self) -> float | None:
         """How long it will still take at the pace of the present worker; None: not known yet."""

@@ -332,7 +332,7 @@ def _launched_long_ago(run: Run) -> bool:
 
 def _device(run: Run) -> str:
     """The device that a run has, or asks for as long as that is not known."""
-    return (run.device or run.asked().hardware.device).partition(":")[0]
+    return (run.device or run.asked_device()).partition(":")[0]
 
 
 def _is_taken(device: str, taken: set[str]) -> bool:

@@ -88,7 +88,8 @@ def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -
 
 def test_a_failure_keeps_its_words_until_the_run_goes_on(followed: Followed) -> None:
     end = Ended(outcome="failed", problem="No.", advice="Do.", details="Trace", bug=True)
-    run = followed.hear(Started(pid=1), end)
+    run = followed.hear(Started(pid=1), measured("loss", 30, 1), end)
+    assert run.step == 30
     assert (run.state, run.problem, run.advice, run.details, run.bug) == (
         "failed", "No.", "Do.", "Trace", True,
     )  # fmt: skip

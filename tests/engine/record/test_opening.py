@@ -183,6 +183,21 @@ opening.open_record(home.record, home.backups)
     assert state_of(home.record) == (2, ["upgraded"])
 
 
+def test_migrating_is_learned_only_when_there_is_something_to_migrate(home: Home) -> None:
+    reopen(home).close()
+    code = """
+import sys
+from engine.home import Home
+from engine.record.opening import open_record
+home = Home()
+open_record(home.record, home.backups).close()
+assert not {"alembic", "torch", "PySide6"} & set(sys.modules)
+"""
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(CODE)}
+    )
+
+
 # ── how it is opened ─────────────────────────────────────────────────────────────────────────
 
 

@@ -8,7 +8,7 @@ from engine.home import Home
 from engine.messages import Started, measured
 from engine.record.backups import all_backups, back_up
 from engine.record.checkpoints import Checkpoint, all_checkpoints
-from engine.record.datasets import all_datasets, with_fingerprint
+from engine.record.datasets import all_datasets
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import Record, open_record
@@ -163,8 +163,6 @@ def test_data_sets_and_models_follow_their_folders(home: Home, record: Record) -
     with record.read() as session:
         (version,) = all_datasets(session)
         assert (version.name, version.rows, version.folder) == ("reviews", 9, data)
-        assert with_fingerprint(session, "abc") is not None
-        assert with_fingerprint(session, "xyz") is None
         assert [(c.folder, c.run_id) for c in all_checkpoints(session)] == [(model, None)]
     (data / "spec.json").unlink()
     (model / "config.json").unlink()
