@@ -176,7 +176,9 @@ def _known_parts(
     if not isinstance(numbered, dict) or not isinstance(extra, list):
         raise BadCheckpoint(f"{path.name} has no vocabulary in it.", ADVICE)
     named = [t for t in extra if isinstance(t, dict) and isinstance(t.get("content"), str)]
-    ids = {**numbered, **{t["content"]: t.get("id") for t in named}}
+    ids = {**{t["content"]: t.get("id") for t in named}, **numbered}
+    if any(ids[t["content"]] != t.get("id") for t in named):
+        raise BadCheckpoint(f"{path.name} gives one of its pieces two numbers.", ADVICE)
     own = tuple(t["content"] for t in named if t["content"] not in SPECIAL and t["content"])
     return _in_order(ids, path), own, settings
 

@@ -1,0 +1,162 @@
+"""Token ids lie in files that are made once and mapped."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.packed import Packed, key, pack_examples, pack_stream
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.errors import StudioError
+
+LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
+TOKENIZER = Tokenizer(Vocabulary(pieces=(*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS))))
+TEXTS = ["a b c", "", "hello world", "x" * 40, "one two three four five six seven"]
+
+
+def rows_of(packed: Packed) -> list[list[int]]:
+    return [packed.ids(number).tolist() for number in range(len(packed))]
+
+
+@pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
+def test_examples_are_packed_as_they_are_encoded(tmp_path, pairs):
+    packed = pack_examples(TEXTS, pairs, TOKENIZER, 16, tmp_path / "cache" / "a")
+    expected = TOKENIZER.encode_many(TEXTS, pairs, 16)
+    assert rows_of(packed) == [ids for ids, _ in expected]
+    assert [packed.segments(n).tolist() for n in range(len(packed))] == [s for _, s in expected]
+    assert packed.lengths.tolist() == [len(ids) for ids, _ in expected]
+    assert packed.ids(0).dtype == np.int64 and packed.tokens == packed.lengths.sum()
+
+
+def test_a_separator_in_the_text_does_not_move_the_segments(tmp_path):
+    packed = pack_examples(["a [SEP] b"], ["c"], TOKENIZER, 16, tmp_path / "a")
+    assert packed.segments(0).tolist() == [0, 0, 0, 0, 0, 1, 1]
+
+
+def test_no_examples_are_no_trouble(tmp_path):
+    assert len(pack_examples([], None, TOKENIZER, 16, tmp_path / "a")) == 0
+
+
+def contents(rows: list[list[int]]) -> list[int]:
+    """All tokens but the special ones."""
+    return [token for row in rows for token in row if token > 4]
+
+
+@given(st.lists(st.text("ab \n", max_size=60), min_size=1, max_size=30), st.integers(6, 24))
+@settings(max_examples=60, deadline=None)
+def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_length):
+    folder = tmp_path_factory.mktemp("stream") / "a"
+    expected = [ids for text in texts for ids in TOKENIZER.contents([text])[0]]
+    if not expected:
+        with pytest.raises(StudioError, match="no text"):
+            pack_stream(texts, TOKENIZER, max_length, folder)
+        return
+    rows = rows_of(pack_stream(texts, TOKENIZER, max_length, folder))
+    assert contents(rows) == expected
+    for row in rows:
+        assert row[0] == TOKENIZER.cls and row[-1] == TOKENIZER.sep
+        assert row[1] > 4 and row[-2] > 4
+        assert len(row) <= max_length
+    assert all(len(row) >= max_length - 2 for row in rows[:-1])
+
+
+def test_documents_are_parted_in_a_row(tmp_path):
+    packed = pack_stream(["a b", "c d e f g h"], TOKENIZER, 8, tmp_path / "a")
+    shown = [" ".join(TOKENIZER.piece(n) for n in row) for row in rows_of(packed)]
+    assert shown == ["[CLS] a b [SEP] c d e [SEP]", "[CLS] f g h [SEP]"]
+    assert packed.segments(0).tolist() == [0] * 8
+
+
+def refuse() -> Iterator[str]:
+    raise AssertionError("the texts were read again")
+    yield ""
+
+
+def test_files_are_made_once(tmp_path):
+    first = pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")
+    again = pack_stream(refuse(), TOKENIZER, 16, tmp_path / "a")
+    assert rows_of(again) == rows_of(first)
+
+
+@pytest.mark.parametrize("name", ["ids.bin", "offsets.npy", "splits.npy", "spec.json"])
+def test_damaged_files_are_noticed_and_made_anew(tmp_path, name):
+    first = rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
+    content = (tmp_path / "a" / name).read_bytes()
+    (tmp_path / "a" / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(StudioError, match="damaged"):
+        Packed.open(tmp_path / "a")
+    assert rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+    changed = bytearray(content)
+    changed[-1] ^= 1
+    (tmp_path / "a" / name).write_bytes(changed)
+    assert rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+
+
+def test_an_interrupted_packing_leaves_nothing(tmp_path):
+    def texts() -> Iterator[str]:
+        yield "some text"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pack_stream(texts(), TOKENIZER, 16, tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_told(tmp_path):
+    told: list[tuple[int, int]] = []
+    pack_examples(
+        ["a"] * 4_500, None, TOKENIZER, 8, tmp_path / "a", lambda d, t: told.append((d, t))
+    )
+    assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+    told.clear()
+    pack_stream(
+        ["a"] * 4_500, TOKENIZER, 8, tmp_path / "b", lambda d, t: told.append((d, t)), 4_500
+    )
+    assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+
+
+def test_large_vocabularies_keep_their_ids(tmp_path):
+    pieces = (*SPECIAL, *(f"w{n}" for n in range(70_000)))
+    tokenizer = Tokenizer(Vocabulary(pieces=pieces))
+    packed = pack_examples(["w0 w69999"], None, tokenizer, 8, tmp_path / "a")
+    assert packed.ids(0).tolist() == [2, 5, 70_004, 3]
+
+
+def test_the_key_changes_with_all_that_matters():
+    other = Tokenizer(Vocabulary(pieces=TOKENIZER.vocabulary.pieces, lowercase=False))
+    keys = {
+        key("data", TOKENIZER, 16, "train"),
+        key("other", TOKENIZER, 16, "train"),
+        key("data", other, 16, "train"),
+        key("data", TOKENIZER, 17, "train"),
+        key("data", TOKENIZER, 16, "dev"),
+    }
+    assert len(keys) == 5 and key("data", TOKENIZER, 16, "train") in keys
+
+
+MUCH = """
+import resource, sys
+from pathlib import Path
+from engine.data.packed import pack_stream
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL, Vocabulary
+tokenizer = Tokenizer(Vocabulary(pieces=(*SPECIAL, "some", "words")))
+texts = ("some words " * 100 for n in range(30_000))
+packed = pack_stream(texts, tokenizer, 128, Path(sys.argv[1]) / "a")
+print(packed.tokens, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+def test_a_large_corpus_is_packed_in_little_memory(tmp_path):
+    command = [sys.executable, "-c", MUCH, str(tmp_path)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    tokens, kilobytes = map(int, out.split())
+    assert tokens > 6_000_000
+    assert kilobytes < 400_000

@@ -1,0 +1,297 @@
+"""Texts become the pieces that the published tokenizers give."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.errors import StudioError
+
+LINES = [
+    "The quick brown fox jumps over the lazy dog.",
+    "Unbelievable! It's 3,000.5 km to São Paulo, isn’t it?",
+    "Ǆ ß İstanbul Ωmega naïve coöperate 日本語 テスト \u200b\u00a0x",
+    "a [MASK] in the text, and [SEP] too; [CLS][PAD] [unused1] [mask]",
+    "tabs\tand\nnewlines\r\nand \x00 control \x7f\x1c characters \ufffd",
+    "",
+    "   ",
+    "x" * 150,
+    "🙂👩‍👩‍👧 e\u0301\u0301 ーー ½ ＡＢＣ",
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(assets: Path) -> list[str]:
+    texts = (assets / "datasets" / "sst2" / "test.tsv").read_text(encoding="utf-8").splitlines()
+    books = assets / "corpora" / "gutenberg-nltk"
+    texts += (books / "carroll-alice.txt").read_text(encoding="utf-8").split("\n\n")
+    texts += (books / "shakespeare-caesar.txt").read_text(encoding="latin-1").splitlines()[:500]
+    texts += (
+        (assets / "corpora" / "bert-sample-text" / "sample_text.txt").read_text("utf-8").split("\n")
+    )
+    return texts + LINES
+
+
+@pytest.fixture(scope="module")
+def trained(assets: Path) -> Tokenizer:
+    text = (assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt").read_text(encoding="utf-8")
+    return Tokenizer.train(text.split("\n") + LINES * 3, 2_000, lowercase=False)
+
+
+def tiny(*pieces: str, **settings) -> Tokenizer:
+    return Tokenizer(Vocabulary(pieces=(*SPECIAL, *pieces), **settings))
+
+
+SMALL = tiny("a", "b", "##b", "##c", "un", "##believ", "##able", ".", "hello", "world")
+
+
+def theirs(folder: Path):
+    from transformers import BertTokenizer
+
+    return BertTokenizer.from_pretrained(str(folder))
+
+
+def assert_agree(ours: Tokenizer, published, texts: list[str]) -> None:
+    encoded = published(texts, truncation=True, max_length=64)
+    found = ours.encode_many(texts, max_length=64)
+    assert [ids for ids, _ in found] == encoded["input_ids"]
+    pairs = texts[1:] + texts[:1]
+    encoded = published(texts, pairs, truncation=True, max_length=48)
+    found = ours.encode_many(texts, pairs, max_length=48)
+    assert [ids for ids, _ in found] == encoded["input_ids"]
+    assert [segments for _, segments in found] == encoded["token_type_ids"]
+
+
+def test_an_uncased_vocabulary_gives_the_published_ids(assets, corpus):
+    folder = assets / "models" / "bert-tiny-splade-en"
+    assert_agree(Tokenizer.from_folder(folder), theirs(folder), corpus)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("strip_accents", [None, True, False])
+@pytest.mark.parametrize("chinese", [True, False])
+def test_every_setting_means_what_it_means_elsewhere(
+    trained, corpus, tmp_path, lowercase, strip_accents, chinese
+):
+    trained.save(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
+    config |= {
+        "do_lower_case": lowercase,
+        "strip_accents": strip_accents,
+        "tokenize_chinese_chars": chinese,
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), corpus[:400] + LINES)
+
+
+def test_what_is_saved_is_read_by_others_and_by_us(trained, corpus, tmp_path):
+    trained.save(tmp_path)
+    assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
+    assert_agree(trained, theirs(tmp_path), corpus[:400] + LINES)
+    (tmp_path / "tokenizer.json").unlink()
+    assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
+    assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", False).pieces == trained.pieces
+
+
+def test_all_ways_to_the_same_vocabulary_are_one(assets):
+    folder = assets / "models" / "bert-tiny-splade-en"
+    ways = [
+        Tokenizer.from_folder(folder),
+        Tokenizer.from_vocabulary(folder),
+        Tokenizer.from_vocabulary(folder / "vocab.txt"),
+        Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True),
+    ]
+    assert len({one.fingerprint for one in ways}) == 1
+    assert ways[0].size == 30_522 and ways[0].lowercase
+    assert [ways[0].pad, ways[0].unknown, ways[0].cls, ways[0].sep, ways[0].mask] == [
+        0,
+        100,
+        101,
+        102,
+        103,
+    ]
+
+
+def test_pieces_without_a_mark_follow_one_another(assets):
+    tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
+    encoding = tokenizer.encode("CCO.CC(=O)O>>CC(=O)O[MASK]C")
+    pieces = [
+        "[CLS]",
+        "C",
+        "C",
+        "O",
+        ".",
+        "C",
+        "C",
+        "(",
+        "=",
+        "O",
+        ")",
+        "O",
+        ">>",
+        "C",
+        "C",
+        "(",
+        "=",
+        "O",
+        ")",
+        "O",
+        "[MASK]",
+        "C",
+        "[SEP]",
+    ]
+    assert [token.text for token in encoding.tokens] == pieces
+    assert not tokenizer.lowercase and tokenizer.size == 591
+    assert tokenizer.encode_many(["BrCl c1"])[0][0] == [
+        tokenizer.id(piece) for piece in ("[CLS]", "Br", "Cl", "c", "1", "[SEP]")
+    ]
+
+
+def test_pieces_without_a_mark_survive_saving(assets, tmp_path):
+    from transformers import AutoTokenizer
+
+    tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
+    tokenizer.save(tmp_path)
+    text = "CCO.CC(=O)O>>CC(=O)O[MASK]C"
+    assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
+    elsewhere = AutoTokenizer.from_pretrained(str(tmp_path))
+    assert elsewhere(text)["input_ids"] == tokenizer.encode(text).ids
+
+
+def test_tokens_stand_for_characters_of_the_typed_text(assets):
+    tokenizer = Tokenizer.from_folder(assets / "models" / "bert-tiny-splade-en")
+    text = "🙂 Héllo\ud800 un-believable [MASK]!"
+    encoding = tokenizer.encode(text, "second")
+    found = [(t.text, text[t.start : t.end], t.word) for t in encoding.tokens if t.segment == 0]
+    assert found == [
+        ("[CLS]", "", None),
+        ("[UNK]", "🙂", 0),
+        ("hello", "Héllo", 1),
+        ("un", "un", 2),
+        ("-", "-", 3),
+        ("bel", "bel", 4),
+        ("##ie", "ie", 4),
+        ("##vable", "vable", 4),
+        ("[MASK]", "[MASK]", 5),
+        ("!", "!", 6),
+        ("[SEP]", "", None),
+    ]
+    assert [t.special for t in encoding.tokens] == [t.word is None for t in encoding.tokens]
+    second = [(t.text, t.start, t.end, t.word) for t in encoding.tokens if t.segment == 1]
+    assert second == [("second", 0, 6, 0), ("[SEP]", 6, 6, None)]
+    assert encoding.segments == [t.segment for t in encoding.tokens]
+
+
+@given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
+@settings(max_examples=200, deadline=None)
+def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
+    one = SMALL.encode(text, pair, max_length)
+    many = SMALL.encode_many([text], None if pair is None else [pair], max_length)
+    assert (one.ids, one.segments) == many[0]
+    assert len(one.ids) <= max(max_length, 2 if pair is None else 3)
+    for token in one.tokens:
+        assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "b ", "hello", " ", "[MASK]", "é", "!", "x" * 120]), max_size=400
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_a_long_text_is_cut_as_if_it_had_been_read_whole(parts):
+    text = "".join(parts) * 12
+    assert len(text) < 4 * 1_064 or SMALL.encode(text, max_length=4).cut == (
+        len(SMALL.contents([text])[0]) > 2
+    )
+    for length in (4, 20):
+        whole = SMALL.contents([text])[0][: length - 2]
+        assert SMALL.encode(text, max_length=length).ids[1:-1] == whole
+        assert SMALL.encode_many([text], max_length=length)[0][0][1:-1] == whole
+
+
+@pytest.mark.parametrize(
+    "text, tokens",
+    [
+        ("a" * 1_000_000, 3),
+        ("a b. " * 200_000, 128),
+        ("\u0301" * 1_000_000, 2),
+        ("中" * 1_000_000, 128),
+        ("!" * 1_000_000, 128),
+        ("[MASK]" * 200_000, 128),
+        ("\ud800" * 1_000_000, 2),
+    ],
+    ids=["letter", "words", "accents", "chinese", "signs", "masks", "surrogates"],
+)
+@pytest.mark.timeout(30)
+def test_a_text_of_a_million_characters_is_no_burden(text, tokens):
+    assert len(SMALL.encode(text, max_length=128).ids) == tokens
+    assert len(SMALL.encode_many([text, "a"], max_length=128)[0][0]) == tokens
+
+
+@pytest.mark.timeout(30)
+def test_a_million_characters_in_one_word_are_no_burden_without_marks_either():
+    tokenizer = tiny("a", "aa", "b", marked=False)
+    assert tokenizer.encode("a" * 1_000_000).ids[1:-1] == [tokenizer.unknown]
+    assert len(tokenizer.encode("a" * 990 + " b" * 100_000).ids) == 512
+
+
+def test_the_longer_text_is_cut_first():
+    def shares(first: int, second: int, max_length: int) -> tuple[int, int]:
+        ids, segments = SMALL.encode_many(["a " * first], ["b " * second], max_length)[0]
+        return len(ids) - sum(segments) - 2, sum(segments) - 1
+
+    assert shares(3, 20, 13) == (3, 7)
+    assert shares(20, 3, 13) == (7, 3)
+    assert shares(20, 20, 14) == (5, 6)
+    assert SMALL.encode("a", "b", 13).cut is False
+    assert SMALL.encode("a " * 9, "b", 8).cut is True
+
+
+def test_a_new_vocabulary_is_the_same_every_time(assets):
+    text = (assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt").read_text(encoding="utf-8")
+    lines = text.split("\n") + ["中文 и кириллица"] * 3
+    made = [Tokenizer.train(lines, 1_500) for _ in range(3)]
+    assert len({one.fingerprint for one in made}) == 1
+    assert made[0].pieces[:5] == list(SPECIAL)
+    assert [made[0].pad, made[0].unknown, made[0].cls, made[0].sep, made[0].mask] == [0, 1, 2, 3, 4]
+    assert made[0].size == 1_500
+    assert "alice" in made[0].pieces and "##ing" in made[0].pieces
+    assert "中" in made[0].pieces and "##中" not in made[0].pieces
+    assert not any(piece != piece.lower() for piece in made[0].pieces[5:])
+
+
+def test_a_new_vocabulary_spells_every_frequent_character(trained):
+    ids = trained.encode_many(["zyxwvutsrqponmlkjihgfedcba, AHIST!"])[0][0]
+    assert trained.unknown not in ids
+
+
+def test_training_tells_its_progress_and_takes_any_iterable():
+    told: list[tuple[int, int]] = []
+    lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
+    tokenizer = Tokenizer.train(lines, 100, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
+    assert tokenizer.size <= 100
+    assert not any("yyy" in piece for piece in tokenizer.pieces)
+
+
+def test_training_can_be_stopped_from_its_progress():
+    class Stop(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        Tokenizer.train(["some words"] * 3_000, 100, progress=stop)
+
+
+@pytest.mark.parametrize("texts, size", [([], 100), (["  "], 100), (["a word"], 5)])
+def test_training_from_nothing_says_so(texts, size):
+    with pytest.raises(StudioError):
+        Tokenizer.train(texts, size)

@@ -1,0 +1,180 @@
+"""Foreign tokenizer files are read in their known parts, or refused in a sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL
+from engine.errors import BadCheckpoint
+
+PIECES = [*SPECIAL, "a", "##b", "<extra>"]
+
+
+def content(**changes) -> dict:
+    """A tokenizer.json as the published tools write it."""
+    whole = {
+        "version": "1.0",
+        "added_tokens": [{"id": n, "content": p, "special": True} for n, p in enumerate(SPECIAL)],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": {piece: number for number, piece in enumerate(PIECES)},
+        },
+    }
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = whole
+        for name in parents:
+            place = place[name]
+        place[last] = value
+    return whole
+
+
+def write(folder: Path, name: str, value: object) -> None:
+    text = value if isinstance(value, str) else json.dumps(value)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_the_known_parts_are_read(tmp_path):
+    write(tmp_path, "tokenizer.json", content(normalizer__lowercase=False))
+    found = Tokenizer.from_folder(tmp_path)
+    assert found.pieces == PIECES and not found.lowercase
+
+
+def test_the_config_has_the_last_word(tmp_path):
+    write(tmp_path, "tokenizer.json", content())
+    write(
+        tmp_path,
+        "tokenizer_config.json",
+        {"do_lower_case": False, "mask_token": {"content": "<extra>"}},
+    )
+    found = Tokenizer.from_folder(tmp_path)
+    assert not found.lowercase and found.mask == PIECES.index("<extra>")
+
+
+def test_added_pieces_are_never_split(tmp_path):
+    extra = {"id": 8, "content": "<new one>", "special": False}
+    write(tmp_path, "tokenizer.json", content(added_tokens=[extra]))
+    found = Tokenizer.from_folder(tmp_path)
+    assert [t.text for t in found.encode("ab<new one>a").tokens][1:-1] == [
+        "a",
+        "##b",
+        "<new one>",
+        "a",
+    ]
+
+
+def test_ids_without_a_piece_get_a_name(tmp_path):
+    vocabulary = {piece: number * 2 for number, piece in enumerate(PIECES)}
+    write(tmp_path, "tokenizer.json", content(model__vocab=vocabulary, added_tokens=[]))
+    found = Tokenizer.from_folder(tmp_path)
+    assert found.size == 15 and found.sep == 6 and found.piece(1) == "[hole1]"
+
+
+SLOW = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Removed", "invert": False}
+FOREIGN = [
+    {"pre_tokenizer": SLOW},
+    {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [SLOW]}},
+    {"pre_tokenizer": None},
+    {"normalizer": {"type": "Replace", "pattern": {"Regex": "a+a+b"}, "content": ""}},
+    {"normalizer": None},
+    {"model": {"type": "BPE", "vocab": {}, "merges": []}},
+    {"model__continuing_subword_prefix": "@@"},
+    {"pre_tokenizer": {"type": "WhitespaceSplit"}},
+]
+
+
+@pytest.mark.parametrize("changes", FOREIGN)
+def test_foreign_steps_are_passed_over_for_the_vocabulary(tmp_path, changes):
+    write(tmp_path, "tokenizer.json", content(**changes))
+    with pytest.raises(BadCheckpoint, match="WordPiece"):
+        Tokenizer.from_folder(tmp_path)
+    write(tmp_path, "vocab.txt", "\n".join(PIECES))
+    assert Tokenizer.from_folder(tmp_path).pieces == PIECES
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model__vocab": {}, "added_tokens": []},
+        {"model__vocab": []},
+        {"model__vocab": {"[PAD]": -1}},
+        {"model__vocab": {"[PAD]": 10**9}},
+        {"model__vocab": {"[PAD]": "0"}},
+        {"model__vocab": {"[PAD]": True}},
+        {"model__vocab": {"a": 5, "b": 5}},
+        {"added_tokens": [{"content": "x"}]},
+        {"added_tokens": {"x": 1}},
+        {"model__vocab": {"a": 5_000}, "added_tokens": []},
+        {"model__vocab": {"a": 5}, "added_tokens": []},
+    ],
+)
+def test_a_damaged_vocabulary_is_refused(tmp_path, changes):
+    write(tmp_path, "tokenizer.json", content(**changes))
+    with pytest.raises(BadCheckpoint) as caught:
+        Tokenizer.from_folder(tmp_path)
+    assert caught.value.advice.endswith(".")
+
+
+def test_an_endless_word_limit_is_not_taken_over(tmp_path):
+    write(tmp_path, "tokenizer.json", content(model__max_input_chars_per_word=10**9))
+    found = Tokenizer.from_folder(tmp_path)
+    assert found.encode("ab" * 10_000).ids[1:-1] == [found.unknown]
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("tokenizer.json", "{"),
+        ("tokenizer.json", "[]"),
+        ("tokenizer.json", "[" * 100_000),
+        ("tokenizer.json", '{"model": ' + "9" * 5_000 + "}"),
+        ("tokenizer_config.json", "<html>"),
+        ("vocab.txt", ""),
+        ("vocab.txt", "a\nb\n"),
+    ],
+)
+def test_a_file_that_is_something_else_is_refused(tmp_path, name, text):
+    if name == "tokenizer_config.json":
+        write(tmp_path, "vocab.txt", "\n".join(PIECES))
+    write(tmp_path, name, text)
+    with pytest.raises(BadCheckpoint):
+        Tokenizer.from_folder(tmp_path)
+
+
+def test_a_vocabulary_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadCheckpoint, match="UTF-8"):
+        Tokenizer.from_folder(tmp_path)
+
+
+def test_an_empty_folder_says_what_is_missing(tmp_path):
+    with pytest.raises(BadCheckpoint, match=r"vocab\.txt"):
+        Tokenizer.from_folder(tmp_path)
+    with pytest.raises(BadCheckpoint):
+        Tokenizer.from_vocabulary(tmp_path / "gone.txt")
+
+
+def test_lines_of_a_vocabulary_keep_their_numbers(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes("\r\n".join([*PIECES, "a", "\u2028", ""]).encode())
+    found = Tokenizer.from_vocabulary(tmp_path / "vocab.txt")
+    assert found.size == len(PIECES) + 2
+    assert found.id("a") == len(PIECES) and found.piece(5) == "a" and found.id("\u2028") == 9
+
+
+def test_capitals_tell_a_cased_vocabulary(tmp_path):
+    write(tmp_path, "vocab.txt", "\n".join([*PIECES, "Paris"]))
+    assert not Tokenizer.from_folder(tmp_path).lowercase
+    assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True).lowercase

@@ -1,0 +1,56 @@
+"""Figures of classes are those that scikit-learn gives."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from engine.evaluation.classification import report
+
+LABELS = ("a", "b", "c", "d")
+examples = st.lists(
+    st.tuples(st.integers(0, 3), st.lists(st.floats(-20, 20), min_size=4, max_size=4)),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(examples)
+@settings(max_examples=100, deadline=None)
+def test_figures_are_those_of_scikit_learn(rows):
+    true = np.array([label for label, _ in rows])
+    logits = np.array([scores for _, scores in rows])
+    guessed = logits.argmax(axis=1)
+    found = report(logits, true, LABELS)
+    assert found.accuracy == pytest.approx(metrics.accuracy_score(true, guessed))
+    assert found.correct == (true == guessed).sum() and found.examples == len(rows)
+    assert found.f1_macro == pytest.approx(metrics.f1_score(true, guessed, average="macro"))
+    expected = metrics.precision_recall_fscore_support(
+        true, guessed, labels=range(4), zero_division=0
+    )
+    for number, one in enumerate(found.classes):
+        figures = (one.precision, one.recall, one.f1, one.support)
+        assert figures == pytest.approx([column[number] for column in expected])
+        assert one.label == LABELS[number]
+    matrix = metrics.confusion_matrix(true, guessed, labels=range(4))
+    assert np.array_equal(found.confusion, matrix)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    likely = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
+    assert found.loss == pytest.approx(-np.log(likely[np.arange(len(rows)), true]).mean(), abs=1e-9)
+
+
+def test_nothing_gives_zeros():
+    found = report(np.zeros((0, 4)), [], LABELS)
+    assert (found.examples, found.accuracy, found.f1_macro, found.loss) == (0, 0, 0, 0)
+
+
+def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
+    found = report([[math.nan] * 4, [0, math.inf, 0, 0]], [1, 1], LABELS)
+    assert math.isnan(found.loss)
+    text = json.dumps(found.to_json(), allow_nan=False)
+    assert json.loads(text)["loss"] is None
+    assert {"accuracy", "f1_macro", "examples", "confusion"} <= set(json.loads(text))
