@@ -1,0 +1,518 @@
+"""Checkpoint folders: what is saved comes back, and what does not fit is said or refused."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from engine.data.checkpoint_info import checkpoint_info
+from engine.errors import BadCheckpoint, DiskFull, StudioError
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.models.checkpoint import examine, import_checkpoint, load, save
+from engine.models.heads import Heads
+from engine.spec.model import BertSpec
+from tests.engine.models import small
+from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
+
+SAFE = "model.safetensors"
+
+
+def parameters(made: Network) -> dict[str, torch.Tensor]:
+    return dict(made.named_parameters())
+
+
+def assert_same(one: Network, other: Network) -> None:
+    assert list(parameters(one)) == list(parameters(other))
+    for name, parameter in parameters(one).items():
+        assert torch.equal(parameter, parameters(other)[name]), name
+
+
+def rewritten(folder: Path, change) -> None:
+    """Put `change` of the stored tensors in their place."""
+    tensors = load_file(folder / SAFE)
+    made = change(tensors) or tensors
+    save_file({name: t.contiguous() for name, t in made.items()}, folder / SAFE, {"format": "pt"})
+
+
+def reconfigured(folder: Path, **values: object) -> None:
+    config = json.loads((folder / "config.json").read_text("utf-8")) | values
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+
+
+# ── there and back ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL, Heads(classes=3)],
+    ids=str,
+)
+def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
+    made = network(heads)
+    folder = small.folder(tmp_path / "model", heads)
+    loaded = load(folder)
+    assert_same(loaded.network, made)
+    assert loaded.spec == SPEC
+    assert loaded.network.heads == heads
+    assert not loaded.network.training
+    assert loaded.labels == (LABELS if heads.classes else ())
+    assert loaded.report.fresh == loaded.report.left_over == loaded.report.notes == ()
+    assert set(loaded.report.loaded) == set(parameters(made))
+    assert loaded.tokenizer.pieces == list(small.WORDS)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> BertSpec:
+    heads = draw(st.integers(1, 3))
+    return BertSpec(
+        vocabulary=draw(st.integers(len(small.WORDS), 60)),
+        width=heads * draw(st.integers(1, 5)),
+        layers=draw(st.integers(1, 3)),
+        heads=heads,
+        inner=draw(st.integers(1, 9)),
+        positions=draw(st.integers(2, 9)),
+        segments=draw(st.integers(1, 3)),
+        dropout=draw(st.floats(0, 0.9)),
+        attention_dropout=draw(st.floats(0, 0.9)),
+        activation=draw(st.sampled_from(["gelu", "gelu_new", "relu"])),
+        norm_eps=draw(st.sampled_from([1e-12, 1e-5])),
+        initial_spread=draw(st.floats(1e-3, 1)),
+    )
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    spec=specs(),
+    masked_words=st.booleans(),
+    next_sentence=st.booleans(),
+    labels=st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True, min_size=2)
+    | st.none(),
+    dtype=st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
+)
+def test_any_network_comes_back(tmp_path_factory, spec, masked_words, next_sentence, labels, dtype):
+    names = tuple(labels or ())
+    heads = Heads(masked_words, next_sentence, len(names))
+    made = network(heads, spec)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(parameter.to(dtype))  # what half precision can hold
+    folder = tmp_path_factory.mktemp("any")
+    save(folder / "model", made, tokenizer(folder), names, dtype)
+    loaded = load(folder / "model")
+    assert_same(loaded.network, made)
+    assert (loaded.spec, loaded.labels, loaded.network.heads) == (spec, names, heads)
+    assert loaded.dtype == str(dtype).removeprefix("torch.")
+    shutil.rmtree(folder)
+
+
+def test_half_precision_halves_the_file_and_is_widened_again(tmp_path):
+    full = small.folder(tmp_path / "full")
+    half = small.folder(tmp_path / "half", dtype=torch.float16)
+    assert (half / SAFE).stat().st_size < 0.7 * (full / SAFE).stat().st_size
+    for name, parameter in parameters(load(half).network).items():
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, parameters(network())[name].half().float())
+
+
+def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
+    folder = small.folder(
+        tmp_path / "model", Heads(masked_words=True, classes=3), dtype=torch.float16
+    )
+    info, report = examine(folder)
+    assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
+    assert info.task_heads == ("masked words", "pooler", "classes")
+    assert (info.labels, info.dtype, info.lowercase) == (LABELS, "float16", True)
+    assert info == checkpoint_info(folder)
+    assert "tensors loaded" in report.sentence()
+
+
+def test_more_entries_for_the_config_are_kept_and_never_override(tmp_path):
+    folder = small.folder(tmp_path / "model", extra={"made_by": "BERT Studio", "hidden_size": 5})
+    loaded = load(folder)
+    assert loaded.config["made_by"] == "BERT Studio"
+    assert loaded.spec == SPEC
+
+
+def test_a_save_replaces_the_folder_whole(tmp_path):
+    small.folder(tmp_path / "made")
+    target = tmp_path / "model"
+    save(target, network(seed=1), tokenizer(tmp_path))
+    (target / "stray").write_text("x")
+    save(target, network(seed=2), tokenizer(tmp_path))
+    assert_same(load(target).network, network(seed=2))
+    assert not (target / "stray").exists()
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_a_link_at_the_place_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "model").symlink_to(tmp_path / "elsewhere")
+    save(tmp_path / "model", network(), tokenizer(tmp_path))
+    assert not (tmp_path / "model").is_symlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    small.folder(tmp_path / "model")
+    before = (tmp_path / "model" / SAFE).read_bytes()
+    made = network()
+    with torch.no_grad():
+        made.encoder.embeddings.token.weight[3, 2] = float("nan")
+    with pytest.raises(StudioError, match="not finite"):
+        save(tmp_path / "model", made, tokenizer(tmp_path))
+    assert (tmp_path / "model" / SAFE).read_bytes() == before
+
+
+def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
+    made = network()
+    with torch.no_grad():
+        made.encoder.embeddings.token.weight[3, 2] = 1e6
+    with pytest.raises(StudioError, match="not finite"):
+        save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.float16)
+    save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.bfloat16)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="file size limits are POSIX")
+def test_a_full_disk_leaves_the_old_checkpoint(tmp_path):
+    import resource
+
+    target = small.folder(tmp_path / "model")
+    before = {p.name: p.read_bytes() for p in target.iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(DiskFull, match="full"):
+            save(target, network(seed=2), tokenizer(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {p.name: p.read_bytes() for p in target.iterdir()} == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+# ── heads that are wanted, there, or not ─────────────────────────────────────────────────────
+
+
+def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
+    folder = small.folder(tmp_path / "model", Heads(masked_words=True))
+    loaded = load(folder, Heads(classes=2), ("no", "yes"))
+    assert loaded.report.fresh == (
+        "encoder.pooler.dense.weight",
+        "encoder.pooler.dense.bias",
+        "classes.dense.weight",
+        "classes.dense.bias",
+    )
+    assert all(name.startswith("cls.predictions.") for name in loaded.report.left_over)
+    assert len(loaded.report.left_over) == 5
+    assert loaded.labels == ("no", "yes")
+    weight = loaded.network.classes.dense.weight
+    assert 0 < weight.std() < 0.1
+    assert (loaded.network.classes.dense.bias == 0).all()
+
+
+def test_fresh_heads_follow_the_seed(tmp_path):
+    folder = small.folder(tmp_path / "model", Heads(masked_words=True))
+    made = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        made.append(load(folder, Heads(classes=2)).network.classes.dense.weight)
+    assert torch.equal(made[0], made[1])
+    assert not torch.equal(made[0], made[2])
+
+
+def test_a_class_head_goes_on_for_the_same_classes_only(tmp_path):
+    heads = Heads(classes=3)
+    folder = small.folder(tmp_path / "model", heads)
+    same = load(folder, heads, LABELS)
+    assert same.report.fresh == ()
+    for others in (LABELS[::-1], ("x", "y", "z"), ("no", "yes")):
+        loaded = load(folder, Heads(classes=len(others)), others)
+        assert loaded.report.fresh == ("classes.dense.weight", "classes.dense.bias")
+        assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
+        assert "other classes" in loaded.report.notes[0]
+        assert loaded.labels == others
+
+
+def test_classes_without_names_have_those_of_transformers(tmp_path):
+    folder = small.folder(tmp_path / "model", Heads(classes=3))
+    reconfigured(folder, id2label=None)
+    assert load(folder).labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": ["BertForTokenClassification"]},
+        {"architectures": ["BertForMultipleChoice"]},
+        {"problem_type": "multi_label_classification"},
+        {"problem_type": "regression"},
+    ],
+    ids=str,
+)
+def test_a_head_for_another_task_is_left_out_and_said(tmp_path, config):
+    folder = small.folder(tmp_path / "model", Heads(classes=3))
+    reconfigured(folder, **config)
+    loaded = load(folder)
+    assert loaded.network.classes is None
+    assert "another task" in loaded.report.notes[0]
+    assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
+
+
+def test_a_promised_head_that_is_not_there_is_said(tmp_path):
+    folder = small.folder(tmp_path / "model", Heads(pooler=True))
+    reconfigured(folder, architectures=["BertForSequenceClassification"])
+    assert "the file has none" in load(folder).report.notes[0]
+    reconfigured(folder, architectures=["BertForMaskedLM"])
+    assert "none was loaded" in load(folder).report.notes[0]
+
+
+def test_half_a_head_is_left_out_and_said(tmp_path):
+    folder = small.folder(tmp_path / "model")
+
+    def without(tensors):
+        del tensors["cls.predictions.transform.dense.bias"]
+        del tensors["bert.pooler.dense.bias"]
+
+    rewritten(folder, without)
+    loaded = load(folder)
+    assert loaded.network.masked_words is None
+    assert len([note for note in loaded.report.notes if "not complete" in note]) == 2
+    assert "encoder.pooler.dense.bias" in loaded.report.fresh  # next sentence needs it
+
+
+def test_extra_heads_are_left_over(tmp_path):
+    folder = small.folder(tmp_path / "model")
+
+    def with_more(tensors):
+        tensors["qa_outputs.weight"] = torch.zeros(2, SPEC.width)
+        tensors["odd\nname\x1b[31m" + "x" * 200] = torch.zeros(1)
+
+    rewritten(folder, with_more)
+    left = load(folder).report.left_over
+    assert "qa_outputs.weight" in left
+    assert all(name.isprintable() and len(name) <= 80 for name in left)
+
+
+# ── names of old and of other programs ───────────────────────────────────────────────────────
+
+
+def old_names(tensors):
+    return {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): tensor
+        for name, tensor in tensors.items()
+    }
+
+
+def without_prefix(tensors):
+    return {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
+
+
+def with_module(tensors):
+    return {f"module.{name}": tensor for name, tensor in tensors.items()}
+
+
+def stored_twice(tensors):
+    tensors["cls.predictions.decoder.weight"] = tensors[
+        "bert.embeddings.word_embeddings.weight"
+    ].clone()
+    tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"].clone()
+
+
+def decoder_bias_only(tensors):
+    tensors["cls.predictions.decoder.bias"] = tensors.pop("cls.predictions.bias")
+
+
+def positions_stored(tensors):
+    tensors["bert.embeddings.position_ids"] = torch.arange(SPEC.positions)[None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [old_names, without_prefix, with_module, stored_twice, decoder_bias_only, positions_stored],
+)
+def test_every_way_of_writing_a_checkpoint_gives_the_same_network(tmp_path, change):
+    folder = small.folder(tmp_path / "model")
+    rewritten(folder, change)
+    loaded = load(folder)
+    assert_same(loaded.network, network())
+    assert loaded.report.fresh == loaded.report.left_over == loaded.report.notes == ()
+
+
+@pytest.mark.parametrize("change", [old_names, without_prefix, stored_twice])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_gives_the_same_network(tmp_path, change, zipped):
+    folder = small.folder(tmp_path / "model")
+    rewritten(folder, change)
+    into_pickle(folder, zipped)
+    loaded = load(folder)
+    assert_same(loaded.network, network())
+    assert loaded.report.left_over == ()
+    assert loaded.info.bytes == (folder / "pytorch_model.bin").stat().st_size
+
+
+def into_pickle(folder: Path, zipped: bool = True) -> None:
+    tensors = load_file(folder / SAFE)
+    (folder / SAFE).unlink()
+    torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+
+
+def test_safetensors_are_preferred_and_a_pickle_beside_them_is_never_opened(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    (folder / "pytorch_model.bin").write_bytes(b"no pickle at all")
+    assert_same(load(folder).network, network())
+
+
+def sharded(folder: Path, suffix: str = ".safetensors") -> None:
+    """Deal the tensors out to two files with an index."""
+    tensors = load_file(folder / SAFE)
+    (folder / SAFE).unlink()
+    stem = "model" if suffix == ".safetensors" else "pytorch_model"
+    names = [f"{stem}-0000{n}-of-00002{suffix}" for n in (1, 2)]
+    shards: list[dict[str, torch.Tensor]] = [{}, {}]
+    mapping = {}
+    for number, (name, tensor) in enumerate(tensors.items()):
+        shards[number % 2][name] = tensor
+        mapping[name] = names[number % 2]
+    for name, shard in zip(names, shards, strict=True):
+        if suffix == ".safetensors":
+            save_file(shard, folder / name)
+        else:
+            torch.save(shard, folder / name)
+    index = {"metadata": {}, "weight_map": mapping}
+    (folder / f"{stem}{suffix}.index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".bin"])
+def test_shards_give_the_same_network(tmp_path, suffix):
+    folder = small.folder(tmp_path / "model")
+    sharded(folder, suffix)
+    loaded = load(folder)
+    assert_same(loaded.network, network())
+    assert loaded.bytes == sum(p.stat().st_size for p in folder.glob(f"*of-00002{suffix}"))
+
+
+def test_a_decoder_of_its_own_is_not_taken_for_the_embedding(tmp_path):
+    folder = small.folder(tmp_path / "model")
+
+    def untied(tensors):
+        stored_twice(tensors)
+        tensors["cls.predictions.decoder.weight"] += 1
+
+    rewritten(folder, untied)
+    loaded = load(folder)  # the config ties it, so transformers passes over it as well
+    assert "the token embedding is used" in loaded.report.notes[0]
+    assert loaded.report.left_over == ("cls.predictions.decoder.weight",)
+
+    reconfigured(folder, tie_word_embeddings=False)
+    loaded = load(folder)
+    assert loaded.network.masked_words is None
+    assert "decoder of its own" in loaded.report.notes[0]
+    assert load(folder, Heads(classes=2)).network.classes is not None
+    with pytest.raises(BadCheckpoint, match="decoder of its own"):
+        load(folder, Heads(masked_words=True))
+
+
+def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    reconfigured(folder, num_hidden_layers=1)
+    loaded = load(folder)
+    assert loaded.network.spec.layers == 1
+    assert "The file has 2 layers" in loaded.report.notes[0]
+    assert all(".layer.1." in name for name in loaded.report.left_over)
+
+
+def test_code_that_a_config_asks_for_is_passed_over_and_said(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    reconfigured(folder, auto_map={"AutoModel": "modeling.Evil"}, trust_remote_code=True)
+    (folder / "modeling.py").write_text("raise SystemExit('the code was run')")
+    notes = load(folder).report.notes
+    assert len([note for note in notes if "passed over" in note]) == 2
+
+
+def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+    kept = (*sizes, "intermediate_size", "max_position_embeddings")
+    (folder / "config.json").write_text(json.dumps({name: config[name] for name in kept}))
+    assert load(folder).spec == SPEC
+
+
+# ── import ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_an_import_keeps_heads_labels_and_precision(tmp_path, dtype):
+    heads = Heads(masked_words=True, next_sentence=True, classes=3)
+    source = small.folder(tmp_path / "source", heads, dtype=dtype)
+    rewritten(source, old_names)
+    into_pickle(source)
+    info, report = import_checkpoint(source, tmp_path / "into")
+    assert report.left_over == report.fresh == ()
+    assert info == checkpoint_info(tmp_path / "into") == load(tmp_path / "into").info
+    assert info.dtype == str(dtype).removeprefix("torch.")
+    assert (tmp_path / "into" / "manifest.json").exists()
+    assert_same(load(tmp_path / "into").network, load(source).network)
+
+
+def test_a_failed_import_leaves_nothing(tmp_path):
+    source = small.folder(tmp_path / "source")
+    (source / SAFE).write_bytes((source / SAFE).read_bytes()[:-4])
+    with pytest.raises(BadCheckpoint):
+        import_checkpoint(source, tmp_path / "into")
+    assert [p.name for p in tmp_path.iterdir()] == ["source"]
+
+
+# ── damage ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_changed_byte_in_what_the_studio_saved_is_noticed(tmp_path):
+    save(tmp_path / "model", network(), tokenizer(tmp_path))
+    for name in (SAFE, "config.json", "tokenizer.json", "vocab.txt"):
+        path = tmp_path / "model" / name
+        good = path.read_bytes()
+        last = bytearray(good)
+        place = len(last) - 2 if name != "config.json" else last.index(b"0.02") + 3
+        last[place] = last[place] ^ 1
+        path.write_bytes(bytes(last))
+        with pytest.raises(BadCheckpoint):
+            load(tmp_path / "model")
+        path.write_bytes(good)
+    load(tmp_path / "model")
+
+
+def test_a_manifest_of_another_program_is_no_matter(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    for text in ('{"files": []}', '{"version": 2}', '{"files": {"config.json": 5}}'):
+        (folder / "manifest.json").write_text(text)
+        load(folder)
+
+
+def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(tmp_path, monkeypatch):
+    folder = small.folder(tmp_path / "model")
+    real = checkpoint.shell
+
+    def cut_then_make(*given):
+        os.truncate(folder / SAFE, 2_000)
+        return real(*given)
+
+    monkeypatch.setattr(checkpoint, "shell", cut_then_make)
+    with pytest.raises(BadCheckpoint, match="cannot be read"):
+        load(folder)
+
+
+def test_a_loaded_network_does_not_mind_what_becomes_of_its_file(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    loaded = load(folder).network
+    os.truncate(folder / SAFE, 0)
+    assert_same(loaded, network())
+    with torch.no_grad():
+        assert loaded.encoder(*batch()).last.isfinite().all()
