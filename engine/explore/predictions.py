@@ -93,8 +93,9 @@ def not_finite() -> BadCheckpoint:
 def _ranked(
     checkpoint: Checkpoint, probabilities: Tensor, places: tuple[int, ...], top: int
 ) -> tuple[Guess, ...]:
-    """The best pieces of each row of float [N, V]."""
-    best = probabilities.topk(max(1, min(top, probabilities.size(1))), dim=1)
+    """The best pieces of each row of float [N, V]; V may be larger than the vocabulary."""
+    known = probabilities[:, : checkpoint.tokenizer.size]
+    best = known.topk(max(1, min(top, known.size(1))), dim=1)
     piece = checkpoint.tokenizer.piece
     return tuple(
         Guess(

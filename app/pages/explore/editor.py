@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 from app.pages.explore.study import MOST_CHARACTERS
 from app.theme import SPACE
 
-FEWEST, MOST = 1, 4  # lines that are shown before the editor scrolls
+FEWEST, MOST = 1, 3  # lines that are shown before the editor scrolls
 FRAME = 12  # px of border and padding, above and below together
 
 

@@ -105,11 +105,12 @@ class Study(QObject):
         return self.texts[token.segment][token.start : token.end]
 
     def word(self, number: int) -> tuple[int, ...]:
-        """The numbers of all tokens of this token's word; of a special token itself alone."""
-        token = self.tokens[number]
-        if token.word is None:
-            return (number,)
-        return tuple(self._words[token.segment, token.word])
+        """The numbers of all tokens of this token's word; of a special token itself alone.
+
+        A vocabulary that does not mark inner pieces has no words: what stands between two spaces
+        may be a whole chemical reaction.
+        """
+        return tuple(self._words.get(self._key(number), (number,)))
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -197,9 +198,8 @@ class Study(QObject):
         self._work = None
         self.tokens, self.cut, self._known = encoded.tokens, encoded.cut, True
         self._words = {}
-        for number, token in enumerate(self.tokens):
-            if token.word is not None:
-                self._words.setdefault((token.segment, token.word), []).append(number)
+        for number in range(len(self.tokens)):
+            self._words.setdefault(self._key(number), []).append(number)
         for segment, masks in enumerate(self._masks):  # a word that grew is another word
             whole = {self._stretch(w) for (of, _), w in self._words.items() if of == segment}
             masks.intersection_update(whole)
@@ -220,6 +220,13 @@ class Study(QObject):
         self._pause.stop()
         if self._known:
             self.settled.emit()
+
+    def _key(self, number: int) -> tuple[int, int]:
+        """Segment and word of a token; special tokens, and pieces of no word, are alone."""
+        token, tokenizer = self.tokens[number], self._tokenizer
+        has_words = tokenizer is not None and tokenizer.vocabulary.marked
+        word = token.word if has_words else None
+        return token.segment, -1 - number if word is None else word
 
     def _stretch(self, numbers: Sequence[int]) -> Stretch:
         return self.tokens[numbers[0]].start, self.tokens[numbers[-1]].end

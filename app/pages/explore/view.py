@@ -192,7 +192,12 @@ class ExplorePage(Page):
             asking.set_seen(self.isVisible() and number == self.panels.currentIndex())
 
     def _on_model(self) -> None:
-        self.panels.setTabVisible(2, self.study.has_head("classes"))
+        """Classes are shown where there are some, and first where words cannot be guessed."""
+        has_classes = self.study.has_head("classes")
+        self.panels.setTabVisible(2, has_classes)
+        cannot_guess = not self.study.has_head("masked words")
+        if has_classes and cannot_guess and self.panels.currentIndex() == 0:
+            self.panels.setCurrentIndex(2)
 
     def _on_edited(self) -> None:
         pair = self.pair.toPlainText() if self.pair.isVisibleTo(self) else ""

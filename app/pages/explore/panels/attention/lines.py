@@ -59,11 +59,11 @@ class Lines(QWidget):
     def row_height(self) -> float:
         """As much as there is room for, within what reads well."""
         count = max(1, len(self._state.tokens))
-        least = QFontMetricsF(mono_font()).height() + 1
+        least = QFontMetricsF(mono_font()).height()
         return float(min(max(self.height() / count, least), least * 1.7))
 
     def sizeHint(self) -> QSize:
-        least = QFontMetricsF(mono_font()).height() + 1
+        least = QFontMetricsF(mono_font()).height()
         return QSize(90 * SPACE, round(least * max(1, len(self._state.tokens))))
 
     def minimumSizeHint(self) -> QSize:

@@ -1,0 +1,145 @@
+"""Masked words and classes."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+from engine.errors import BadCheckpoint, StudioError
+from engine.explore.predictions import classify, fill
+from engine.messages import Classify, Fill
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.engine.models.small import LABELS, folder
+
+CLOSE = 1e-5
+
+
+def question(text: str, **more) -> Fill:
+    return Fill(checkpoint=Path("any"), text=text, **more)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    yield
+    transformers.logging.set_verbosity(before)
+
+
+def test_typed_masks_and_masked_tokens_are_guessed_in_their_order(tiny):
+    filled = fill(tiny, question("a b [MASK] d", masked=(1,)))
+    assert [guess.first for guess in filled.guesses] == [1, 3]
+    assert [token.text for token in filled.tokens] == ["[CLS]", "a", "b", "[MASK]", "d", "[SEP]"]
+    assert [likely.label for likely in filled.actual] == ["a", ""]
+
+
+def test_a_masked_token_and_a_typed_mask_give_the_same_guesses(tiny):
+    typed = fill(tiny, question("a [MASK] c"))
+    masked = fill(tiny, question("a b c", masked=(2,)))
+    assert typed.guesses == masked.guesses
+
+
+def test_special_tokens_and_numbers_beyond_the_text_are_never_hidden(tiny):
+    filled = fill(tiny, question("a b", masked=(0, 3, 99, -1)))
+    assert filled.guesses == ()
+
+
+def test_the_probability_of_the_actual_piece_is_that_of_its_rank(tiny):
+    filled = fill(tiny, question("a b c", masked=(2,), top=100))
+    ranked = {likely.label: likely.probability for likely in filled.guesses[0].ranked}
+    assert filled.actual[0].label == "b"
+    assert filled.actual[0].probability == pytest.approx(ranked["b"])
+
+
+def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
+    filled = fill(tiny, question("a [MASK]", top=100))
+    ranked = filled.guesses[0].ranked
+    assert len(ranked) == tiny.tokenizer.size < tiny.spec.vocabulary
+    assert sum(likely.probability for likely in ranked) < 1
+    assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
+
+
+def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
+    rows = []
+    hook = tiny.network.masked_words.register_forward_hook(
+        lambda module, given, logits: rows.append(logits.shape[0])
+    )
+    try:
+        fill(tiny, question("a b c d e f g", masked=(2, 5)))
+        fill(tiny, question("a b c d e f g"))
+    finally:
+        hook.remove()
+    assert rows == [2]
+
+
+def test_a_text_longer_than_the_model_is_cut_and_says_so(tiny):
+    filled = fill(tiny, question("a " * 100))
+    assert filled.cut
+    assert len(filled.tokens) == tiny.spec.positions
+
+
+def test_a_model_without_a_head_is_refused_in_words(tmp_path):
+    bare = load(folder(tmp_path / "bare", Heads()))
+    with pytest.raises(StudioError, match="no head for masked words"):
+        fill(bare, question("a [MASK]"))
+    with pytest.raises(StudioError, match="no head for classes"):
+        classify(bare, Classify(checkpoint=tmp_path, text="a"))
+
+
+def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
+    broken = load(folder(tmp_path / "broken", Heads(masked_words=True)))
+    with torch.no_grad():
+        broken.network.masked_words.bias.fill_(float("nan"))
+    with pytest.raises(BadCheckpoint, match="not finite"):
+        fill(broken, question("a [MASK]"))
+
+
+def test_classes_are_ranked_and_sum_to_one(tiny):
+    ranked = classify(tiny, Classify(checkpoint=Path("any"), text="a b", pair="c")).guess.ranked
+    assert {likely.label for likely in ranked} == set(LABELS)
+    assert sum(likely.probability for likely in ranked) == pytest.approx(1)
+    assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
+
+
+def test_the_published_reaction_model_completes_a_reaction(assets):
+    model = load(assets / "models" / "rxnfp-bert-pretrained")
+    best = fill(model, question("CCO.CC(=O)O>>CC(=O)O[MASK]C")).guesses[0].ranked[0]
+    assert best.label == "C"
+    assert best.probability == pytest.approx(0.994, abs=5e-4)
+
+
+@torch.no_grad()
+def test_words_are_those_of_transformers(assets):
+    source = assets / "models" / "bert-tiny-splade-en"
+    ours = load(source)
+    theirs = transformers.BertForMaskedLM.from_pretrained(source, local_files_only=True).eval()
+    words = transformers.BertTokenizerFast.from_pretrained(source, local_files_only=True)
+    text = "The president [MASK] to the people of the [MASK] states."
+    given = words(text, return_tensors="pt")
+    expected = theirs(**given).logits.softmax(-1)[0]
+    filled = fill(ours, question(text, top=50))
+    places = (given.input_ids[0] == words.mask_token_id).nonzero().flatten().tolist()
+    assert [guess.first for guess in filled.guesses] == places
+    for guess in filled.guesses:
+        for likely in guess.ranked:
+            wanted = expected[guess.first, words.convert_tokens_to_ids(likely.label)]
+            assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pair", [None, "and a dull second half ."])
+def test_classes_are_those_of_transformers(assets, pair):
+    source = assets / "models" / "ref-bert-tiny-sst2"
+    theirs = transformers.BertForSequenceClassification.from_pretrained(
+        source, local_files_only=True
+    ).eval()
+    words = transformers.BertTokenizerFast.from_pretrained(source, local_files_only=True)
+    text = "a warm , funny film"
+    expected = theirs(**words(text, pair, return_tensors="pt")).logits.softmax(-1)[0]
+    asked = Classify(checkpoint=source, text=text, pair=pair)
+    for likely in classify(load(source), asked).guess.ranked:
+        wanted = expected[theirs.config.label2id[likely.label]]
+        assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)

@@ -1,0 +1,204 @@
+"""The explorer worker as a process: lines in, lines out, nothing else."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from engine.messages import (
+    ANSWER,
+    AnyAnswer,
+    Attend,
+    Attended,
+    Classified,
+    Classify,
+    Examine,
+    Examined,
+    Fill,
+    Filled,
+    Import,
+    Imported,
+    Question,
+    Refused,
+    Working,
+)
+from engine.worker.explore import Inbox, is_out_of_memory, parse
+
+
+class Worker:
+    """A running worker and its pipes."""
+
+    def __init__(self, scratch: Path, code: str = "", **environment: str) -> None:
+        start = (
+            f"{code}\nfrom engine.worker.__main__ import main\nmain(['explore', {str(scratch)!r}])"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        )
+
+    def ask(self, question: Question) -> AnyAnswer:
+        self.write(question.line())
+        return self.read()
+
+    def write(self, line: bytes) -> None:
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+
+    def read(self) -> AnyAnswer:
+        return ANSWER.validate_json(self.process.stdout.readline())
+
+    def end(self) -> tuple[int, str]:
+        """Close the input; the exit code, and what was printed besides the answers."""
+        out, err = self.process.communicate(timeout=30)
+        assert out == b""
+        return self.process.returncode, err.decode()
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    (tmp_path / "scratch").mkdir()
+    made = Worker(tmp_path / "scratch")
+    yield made
+    made.process.kill()
+    made.process.communicate()
+
+
+def test_every_question_has_its_answer_and_the_end_of_input_ends_it(worker, tiny_folder, tmp_path):
+    filled = worker.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK] c"))
+    attended = worker.ask(Attend(number=2, checkpoint=tiny_folder, text="a b"))
+    classified = worker.ask(Classify(number=3, checkpoint=tiny_folder, text="a b"))
+    examined = worker.ask(Examine(number=4, folder=tiny_folder))
+    working = worker.ask(Import(number=5, folder=tiny_folder, into=tmp_path / "imported"))
+    imported = worker.read()
+    answers = [filled, attended, classified, examined, imported]
+    kinds = [Filled, Attended, Classified, Examined, Imported]
+    assert [type(answer) for answer in answers] == kinds
+    assert [answer.to for answer in answers] == [1, 2, 3, 4, 5]
+    assert isinstance(working, Working)
+    assert np.load(attended.weights.path).shape == attended.weights.shape
+    assert examined.info == imported.info
+    assert (tmp_path / "imported" / "model.safetensors").is_file()
+    assert worker.end() == (0, "")
+
+
+def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(worker, tiny_folder, tmp_path):
+    nothing = worker.ask(Fill(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
+    worker.write(b'{"kind": "no such kind", "number": 2}\n')
+    unreadable = worker.read()
+    worker.write(b"not even JSON\n")
+    nonsense = worker.read()
+    well = worker.ask(Fill(number=4, checkpoint=tiny_folder, text="a [MASK]"))
+    assert isinstance(nothing, Refused)
+    assert not nothing.bug
+    assert "Traceback" not in nothing.problem + nothing.advice
+    assert isinstance(unreadable, Refused)
+    assert (unreadable.to, unreadable.bug) == (2, True)
+    assert "Traceback" in unreadable.details
+    assert isinstance(nonsense, Refused)
+    assert isinstance(well, Filled)
+
+
+def test_what_libraries_print_is_no_answer(tmp_path, tiny_folder):
+    code = (
+        "import os, engine.explore.predictions as p\n"
+        "fill = p.fill\n"
+        "def loud(*given):\n"
+        "    print('printed')\n"
+        "    os.write(1, b'written')\n"
+        "    return fill(*given)\n"
+        "p.fill = loud"
+    )
+    loud = Worker(tmp_path, code)
+    answer = loud.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]"))
+    assert isinstance(answer, Filled)
+    exit_code, printed = loud.end()
+    assert exit_code == 0
+    assert "printed" in printed
+    assert "written" in printed
+
+
+def test_the_end_of_input_ends_a_computation(tmp_path, tiny_folder):
+    code = (
+        "import time, engine.explore.predictions as p\n"
+        "def endless(*given):\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(600)\n"
+        "p.fill = endless"
+    )
+    busy = Worker(tmp_path, code)
+    busy.write(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]").line())
+    assert busy.process.stderr.readline() == b"begun\n"
+    assert busy.end() == (0, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT to a process")
+def test_a_ctrl_c_in_the_terminal_is_left_to_the_window(worker, tiny_folder):
+    worker.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]"))
+    worker.process.send_signal(signal.SIGINT)
+    assert isinstance(worker.ask(Fill(number=2, checkpoint=tiny_folder, text="a")), Filled)
+    assert worker.end() == (0, "")
+
+
+def test_the_number_of_threads_is_what_the_settings_say(tmp_path, tiny_folder):
+    code = "import atexit, torch, engine.explore.predictions as p\nfill = p.fill\n"
+    code += "p.fill = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]"
+    limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
+    limited.ask(Fill(number=1, checkpoint=tiny_folder, text="a"))
+    assert limited.end() == (0, "3\n")
+
+
+def test_only_the_newest_question_of_a_kind_waits():
+    inbox = Inbox()
+    for number, kind in enumerate(("fill", "attend", "fill", "fill"), start=1):
+        question = {"kind": kind, "number": number, "checkpoint": "x", "text": "a"}
+        inbox.put(json.dumps(question).encode())
+    assert [inbox.take().number for _ in range(2)] == [2, 4]
+
+
+def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
+    assert parse(b'{"number": 7, "kind": "fill"}').number == 7
+    assert parse(b'{"number": "x"}').number == 0
+    assert parse(b"[1, 2]").number == 0
+    assert parse(b"\xff\xfe").number == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
+    ],
+)
+def test_too_little_memory_is_nobody_s_mistake(error):
+    assert is_out_of_memory(error)
+    assert not is_out_of_memory(ValueError("too little text"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_model_that_claims_to_be_huge_is_refused_and_the_worker_lives_on(
+    worker, tiny_folder, tmp_path
+):
+    config = json.loads((tiny_folder / "config.json").read_text())
+    huge = tmp_path / "huge"
+    huge.mkdir()
+    for file in tiny_folder.iterdir():
+        (huge / file.name).write_bytes(file.read_bytes())
+    config |= {"hidden_size": 60_000, "intermediate_size": 200_000, "num_hidden_layers": 900}
+    (huge / "config.json").write_text(json.dumps(config))
+    refused = worker.ask(Examine(number=1, folder=huge))
+    assert isinstance(refused, Refused)
+    assert not refused.bug
+    assert psutil.Process(worker.process.pid).memory_info().rss < 1_500_000_000
+    assert isinstance(worker.ask(Examine(number=2, folder=tiny_folder)), Examined)
