@@ -8,7 +8,7 @@ from app import resources, theme
 from app.notices import Notice, Notices
 from app.theme import SPACE, Role
 from app.widgets import buttons
-from app.widgets.page import Picture
+from app.widgets.page import MARGIN, Picture
 from app.widgets.text import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
@@ -112,7 +112,7 @@ class Banners(QWidget):
         self._all: dict[int, Banner] = {}
         self._expanded = False
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(4 * SPACE, 3 * SPACE, 4 * SPACE, 0)
+        self._column.setContentsMargins(MARGIN, 3 * SPACE, MARGIN, 0)
         self._column.setSpacing(2 * SPACE)
         self.older = buttons.quiet(self.tr("Older messages"), self._on_older)
         self._column.addWidget(self.older, 0, Qt.AlignmentFlag.AlignRight)

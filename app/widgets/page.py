@@ -1,6 +1,6 @@
 """The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -61,8 +61,7 @@ class Page(QWidget):
             column.addLayout(self.head)
             column.addLayout(self.body, 1)
             return
-        inner = QWidget()
-        inner.setProperty("bare", True)
+        inner = _Flow()
         inner.setMaximumWidth(widest + 2 * MARGIN)
         inside = QVBoxLayout(inner)
         inside.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
@@ -77,12 +76,21 @@ class Page(QWidget):
         self.subtitle.setVisible(bool(subtitle))
 
 
+class _Flow(QWidget):
+    """As high as its lines need at the width that it has, not at the smallest it could have."""
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        return QSize(hint.width(), 0) if self.hasHeightForWidth() else hint
+
+
 def scrolling(inner: QWidget) -> QScrollArea:
     """`inner` in an area that scrolls up and down, and sideways only if it must."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     area.viewport().setAutoFillBackground(False)
     inner.setAutoFillBackground(False)
     inner.setProperty("bare", True)

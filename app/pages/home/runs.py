@@ -1,47 +1,18 @@
 """The last runs, each with the shape of its loss."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.home.state import RecentRun
-from app.theme import SPACE, Role
+from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card, Picture, clear
+from app.widgets.run_words import ICONS, metric_value, metric_word, state_word, task_word
 from app.widgets.sparkline import Sparkline
 from app.widgets.text import OneLine, Text
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a state of a run is shown: word, icon and colour."""
-
-    words: Callable[[], str]
-    icon: str
-    role: Role
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("RecentRuns", text)
-
-
-LOOKS = {
-    "queued": Look(lambda: _tr("queued"), "hourglass", Role.MUTED),
-    "starting": Look(lambda: _tr("starting"), "loader-circle", Role.ACCENT),
-    "running": Look(lambda: _tr("running"), "activity", Role.ACCENT),
-    "stopping": Look(lambda: _tr("stopping"), "loader-circle", Role.ACCENT),
-    "stopped": Look(lambda: _tr("stopped"), "circle-stop", Role.MUTED),
-    "finished": Look(lambda: _tr("finished"), "circle-check", Role.GOOD),
-    "failed": Look(lambda: _tr("failed"), "circle-x", Role.BAD),
-    "crashed": Look(lambda: _tr("interrupted"), "triangle-alert", Role.WARN),
-}
-TASKS: dict[str, Callable[[], str]] = {
-    "classification": lambda: _tr("Classes"),
-    "pretraining": lambda: _tr("Masked words"),
-}
 
 
 class RecentRuns(QWidget):
@@ -99,8 +70,10 @@ class RunRow(Card):
         self.loss.setFixedSize(140, 32)
         self.age = Text("", "small", wraps=False)
         self.age.setMinimumWidth(96)
+        self.age.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._picture: Picture | None = None
         self._state = ""
+        self.figure_name.setMinimumWidth(112)
         words, figures = QVBoxLayout(), QVBoxLayout()
         for column, upper, lower in (
             (words, self.name, self.below),
@@ -118,42 +91,23 @@ class RunRow(Card):
         self.body.addLayout(self._row)
 
     def show_run(self, run: RecentRun) -> None:
-        look = LOOKS[run.state]
         if run.state != self._state:
             if self._picture is not None:
                 self._row.removeWidget(self._picture)
                 self._picture.deleteLater()
-            self._picture = Picture(look.icon, 18, look.role)
+            icon, role = ICONS[run.state]
+            self._picture = Picture(icon, 18, role)
             self._row.insertWidget(0, self._picture)
             self._state = run.state
-        said = [TASKS[run.task]() if run.task in TASKS else run.task, look.words()]
+        said = [task_word(run.task), state_word(run.state)]
         if run.state in ("running", "stopping", "stopped", "crashed") and run.share >= 0:
             said.append(numbers.percent(run.share, 0))
         self.name.setText(run.name)
         self.below.setText(" · ".join(said))
-        self.figure.setText(_metric(run))
-        self.figure_name.setText(_metric_name(run))
+        has_metric = run.metric is not None
+        self.figure.setText(metric_value(run.metric_name, run.metric) if has_metric else "")
+        best = self.tr("best {0}").format(metric_word(run.metric_name))
+        self.figure_name.setText(best if has_metric else "")
         self.loss.set_values(run.losses)
         self.age.setText(numbers.ago(run.age()))
         self.setAccessibleName(f"{run.name}, {', '.join(said)}")
-
-
-def _metric(run: RecentRun) -> str:
-    if run.metric is None:
-        return ""
-    if "accuracy" in run.metric_name or "f1" in run.metric_name:
-        return numbers.percent(run.metric)
-    return numbers.decimal(run.metric, 3)
-
-
-METRICS: dict[str, Callable[[], str]] = {
-    "dev_accuracy": lambda: _tr("best accuracy"),
-    "dev_f1_macro": lambda: _tr("best macro F1"),
-    "dev_loss": lambda: _tr("lowest dev loss"),
-}
-
-
-def _metric_name(run: RecentRun) -> str:
-    if run.metric is None:
-        return ""
-    return METRICS[run.metric_name]() if run.metric_name in METRICS else run.metric_name
