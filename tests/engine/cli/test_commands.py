@@ -32,7 +32,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder that the commands themselves made."""
     folder = tmp_path_factory.mktemp("trained")
     job = folder / "job.json"
-    job.write_text(small.classifying(folder).model_dump_json())
+    job.write_text(small.classifying(folder, epochs=6).model_dump_json())
     assert main(["train", str(job), "--into", str(folder / "run")]) == 0
     return folder / "run"
 
