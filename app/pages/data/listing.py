@@ -53,9 +53,9 @@ class DataList(Page):
             self.first_sample,
         )
         self._stack = QStackedLayout()
+        self.body.addLayout(self._stack, 1)
         self._stack.addWidget(self.list)
         self._stack.addWidget(self.empty)
-        self.body.addLayout(self._stack, 1)
 
     def show_entries(
         self, entries: list[DataEntry], sources: dict[Path, str], has_sample: bool, is_adding: bool

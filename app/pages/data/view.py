@@ -89,6 +89,7 @@ class DataPage(QWidget):
         self.importing.state.open(list(paths))
         self.importing.begin()
         self.stack.setCurrentWidget(self.importing)
+        self.importing.table.setFocus()
 
     def show_list(self) -> None:
         if self.stack.currentWidget() is self.importing:

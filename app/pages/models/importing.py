@@ -51,7 +51,7 @@ class ImportPage(Page):
         self._outcome = QVBoxLayout()
         self._outcome.setSpacing(4 * SPACE)
         self.body.addLayout(self._outcome)
-        self.body.addStretch()
+        self.body.addStretch(1)
         self.sections: list[Section] = []
         state.importing_changed.connect(self._show)
 

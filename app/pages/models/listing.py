@@ -42,9 +42,9 @@ class ModelList(Page):
             buttons.primary(self.tr("Import a folder…"), self.import_asked.emit, "folder-open"),
         )
         self._stack = QStackedLayout()
+        self.body.addLayout(self._stack, 1)
         self._stack.addWidget(self.list)
         self._stack.addWidget(self.empty)
-        self.body.addLayout(self._stack, 1)
 
     def show_models(self, models: list[ModelEntry]) -> None:
         self.list.show_entries([self._words.entry(model) for model in models])

@@ -5,11 +5,11 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.pages.data.cells import ROLE_COLOURS, one_line
+from app.pages.data.cells import heading, one_line, role_in_mapping
 from app.pages.data.dataset.state import PAGE, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text import tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -25,7 +25,6 @@ class RowsModel(QAbstractTableModel):
         self._state = state
         self._rows = 0
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
-        self._roles: dict[str, str] = {}
         state.found.connect(self._on_found)
         state.page_read.connect(self._on_page_read)
         self._on_found()
@@ -57,22 +56,13 @@ class RowsModel(QAbstractTableModel):
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal or section >= self.columnCount():
             return None
-        if section < OWN:
-            if role == Qt.ItemDataRole.DisplayRole:
-                return (self.tr("Line"), self.tr("Part"))[section]
-            return None
-        column = self._state.columns[section - OWN]
-        used = self._role(column)
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                name = one_line(column[:100])
-                return f"{name} · {self._role_name(used)}" if used else name
-            case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(column)
-            case Qt.ItemDataRole.ForegroundRole if used:
-                return colour(ROLE_COLOURS[used])
-            case Qt.ItemDataRole.FontRole if used:
-                return font("strong")
+        if section >= OWN:
+            column = self._state.columns[section - OWN]
+            return heading(column, self._role(column), role)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("Line"), self.tr("Part"))[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
     def whole_row(self, row: int) -> list[tuple[str, str]]:
@@ -98,19 +88,7 @@ class RowsModel(QAbstractTableModel):
         return column < OWN or self._role(self._state.columns[column - OWN]) is None
 
     def _role(self, column: str) -> str | None:
-        if self._state.dataset is None:
-            return None
-        mapping = self._state.spec.mapping
-        pairs = (("text", mapping.text), ("pair", mapping.pair), ("label", mapping.label))
-        return next((role for role, name in pairs if name == column), None)
-
-    def _role_name(self, role: str) -> str:
-        names = {
-            "text": self.tr("text"),
-            "pair": self.tr("second text"),
-            "label": self.tr("label"),
-        }
-        return names[role]
+        return role_in_mapping(column, self._state.spec.mapping) if self._state.dataset else None
 
     def _on_found(self) -> None:
         if self._state.is_seeking:

@@ -112,7 +112,9 @@ class DatasetView(Page):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.table.horizontalHeader().setDefaultAlignment(
+            Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        )
         self.table.verticalHeader().hide()
         self.none = EmptyState(
             "search",
@@ -121,8 +123,6 @@ class DatasetView(Page):
             buttons.plain(self.tr("Show all rows"), self._show_all),
         )
         self._stack = QStackedLayout()
-        self._stack.addWidget(self.table)
-        self._stack.addWidget(self.none)
         self.row_text = QPlainTextEdit(readOnly=True)
         self.row_text.setAccessibleName(self.tr("The chosen row in full"))
         self.row_text.setTabChangesFocus(True)
@@ -134,6 +134,8 @@ class DatasetView(Page):
         column.setSpacing(3 * SPACE)
         column.addLayout(above)
         column.addLayout(self._stack, 1)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self.none)
         column.addWidget(self.row_text)
         pause = QTimer(self, singleShot=True, interval=PAUSE)
         pause.timeout.connect(self._seek)
@@ -150,7 +152,7 @@ class DatasetView(Page):
         column.setSpacing(4 * SPACE)
         for card in (self.labels, self.lengths, self.facts):
             column.addWidget(card)
-        column.addStretch()
+        column.addStretch(1)
         area = scrolling(inner)
         area.setMinimumWidth(SIDE)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -179,8 +181,8 @@ class DatasetView(Page):
         self.model = RowsModel(self.state, self)
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
-        self._size_columns()
         self.splitter.show()
+        QTimer.singleShot(0, self, self._size_columns)  # once the table has its place
 
     def _size_columns(self) -> None:
         mapping = self.state.spec.mapping
@@ -189,7 +191,7 @@ class DatasetView(Page):
         self.table.setColumnWidth(0, 18 * SPACE)
         self.table.setColumnWidth(1, 16 * SPACE)
         others = sum(column not in texts for column in self.state.columns)
-        room = max(self.width() - SIDE - 34 * SPACE - narrow * others - 20 * SPACE, 0)
+        room = self.table.viewport().width() - 34 * SPACE - narrow * others
         wide = max(room // max(len(texts), 1), 80 * SPACE)
         for place, column in enumerate(self.state.columns):
             self.table.setColumnWidth(place + OWN, wide if column in texts else narrow)

@@ -8,6 +8,7 @@ from app.pages.data.importing.section import Section
 from app.pages.data.importing.state import LONGEST_NAME, ImportState, Roles
 from app.widgets import numbers
 from app.widgets.form import help_of, title_of
+from app.widgets.number_field import pad
 from engine.data.reading import FORMATS
 from engine.spec.dataset import PARTS, Mapping, Reading, Split
 
@@ -38,8 +39,8 @@ class ReadingControls(Section):
             (self.tr("First space, after the label"), AFTER_LABEL),
         ):
             self.delimiter.addItem(text, sign)
-        self.quoted = QCheckBox(self.tr("Cells may stand in quotes"))
-        self.header = QCheckBox(self.tr("The first row names the columns"))
+        self.quoted = QCheckBox(self.tr("around some cells"))
+        self.header = QCheckBox(self.tr("in the first row"))
         fields = Reading.model_fields
         for field, control in (
             ("format", self.format),
@@ -144,7 +145,6 @@ class ColumnControls(Section):
         fields = Mapping.model_fields
         for field, box in (("text", self.text), ("pair", self.pair), ("label", self.label)):
             box.setModel(self._model)
-            narrow(box)
             self.add(title_of(field, fields[field]), box, help_of(fields[field]))
             box.activated.connect(lambda _: self._on_changed())
 
@@ -181,14 +181,15 @@ class SplitControls(Section):
         self._model = QStringListModel(self)
         self.column = QComboBox()
         self.column.setModel(self._model)
-        narrow(self.column)
         self.dev, self.test, self.seed = QSpinBox(), QSpinBox(), QSpinBox()
         for share in (self.dev, self.test):
             share.setRange(0, 95)
             share.setSuffix(" %")
             share.setSingleStep(5)
         self.seed.setRange(0, 2_000_000_000)
-        self.stratified = QCheckBox(self.tr("In every part alike"))
+        for number in (self.dev, self.test, self.seed):
+            pad(number)
+        self.stratified = QCheckBox(self.tr("of the labels"))
         fields = Split.model_fields
         for field, control in (
             ("column", self.column),
@@ -285,13 +286,6 @@ class NameControls(Section):
 
     def _on_edited(self, name: str) -> None:
         self._state.set_name(name)
-
-
-def narrow(box: QComboBox) -> None:
-    """Let a box be narrower than its longest item."""
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    box.setMinimumContentsLength(8)
-    box.setMaxVisibleItems(16)
 
 
 def place_of(column: str | None, columns: tuple[str, ...]) -> int:

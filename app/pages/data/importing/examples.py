@@ -28,7 +28,7 @@ class Examples(QWidget):
         inside.setContentsMargins(0, 0, 0, 0)
         inside.addWidget(self.problem)
         inside.addLayout(self._grid)
-        inside.addStretch()
+        inside.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(scrolling(inner))

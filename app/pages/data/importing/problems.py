@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.data.importing.state import Problem
 from app.theme import SPACE, Role
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text import Text
+from app.widgets.text import Look, Text
 
 TALLEST = 30 * SPACE
 MOST_NOTES = 50
@@ -46,10 +47,17 @@ class Problems(QWidget):
         for note in notes[:MOST_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
-        if problems or notes:
-            self._inner.adjustSize()
-            height = min(self._inner.sizeHint().height() + SPACE, TALLEST)
-            self._area.setFixedHeight(height)
+        QTimer.singleShot(0, self, self._fit)  # what is new has its height only then
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Take the height that the sentences need at this width."""
+        needed = self._list.totalHeightForWidth(max(self.width(), 60 * SPACE))
+        self._inner.setFixedHeight(max(needed, 0))
+        self._area.setFixedHeight(min(max(needed, 0), TALLEST))
 
     def says(self, sentence: str) -> bool:
         """Whether this sentence is among the problems that are shown."""
@@ -63,10 +71,12 @@ class Problems(QWidget):
     def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
         words = QVBoxLayout()
         words.setSpacing(0)
-        if strong:
-            words.addWidget(Text(strong, "strong", selectable=True))
-        if plain:
-            words.addWidget(Text(plain, "muted", selectable=True))
+        looks: tuple[tuple[str, Look], ...] = ((strong, "strong"), (plain, "muted"))
+        for text, look in looks:
+            if text:
+                label = Text(text, look, selectable=True)
+                label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+                words.addWidget(label)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)

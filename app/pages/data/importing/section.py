@@ -1,6 +1,6 @@
 """A heading with rows of a name and a control, and a remark below."""
 
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets.text import Text, tooltip
@@ -19,7 +19,7 @@ class Section(QWidget):
         self._grid.setHorizontalSpacing(3 * SPACE)
         self._grid.setVerticalSpacing(2 * SPACE)
         self._grid.setColumnStretch(1, 1)
-        self._grid.setColumnMinimumWidth(0, 24 * SPACE)
+        self._grid.setColumnMinimumWidth(0, 28 * SPACE)
         self._labels: dict[QWidget, Text] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -36,6 +36,11 @@ class Section(QWidget):
         self._grid.addWidget(label, row, 0)
         self._grid.addWidget(control, row, 1)
         control.setAccessibleName(name)
+        if isinstance(control, QComboBox):  # it may be narrower than its longest item
+            fixed = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            control.setSizeAdjustPolicy(fixed)
+            control.setMinimumContentsLength(6)
+            control.setMaxVisibleItems(16)
         if help_text:
             control.setAccessibleDescription(help_text)
             control.setToolTip(tooltip(help_text))

@@ -4,10 +4,10 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.pages.data.cells import ROLE_COLOURS, one_line
+from app.pages.data.cells import heading, one_line, role_of
 from app.pages.data.importing.state import Roles
 from app.theme import Role, colour
-from app.widgets.text import font, tooltip
+from app.widgets.text import tooltip
 from engine.data.reading import Preview
 
 Index = QModelIndex | QPersistentModelIndex
@@ -21,11 +21,6 @@ class PreviewModel(QAbstractTableModel):
         super().__init__(parent)
         self._preview = Preview((), [], ())
         self._roles = Roles()
-        self._names = {
-            "text": self.tr("text"),
-            "pair": self.tr("second text"),
-            "label": self.tr("label"),
-        }
 
     def show_preview(self, preview: Preview) -> None:
         self.beginResetModel()
@@ -67,18 +62,7 @@ class PreviewModel(QAbstractTableModel):
             return None
         if section >= len(self._preview.columns):
             return None
-        used = self._role(section)
-        name = one_line(self._preview.columns[section][:100])
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return f"{name} · {self._names[used]}" if used else name
-            case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(self._preview.columns[section])
-            case Qt.ItemDataRole.ForegroundRole if used:
-                return colour(ROLE_COLOURS[used])
-            case Qt.ItemDataRole.FontRole if used:
-                return font("strong")
-        return None
+        return heading(self._preview.columns[section], self._role(section), role)
 
     def _cell(self, index: Index) -> str:
         cells = self._preview.rows[index.row()].cells
@@ -86,7 +70,5 @@ class PreviewModel(QAbstractTableModel):
 
     def _role(self, section: int) -> str | None:
         """Which role the column plays."""
-        name = self._preview.columns[section]
         roles = self._roles
-        pairs = (("text", roles.text), ("pair", roles.pair), ("label", roles.label))
-        return next((role for role, column in pairs if column == name), None)
+        return role_of(self._preview.columns[section], roles.text, roles.pair, roles.label)

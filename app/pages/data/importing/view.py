@@ -7,6 +7,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QSplitter,
+    QStackedLayout,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -20,7 +21,6 @@ from app.pages.data.importing.controls import (
     NameControls,
     ReadingControls,
     SplitControls,
-    narrow,
 )
 from app.pages.data.importing.examples import Examples
 from app.pages.data.importing.problems import Problems
@@ -29,12 +29,12 @@ from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_picker import CheckpointBox
-from app.widgets.page import Page, scrolling
+from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
 from engine.data.reading import Preview
 
-SIDE = 84 * SPACE  # width of the controls
+SIDE = 88 * SPACE  # width of the controls
 _NOTHING = Preview((), [], ())
 
 
@@ -84,7 +84,7 @@ class ImportView(Page):
     def _rows_and_examples(self) -> QWidget:
         self.shown_file = QComboBox()
         self.shown_file.setAccessibleName(self.tr("File whose rows are shown"))
-        narrow(self.shown_file)
+        self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)
         self.count = Text("", "muted")
         above = QHBoxLayout()
@@ -101,9 +101,23 @@ class ImportView(Page):
         self.table.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight)
-        self.table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
-        upper = _column(above, self.table)
+        self.table.verticalHeader().setDefaultAlignment(
+            Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        )
+        self.table.horizontalHeader().setDefaultAlignment(
+            Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        )
+        self.unread = EmptyState(
+            "file-text",
+            "",
+            "",
+            buttons.plain(self.tr("Choose other files…"), self.files_asked.emit, "folder-open"),
+        )
+        rows = QWidget()
+        self.table_or_not = QStackedLayout(rows)
+        self.table_or_not.addWidget(self.table)
+        self.table_or_not.addWidget(self.unread)
+        upper = _column(above, rows)
         self.tokenizer = CheckpointBox(parent=self)
         self.tokenizer.setAccessibleName(self.tr("Model whose word pieces are shown"))
         self.tokenizer.picked.connect(lambda entry: self.state.set_tokenizer(entry.path))
@@ -115,12 +129,11 @@ class ImportView(Page):
         between.addStretch()
         between.addWidget(self.tokenizer)
         self.examples = Examples()
-        lower = _column(between, self.examples)
+        self.seen = _column(between, self.examples)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.addWidget(upper)
-        self.splitter.addWidget(lower)
-        self.splitter.setStretchFactor(0, 5)
-        self.splitter.setStretchFactor(1, 4)
+        self.splitter.addWidget(self.seen)
+        self.splitter.setSizes([1_000, 1_000])
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(4 * SPACE)
         return self.splitter
@@ -132,11 +145,11 @@ class ImportView(Page):
         column.setSpacing(6 * SPACE)
         for section in (self.files, self.reading, self.columns, self.split, self.name):
             column.addWidget(section)
-        column.addStretch()
-        area = scrolling(inner)
-        area.setFixedWidth(SIDE)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        return area
+        column.addStretch(1)
+        self.side = scrolling(inner)
+        self.side.setFixedWidth(SIDE)
+        self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        return self.side
 
     def _foot(self) -> QWidget:
         self.problems = Problems()
@@ -174,6 +187,7 @@ class ImportView(Page):
     def begin(self) -> None:
         """Show that files are being opened."""
         self.set_title(self.tr("Import"), self.tr("Opening the files…"))
+        self._show_unread()
         self.rows.show_preview(_NOTHING)
         self.problems.show_problems([], ())
         self.start.setEnabled(False)
@@ -206,9 +220,20 @@ class ImportView(Page):
         self.columns.show_columns()
         self.split.show_split()
         self.name.show_name()
+        self._show_unread()
         self.rows.show_preview(look.preview if look else _NOTHING)
         self.rows.show_roles(self.state.roles)
         self._size_columns()
+
+    def _show_unread(self) -> None:
+        """Where nothing can be read, the reason stands in the place of the rows."""
+        problem = self.state.look_problem
+        self.table_or_not.setCurrentWidget(self.unread if problem else self.table)
+        self.seen.setVisible(problem is None)
+        self.side.setVisible(problem is None or self.state.reading is not None)
+        if problem is not None:
+            self.unread.title.setText(problem.problem)
+            self.unread.text.setText(problem.advice)
 
     def _size_columns(self) -> None:
         """Wide columns for texts, narrow ones for the rest."""

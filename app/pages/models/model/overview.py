@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -35,15 +36,19 @@ class OverviewTab(QWidget):
         self.facts = Facts(self.tr("Facts"))
         self.facts.show_facts(words.facts(model))
         facts.body.addWidget(self.facts)
-        facts.body.addStretch()
-        row.addWidget(scrolling_card(facts))
+        facts.body.addStretch(1)
+        row.addWidget(_beside(facts))
         self.parts = PartsView()
         row.addWidget(self.parts, 1)
 
 
-def scrolling_card(card: Card) -> QWidget:
+def _beside(card: Card) -> QWidget:
     """A card of fixed width that scrolls where the window is low."""
-    area = scrolling(card)
+    inner = QWidget()
+    column = QVBoxLayout(inner)
+    column.setContentsMargins(0, 0, 3 * SPACE, 0)
+    column.addWidget(card)
+    area = scrolling(inner)
     area.setFixedWidth(card.maximumWidth() + 3 * SPACE)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area
@@ -66,7 +71,7 @@ class PartsView(QTreeView):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         header.resizeSection(2, 44 * SPACE)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.expand(model.index(0, 0))
         if model.rowCount() > 1:
             first = model.index(1, 0)
@@ -78,6 +83,7 @@ class ShareBar(QStyledItemDelegate):
     """A number at the right, over a bar of its share."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
         share = index.data(SHARE)
         if share:
             room = QRectF(option.rect).adjusted(SPACE, 3, -SPACE, -3)
@@ -88,4 +94,3 @@ class ShareBar(QStyledItemDelegate):
             painter.setBrush(colour(Role.CHART_1, 0.22))
             painter.drawRoundedRect(bar, 3, 3)
             painter.restore()
-        super().paint(painter, option, index)

@@ -6,7 +6,6 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractItemModel,
     QAbstractTableModel,
-    QLocale,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -15,6 +14,7 @@ from PySide6.QtCore import (
 
 from app.pages.models.model.parts import Part
 from app.resources import mono_font
+from app.widgets import numbers
 from app.widgets.text import visible
 from engine.data.vocabulary import PREFIX, Vocabulary
 
@@ -88,6 +88,8 @@ class PartsModel(QAbstractItemModel):
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Part"), self.tr("Shape"), self.tr("Parameters"))[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -102,7 +104,7 @@ class PartsModel(QAbstractItemModel):
             case Qt.ItemDataRole.DisplayRole, 2:
                 if node.part.tied:
                     return self.tr("counted above")
-                return QLocale().toString(node.part.parameters)
+                return numbers.count(node.part.parameters)
             case Qt.ItemDataRole.TextAlignmentRole, 2:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case Qt.ItemDataRole.FontRole, 1:
@@ -162,6 +164,8 @@ class VocabularyModel(QAbstractTableModel):
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Id"), self.tr("Piece"), self.tr("Kind"))[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

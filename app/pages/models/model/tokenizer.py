@@ -33,7 +33,7 @@ class TokenizerTab(QWidget):
         for shown in (self.normalised, self.words):
             shown.setFont(mono_font())
             shown.setTabChangesFocus(True)
-            shown.setFixedHeight(18 * SPACE)
+            shown.setFixedHeight(15 * SPACE)
         self.pieces = Pieces(most=600, with_ids=True)
         self.count = Text("", "muted")
         column = QVBoxLayout(self)
@@ -70,7 +70,7 @@ class TokenizerTab(QWidget):
             ),
         ):
             steps.addWidget(card)
-        steps.addStretch()
+        steps.addStretch(1)
         column.addWidget(scrolling(inner), 1)
         pause = QTimer(self, singleShot=True, interval=PAUSE)
         pause.timeout.connect(lambda: state.try_out(self.text.text()))
@@ -89,7 +89,7 @@ class TokenizerTab(QWidget):
 
     def _on_tried(self, steps: Steps) -> None:
         self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
-        self.words.setPlainText(" │ ".join(steps.words)[:LONGEST_LINE])
+        self.words.setPlainText("  |  ".join(steps.words)[:LONGEST_LINE])
         self.pieces.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [

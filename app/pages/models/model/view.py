@@ -96,7 +96,7 @@ class CardTab(QWidget):
         self.text.setTabChangesFocus(True)
         column.addWidget(self.none)
         column.addWidget(self.text, 1)
-        column.addStretch()
+        column.addStretch(1)
         self.none.hide()
 
     def show_card(self, card: str) -> None:
