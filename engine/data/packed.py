@@ -7,21 +7,19 @@ and `splits.npy` where its second text does. A folder is whole or absent, and sa
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.data.batches import MOST_TEXTS, batches
 from engine.data.tokenizer import Tokenizer
 from engine.durable import verify, whole_folder
 from engine.errors import StudioError
 
 Progress = Callable[[int, int], None]
-BATCH_TEXTS = 2_000
-BATCH_CHARACTERS = 4_000_000
 SHORTEST_TAIL = (
     2  # tokens of the next document that must fit behind a [SEP] to begin it in this row
 )
@@ -109,8 +107,8 @@ def pack_examples(
     if ready is not None:
         return ready
     with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
-        for first in range(0, len(texts), BATCH_TEXTS):
-            last = min(first + BATCH_TEXTS, len(texts))
+        for first in range(0, len(texts), MOST_TEXTS):
+            last = min(first + MOST_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
             for ids, segments in tokenizer.encode_many(texts[first:last], second, max_length):
                 writer.add(ids, len(segments) - sum(segments))
@@ -140,10 +138,10 @@ def pack_stream(
     if ready is not None:
         return ready
     with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
-        cls, sep, room = tokenizer.cls, tokenizer.sep, max_length - 2
+        cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
-        for batch in _batches(texts):
+        for batch in batches(texts):
             for ids in tokenizer.contents(batch):
                 if row and ids:
                     row.append(sep)
@@ -175,22 +173,6 @@ def _ready(folder: Path) -> Packed | None:
         return Packed.open(folder)
     except StudioError:
         return None
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts in groups that fit well into memory."""
-    source = iter(texts)
-    while True:
-        batch: list[str] = []
-        characters = 0
-        for text in islice(source, BATCH_TEXTS):
-            batch.append(text)
-            characters += len(text)
-            if characters >= BATCH_CHARACTERS:
-                break
-        if not batch:
-            return
-        yield batch
 
 
 class _Writer:

@@ -25,6 +25,7 @@ from tokenizers import (
 from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
 
+from engine.data.batches import batches
 from engine.data.vocabulary import (
     LONGEST_WORD,
     PREFIX,
@@ -38,7 +39,6 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.messages import Token
 
 LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
-BATCH_CHARACTERS = 4_000_000  # how much text is handed to the library's threads at once
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Tokenizer:
         """
         found: list[list[int]] = []
         with _guarded():
-            for batch in _batches(texts):
+            for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
                 is_long = [enough is not None and len(text) > _window(enough) for text in clean]
                 short = [text for text, long in zip(clean, is_long, strict=True) if not long]
@@ -322,16 +322,3 @@ def _share(lengths: list[int], max_length: int) -> list[int]:
     short, half = min(lengths), room // 2
     kept = (short, room - short) if short <= half else (half, room - half)
     return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    characters = 0
-    for text in texts:
-        batch.append(text)
-        characters += len(text) + 50
-        if characters >= BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch

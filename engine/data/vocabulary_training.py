@@ -8,6 +8,7 @@ import numpy as np
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
+from engine.data.batches import batches
 from engine.data.vocabulary import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary
 from engine.errors import StudioError
 
@@ -74,8 +75,8 @@ def _stays_in_word(
 def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
     """How often each character stands in the normalised texts, white space left out."""
     raw = np.zeros(0x110000, dtype=np.int64)
-    for chunk in _chunks(texts):
-        codes = np.frombuffer(chunk.encode("utf-32-le"), dtype="<u4")
+    for batch in batches(texts):
+        codes = np.frombuffer(_usable("\n".join(batch)).encode("utf-32-le"), dtype="<u4")
         raw += np.bincount(codes, minlength=len(raw))
     counts: Counter[str] = Counter()
     for code in np.flatnonzero(raw):
@@ -84,29 +85,14 @@ def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> C
     return counts
 
 
-def _chunks(texts: Sequence[str], characters: int = 4_000_000) -> Iterator[str]:
-    part: list[str] = []
-    length = 0
-    for text in texts:
-        part.append(text)
-        length += len(text)
-        if length >= characters:
-            yield _usable("\n".join(part))
-            part, length = [], 0
-    yield _usable("\n".join(part))
-
-
 def _usable(text: str) -> str:
     return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _told(
-    texts: Sequence[str],
-    progress: Callable[[int, int], None] | None,
-    at_once: int = 1_000,
-) -> Iterator[list[str]]:
-    for first in range(0, len(texts), at_once):
-        batch = [_usable(text) for text in texts[first : first + at_once]]
-        yield batch
+def _told(texts: Sequence[str], progress: Callable[[int, int], None] | None) -> Iterator[list[str]]:
+    done = 0
+    for batch in batches(texts):
+        yield [_usable(text) for text in batch]
+        done += len(batch)
         if progress is not None:
-            progress(first + len(batch), len(texts))
+            progress(done, len(texts))

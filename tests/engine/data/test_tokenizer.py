@@ -275,7 +275,7 @@ def test_training_tells_its_progress_and_takes_any_iterable():
     told: list[tuple[int, int]] = []
     lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
     tokenizer = Tokenizer.train(lines, 100, progress=lambda done, total: told.append((done, total)))
-    assert told == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
+    assert told == [(2_000, 2_500), (2_500, 2_500)]
     assert tokenizer.size <= 100
     assert not any("yyy" in piece for piece in tokenizer.pieces)
 
