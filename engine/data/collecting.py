@@ -53,32 +53,57 @@ def collect(
     """
     if not sources:
         raise StudioError("There are no files to import.", "Choose at least one.")
-    total, done = sum(size_of(path) for path in sources.values()), 0
-    first = next(iter(sources.values()))
-    columns = read(first, reading).columns
+    opened = _open(sources, reading, progress, cancelled)
+    columns = opened[0].table.columns
     _require(columns, mapping, split)
     notes: list[str] = []
-    digests: dict[str, str] = {}
     with _RowWriter(folder / "rows.parquet", columns, mapping, split) as writer:
-        for source, path in sources.items():
-            before = path.stat()
-            own = reading if path == first else reading_alike(path, reading)
-            told = None if progress is None else _shifted(progress, done, total)
-            table = read(path, own, told, cancelled)
-            places, matched = _places(columns, table.columns, reading, own, mapping, path)
-            remarks = Remarks()
-            rows = len(writer)
-            writer.add(table, places, source, path, remarks)
+        for one in opened:
+            places, matched = _places(columns, one, reading, mapping)
+            remarks, rows = Remarks(), len(writer)
+            writer.add(one, places, remarks)
             if len(writer) == rows:
-                raise BadFile(path, "there are no rows in it.", "Choose a file with examples.")
-            digests[source] = sha256(path)
-            after = path.stat()
-            if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise BadFile(path, "it was changed while it was read.", "Import it once more.")
-            about = f"{path.name}: " if len(sources) > 1 else ""
-            notes += [about + note for note in (*matched, *table.notes, *remarks.sentences())]
-            done += before.st_size
+                raise BadFile(one.path, "there are no rows in it.", "Choose a file with examples.")
+            about = f"{one.path.name}: " if len(sources) > 1 else ""
+            told = (*matched, *one.table.notes, *remarks.sentences())
+            notes += [about + note for note in told]
+    digests: dict[str, str] = {one.source: sha256(one.path) for one in opened}
+    for one in opened:
+        if _state(one.path) != one.state:
+            raise BadFile(one.path, "it was changed while it was read.", "Import it once more.")
     return writer.collected(digests, notes)
+
+
+class _Opened(NamedTuple):
+    """A source whose rows are still to be read."""
+
+    source: Source
+    path: Path
+    state: tuple[int, int]
+    reading: Reading
+    table: Table
+
+
+def _open(
+    sources: dict[Source, Path],
+    reading: Reading,
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> list[_Opened]:
+    total, done = sum(size_of(path) for path in sources.values()), 0
+    opened: list[_Opened] = []
+    for source, path in sources.items():
+        state = _state(path)
+        own = reading_alike(path, reading) if opened else reading
+        told = None if progress is None else _shifted(progress, done, total)
+        opened.append(_Opened(source, path, state, own, read(path, own, told, cancelled)))
+        done += state[0]
+    return opened
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def _require(columns: tuple[str, ...], mapping: Mapping, split: Split) -> None:
@@ -99,19 +124,15 @@ def reading_alike(path: Path, reading: Reading) -> Reading:
 
 
 def _places(
-    columns: tuple[str, ...],
-    own: tuple[str, ...],
-    reading: Reading,
-    own_reading: Reading,
-    mapping: Mapping,
-    path: Path,
+    columns: tuple[str, ...], one: _Opened, reading: Reading, mapping: Mapping
 ) -> tuple[list[int | None], list[str]]:
     """Where each column stands in this source, None where it does not, and what was noticed."""
+    own = one.table.columns
     if columns == own:
         return list(range(len(columns))), []
     notes = []
     used = {mapping.text, mapping.pair, mapping.label} - {None}
-    if reading.header and own_reading.header:
+    if reading.header and one.reading.header:
         places = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]
         if further:
@@ -125,7 +146,7 @@ def _places(
     for name, place in zip(columns, places, strict=True):
         if place is None and name in used:
             raise BadFile(
-                path,
+                one.path,
                 f"it has no column “{name}”.",
                 f"Its columns are: {', '.join(own[:20])}. Give all files the same ones.",
             )
@@ -161,13 +182,11 @@ class _RowWriter:
     def __len__(self) -> int:
         return len(self._given)
 
-    def add(
-        self, table: Table, places: list[int | None], source: Source, path: Path, remarks: Remarks
-    ) -> None:
+    def add(self, one: _Opened, places: list[int | None], remarks: Remarks) -> None:
         """Append the rows of a source."""
-        straight = places == list(range(len(table.columns)))
-        given = PARTS.index(source) if source in ("dev", "test") else FREE
-        for line, cells in table:
+        straight = places == list(range(len(one.table.columns)))
+        given = PARTS.index(one.source) if one.source in ("dev", "test") else FREE
+        for line, cells in one.table:
             row = cells if straight else tuple("" if p is None else cells[p] for p in places)
             if not row[self._text].strip():
                 remarks.saw("A row has no text", line)
@@ -176,7 +195,7 @@ class _RowWriter:
                 if not label:
                     remarks.saw("A row has no label", line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
-            part = given if self._split is None else self._part(row[self._split], path, line)
+            part = given if self._split is None else self._part(row[self._split], one.path, line)
             self._given.append(part)
             self._lines.append(line)
             self._rows.append(row)

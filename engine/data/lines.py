@@ -9,12 +9,14 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from engine.errors import BadFile
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 LONGEST_LINE = 50_000_000  # characters
+GLANCE = 50_000  # lines that are looked at ahead where only the first rows are wanted
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
@@ -75,8 +77,9 @@ class Lines:
         encoding: str,
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
+        glance: bool = False,
     ) -> None:
-        self.path, self.encoding = path, encoding
+        self.path, self.encoding, self._glance = path, encoding, glance
         self._progress, self._cancelled = progress, cancelled
         self._size = size_of(path)
         try:
@@ -86,9 +89,10 @@ class Lines:
                 path, f"there is no encoding “{encoding}”.", "Choose utf-8, utf-16 or cp1252, say."
             ) from error
 
-    def quiet(self) -> "Lines":
-        """The same lines, for a look ahead that tells no progress."""
-        return Lines(self.path, self.encoding, None, self._cancelled)
+    def ahead(self, longest: int = LONGEST_LINE, cut: bool = False) -> Iterator[str]:
+        """The same lines for a look ahead, which tells no progress; at a glance, the first ones."""
+        lines = Lines(self.path, self.encoding, None, self._cancelled).upto(longest, cut)
+        return islice(lines, GLANCE) if self._glance else lines
 
     def __iter__(self) -> Iterator[str]:
         return self.upto(LONGEST_LINE, cut=False)

@@ -83,15 +83,19 @@ def read(
     reading: Reading,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    glance: bool = False,
 ) -> Table:
     """Read a file as `reading` says; `progress` is told bytes.
+
+    `glance` says that only the first rows are wanted: columns that first appear far below, as they
+    may in JSON lines, are then not known.
 
     Raises:
         BadFile: with the line, here or while the rows are looped over.
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
-    lines = Lines(path, reading.encoding, progress, cancelled)
+    lines = Lines(path, reading.encoding, progress, cancelled, glance)
     columns, rows = FORMATS[reading.format].open(lines, reading, remarks)
     return Table(columns, rows, remarks)
 
@@ -107,7 +111,7 @@ def recognise(path: Path, reading: Reading | None = None) -> Recognised:
     notes: tuple[str, ...] = ()
     if reading is None:
         reading, notes = recognise_reading(path)
-    table = read(path, reading)
+    table = read(path, reading, glance=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows)
     return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
@@ -147,7 +151,7 @@ def _quotes_note(lines: list[str], reading: Reading) -> str:
 
 def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
     """The first rows of a file, with long cells and many columns cut."""
-    table = read(path, reading)
+    table = read(path, reading, glance=True)
     shown = [
         Row(row.line, tuple(_cut(cell) for cell in row.cells[:SHOWN_COLUMNS]))
         for row in islice(table, rows)

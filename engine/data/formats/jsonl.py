@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from engine.data.formats.rows import MOST_COLUMNS, Content, Remarks, Row, unique_names
@@ -27,7 +28,7 @@ class _Refused(ValueError):
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """The columns in the order in which the keys first appear, and the rows."""
     keys: dict[str, None] = {}
-    for _, item in _objects(lines.quiet(), Remarks()):
+    for _, item in _objects(lines.path, lines.ahead(), Remarks()):
         keys.update(dict.fromkeys(item))
         if len(keys) > MOST_COLUMNS:
             break
@@ -36,7 +37,7 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row]:
-    for number, item in _objects(lines, remarks):
+    for number, item in _objects(lines.path, lines, remarks):
         cells = []
         for key in keys:
             if key not in item:
@@ -47,7 +48,9 @@ def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row
         yield Row(number, tuple(cells))
 
 
-def _objects(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(
+    path: Path, lines: Iterable[str], remarks: Remarks
+) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder = json.JSONDecoder(
         parse_int=_Number,
         parse_float=_Number,
@@ -64,14 +67,14 @@ def _objects(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, dict[str, An
         except json.JSONDecodeError as error:
             column = error.colno + len(line) - len(line.lstrip())
             problem = f"this is not valid JSON ({error.msg[:1].lower()}{error.msg[1:]})."
-            raise BadFile(lines.path, problem, ADVICE, line=number, column=column) from error
+            raise BadFile(path, problem, ADVICE, line=number, column=column) from error
         except _Refused as error:
-            raise BadFile(lines.path, str(error), ADVICE, line=number) from error
+            raise BadFile(path, str(error), ADVICE, line=number) from error
         except RecursionError as error:
             problem = "its brackets are nested too deeply."
-            raise BadFile(lines.path, problem, ADVICE, line=number) from error
+            raise BadFile(path, problem, ADVICE, line=number) from error
         if not isinstance(item, dict):
-            raise BadFile(lines.path, f"this is {_kind(item)}, not an object.", ADVICE, line=number)
+            raise BadFile(path, f"this is {_kind(item)}, not an object.", ADVICE, line=number)
         yield number, item
 
 

@@ -24,7 +24,7 @@ def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 def _has_paragraphs(lines: Lines) -> bool:
     """Whether an empty line stands between two that are not."""
     text_before = gap = False
-    for line in lines.quiet().upto(LONGEST_TEXT, cut=True):
+    for line in lines.ahead(LONGEST_TEXT, cut=True):
         full = not line.isspace()
         if full and gap:
             return True

@@ -39,7 +39,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     forgiven, and remarked: empty cells too many, and, in an unquoted tab-separated file without
     a header, cells that only some rows have.
     """
-    rows = _rows(lines, reading, remarks)
+    rows = _rows(lines.path, lines, reading, remarks)
     first = next(rows, None)
     if first is None:
         return Content((), iter(()))
@@ -49,7 +49,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     pads = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
     if pads:
-        width = max(len(row.cells) for row in _rows(lines.quiet(), reading, Remarks()))
+        width = max(len(row.cells) for row in _rows(lines.path, lines.ahead(), reading, Remarks()))
     if reading.delimiter == AFTER_LABEL:
         columns = ("label", "detail", "text") if width == 3 else ("label", "text")
     else:
@@ -86,7 +86,7 @@ def _even(
             )
 
 
-def _rows(lines: Lines, reading: Reading, remarks: Remarks) -> Iterator[Row]:
+def _rows(path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks) -> Iterator[Row]:
     """Rows as they stand; empty lines are left out."""
     if reading.delimiter == AFTER_LABEL:
         yield from _labelled(lines, remarks)
@@ -103,7 +103,7 @@ def _rows(lines: Lines, reading: Reading, remarks: Remarks) -> Iterator[Row]:
                 remarks.saw("An empty line is left out", start)
             start = reader.line_num + 1
     except csv.Error as error:
-        raise _bad_quotes(error, lines.path, start, reader.line_num) from error
+        raise _bad_quotes(error, path, start, reader.line_num) from error
 
 
 def _reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
@@ -143,7 +143,7 @@ def _looks_like_row(line: str, width: int) -> bool:
     return any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS)
 
 
-def _labelled(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
     """“LABEL text” and “LABEL:detail text”."""
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")

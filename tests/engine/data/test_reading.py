@@ -217,3 +217,17 @@ def test_labels_must_be_those_of_the_task():
 def test_pretraining_needs_only_text():
     assert check(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
     assert isinstance(check(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)
+
+
+def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.data.lines.GLANCE", 10)
+    path = tmp_path / "long.jsonl"
+    lines = ['{"text": "some words"}\n'] * 300 + ['{"text": "more", "late": "x"}\n', "broken"]
+    path.write_text("".join(lines), encoding="utf-8")
+    found = recognise(path)
+    assert found.columns == ("text",)
+    assert len(preview(path, found.reading).rows) == 200
+    with pytest.raises(BadFile, match="line 302"):
+        read(path, found.reading)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
+    assert read(path, found.reading).columns == ("text", "late")
