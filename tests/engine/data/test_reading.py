@@ -221,6 +221,7 @@ def test_pretraining_needs_only_text():
 
 def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.lines.GLANCE", 10)
+    monkeypatch.setattr("engine.data.reading.MAPPED_ROWS", 20)
     path = tmp_path / "long.jsonl"
     lines = ['{"text": "some words"}\n'] * 300 + ['{"text": "more", "late": "x"}\n', "broken"]
     path.write_text("".join(lines), encoding="utf-8")
