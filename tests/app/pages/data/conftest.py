@@ -1,0 +1,48 @@
+"""A Data page on a fresh home with a little model, and small files to import."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.pages.data.view import DataPage
+from app.studio import Studio
+from tests.app.pages.train.conftest import write_model
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """`write(name, text)` makes a file and says where it is."""
+
+    def made(name: str, text: str, encoding: str = "utf-8") -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode(encoding))
+        return file
+
+    return made
+
+
+@pytest.fixture
+def reviews(write: Write) -> Path:
+    """120 sentences with two labels; two of three are good."""
+    rows = [
+        f"the film was very {'good' if n % 3 else 'bad'} {n},{1 if n % 3 else 0}"
+        for n in range(120)
+    ]
+    return write("reviews.csv", "sentence,label\n" + "\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def page(qtbot, studio: Studio) -> DataPage:
+    """The page in a window, its lists read."""
+    write_model(studio.home.models / "little")
+    made = DataPage(studio)
+    qtbot.addWidget(made)
+    made.resize(1200, 800)
+    made.show()
+    made.arrive(None)
+    qtbot.waitUntil(lambda: made.state.entries is not None and bool(made._models))
+    return made

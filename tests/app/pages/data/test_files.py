@@ -1,0 +1,47 @@
+"""Which of the chosen files are data, and which part each of them is."""
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.data.importing.files import data_files, guess_parts, suggested_name
+
+
+@pytest.mark.parametrize(
+    "names, parts",
+    [
+        (["train.tsv", "dev.tsv", "test.tsv"], ["train", "dev", "test"]),
+        (["sts-dev.csv", "sts-train.csv"], ["dev", "train"]),
+        (["valid.jsonl", "training.jsonl"], ["dev", "train"]),
+        (["a.csv", "b.csv"], ["train", "dev"]),
+        (["reviews.csv", "test.csv"], ["train", "test"]),
+        (["train.csv", "train-2.csv", "dev.csv"], ["train", None, "dev"]),
+        (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "dev", "test", None]),
+    ],
+)
+def test_names_tell_the_parts(names: list[str], parts: list[str | None]) -> None:
+    assert guess_parts([Path(name) for name in names]) == parts
+
+
+def test_a_folder_gives_its_data_and_not_its_readme(tmp_path: Path) -> None:
+    for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv"):
+        (tmp_path / name).touch()
+    assert data_files([tmp_path]) == [tmp_path / "test.tsv", tmp_path / "train.tsv"]
+
+
+def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path: Path) -> None:
+    assert data_files([tmp_path / "strange.xyz"]) == [tmp_path / "strange.xyz"]
+
+
+@pytest.mark.parametrize(
+    "files, name",
+    [
+        (["data/reviews.csv"], "reviews"),
+        (["sst2/train.tsv"], "sst2"),
+        (["sst2/train.tsv", "sst2/dev.tsv"], "sst2"),
+    ],
+)
+def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_parts(
+    files: list[str], name: str
+) -> None:
+    assert suggested_name([Path(file) for file in files]) == name

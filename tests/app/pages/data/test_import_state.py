@@ -1,0 +1,289 @@
+"""An import from the choice of files to the new folder, with real files and no widgets."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QThreadPool
+
+from app.pages.data.importing.state import ImportState, Roles
+from app.studio import Studio
+from engine.data.store import open_dataset
+from tests.app.pages.train.conftest import write_model
+
+PATIENCE = 20_000  # ms
+
+
+class Import:
+    """An ImportState, with ways to wait for what it does."""
+
+    def __init__(self, qtbot, studio: Studio) -> None:
+        self._qtbot = qtbot
+        self.state = ImportState(studio, studio.datasets)
+        self.made: list[Path] = []
+        self.state.imported.connect(self.made.append)
+
+    def open(self, *paths: Path) -> ImportState:
+        """Choose files and wait until they were looked at."""
+        self.state.open(paths)
+        self.wait(lambda s: s.look is not None or s.look_problem is not None)
+        return self.state
+
+    def wait(self, condition: Callable[[ImportState], object]) -> None:
+        self._qtbot.waitUntil(lambda: bool(condition(self.state)), timeout=PATIENCE)
+
+    def count(self) -> None:
+        self.wait(lambda s: s.part_rows is not None or s.count_problem is not None)
+
+    def finish(self) -> Path:
+        self.state.start_import()
+        assert self.state.is_importing
+        self.wait(lambda s: not s.is_importing)
+        return self.made[-1]
+
+    def said(self) -> list[str]:
+        return [problem.text for problem in self.state.problems()]
+
+
+@pytest.fixture
+def importing(qtbot, studio: Studio) -> Import:
+    return Import(qtbot, studio)
+
+
+def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> None:
+    state = importing.open(reviews)
+    assert state.reading.format == "csv"
+    assert state.roles == Roles("sentence", None, "label")
+    assert state.name == "reviews"
+    importing.count()
+    assert not state.why_not()
+    folder = importing.finish()
+    assert folder == studio.home.datasets / "reviews" / "1"
+    dataset = open_dataset(folder)
+    assert len(dataset) == 120
+    assert dataset.spec.labels == {"0": 40, "1": 80}
+
+
+def test_the_sizes_of_the_parts_are_told_before_and_are_those_of_the_data_set(
+    importing, reviews
+) -> None:
+    state = importing.open(reviews)
+    importing.count()
+    state.set_split(state.split.model_copy(update={"dev": 0.25, "test": 0.25}))
+    importing.count()
+    told = dict(state.part_rows)
+    assert told == {"train": 60, "dev": 30, "test": 30}
+    assert open_dataset(importing.finish()).spec.rows == told
+
+
+def test_the_same_name_again_makes_the_next_version(importing, reviews, studio) -> None:
+    importing.open(reviews)
+    importing.finish()
+    state = importing.open(reviews)
+    assert state.version == 2
+    folder = importing.finish()
+    assert folder == studio.home.datasets / "reviews" / "2"
+    assert open_dataset(folder).spec.version == 2
+    assert (studio.home.datasets / "reviews" / "1").is_dir()
+
+
+def test_two_names_with_the_same_folder_name_stay_apart(importing, reviews, studio) -> None:
+    for name in ("a/b", "a:b"):
+        importing.open(reviews)
+        importing.state.set_name(name)
+        importing.finish()
+    assert sorted(entry.name for entry in studio.datasets()) == ["a/b", "a:b"]
+    assert len({folder.parent for folder in importing.made}) == 2
+
+
+def test_another_reading_is_shown_at_once(importing, write) -> None:
+    state = importing.open(write("semicolons.csv", "text;label\nshort, but good;1\nbad;0\n"))
+    assert state.columns == ("text", "label")
+    state.set_reading(state.reading.model_copy(update={"delimiter": ","}))
+    importing.wait(lambda s: s.look_problem is not None)
+    assert "line 2" in state.look_problem.problem
+    state.set_reading(state.reading.model_copy(update={"delimiter": ";", "header": False}))
+    importing.wait(lambda s: s.look is not None)
+    assert state.columns == ("column 1", "column 2")
+    assert len(state.look.preview.rows) == 3
+
+
+def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
+    rows = [f"a good film {n},1" for n in range(2990)]
+    state = importing.open(write("bad.csv", "text,label\n" + "\n".join([*rows, "x,y,z"]) + "\n"))
+    assert not state.why_not(), "the first rows are right"
+    importing.count()
+    assert "line 2992" in state.why_not()
+    state.start_import()
+    assert not state.is_importing
+
+
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("empty.csv", b"", "the file is empty"),
+        ("table.xlsx", b"PK\x03\x04 xl/ and more", "Excel"),
+        ("noise.txt", bytes(range(256)) * 40, "binary"),
+        ("missing.csv", None, "no such file"),
+    ],
+)
+def test_what_is_no_text_is_named(importing, tmp_path, name, content, said) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    state = importing.open(file)
+    assert state.reading is None
+    assert said in state.why_not()
+    assert name in state.why_not()
+
+
+def test_utf_16_is_recognised(importing, write) -> None:
+    state = importing.open(write("wide.csv", "\ufefftext,label\nschön,1\ngrün,0\n", "utf-16-le"))
+    assert state.reading.encoding == "utf-16"
+    assert state.look.preview.rows[0].cells == ("schön", "1")
+
+
+def test_a_wrong_encoding_is_named_and_can_be_taken_back(importing, write) -> None:
+    state = importing.open(write("umlauts.csv", "text,label\nschön und gut,1\nübel,0\n"))
+    right = state.reading
+    for wrong in ("ascii", "no-such-encoding"):
+        state.set_reading(right.model_copy(update={"encoding": wrong}))
+        importing.wait(lambda s, wrong=wrong: s.look_problem and wrong in s.look_problem.problem)
+    state.set_reading(right)
+    importing.wait(lambda s: s.look is not None)
+    assert not state.why_not()
+
+
+def test_a_single_class_can_be_imported_and_is_remarked(importing, write) -> None:
+    state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
+    state.set_roles(Roles("text", None, "label"))
+    importing.count()
+    assert any("Every label is “1”" in text for text in importing.said())
+    assert not state.why_not()
+
+
+def test_what_is_missing_is_said_in_a_sentence(importing, reviews) -> None:
+    state = importing.open(reviews)
+    state.set_roles(Roles(None, None, "label"))
+    assert state.why_not() == "No column is chosen as text."
+    state.set_roles(Roles("label", None, "label"))
+    assert state.why_not() == "One column has two roles."
+    state.set_roles(Roles("sentence", None, "label"))
+    state.set_name("  ")
+    assert state.why_not() == "The data set has no name."
+    state.set_name("named")
+    assert not state.why_not()
+
+
+def test_files_by_name_are_the_parts(importing, write) -> None:
+    rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
+    for name in ("dev", "test", "train"):
+        write(f"films/{name}.csv", rows)
+    state = importing.open(write("films/README.txt", "about").parent)
+    assert state.name == "films"
+    assert [file.name for file in state.files] == ["train.csv", "dev.csv", "test.csv"]
+    importing.count()
+    assert state.part_rows == {"train": 10, "dev": 10, "test": 10}
+    dataset = open_dataset(importing.finish())
+    assert dataset.spec.rows == {"train": 10, "dev": 10, "test": 10}
+
+
+def test_two_files_for_one_part_are_refused_in_words(importing, write) -> None:
+    rows = "text,label\nlong,0\nshort,1\n"
+    state = importing.open(write("a.csv", rows), write("b.csv", rows))
+    state.set_part(1, "train")
+    assert "Two files are for the same part" in state.why_not()
+    state.set_part(0, "test")
+    state.set_part(1, "dev")
+    assert state.why_not() == "No file is for training."
+    state.set_part(1, None)
+    state.set_part(0, "train")
+    assert state.sources == {"all": state.files[0]}
+    assert not state.why_not()
+
+
+def test_a_part_without_the_columns_is_named(importing, write) -> None:
+    train = write("train.csv", "text,label\nlong,0\nshort,1\n")
+    importing.open(train, write("dev.csv", "words,class\nlong,0\nshort,1\n"))
+    importing.count()
+    assert "dev.csv" in importing.state.why_not()
+
+
+def test_a_split_column_says_the_parts(importing, write) -> None:
+    rows = "".join(f"a film {n},{n % 2},{'dev' if n < 3 else 'train'}\n" for n in range(12))
+    state = importing.open(write("films.csv", "text,label,part\n" + rows))
+    state.set_split(state.split.model_copy(update={"column": "part"}))
+    importing.count()
+    assert state.part_rows == {"train": 9, "dev": 3, "test": 0}
+    state.set_split(state.split.model_copy(update={"column": "label"}))
+    importing.count()
+    assert "no part of a data set" in state.why_not()
+    assert "line 2" in state.why_not()
+
+
+def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
+    folder = write_model(studio.home.models / "little")
+    state = importing.open(write("pairs.csv", "text,pair,label\nthe film,a film,1\nbad,good,0\n"))
+    state.set_roles(Roles("text", "pair", "label"))
+    state.set_tokenizer(folder)
+    importing.wait(lambda s: s.examples)
+    first = state.examples[0]
+    word = [t.text.removeprefix("##") for t in first.tokens if (t.word, t.segment) == (0, 0)]
+    assert "".join(word) == "the"
+    assert [t.text for t in first.tokens if t.special] == ["[CLS]", "[SEP]", "[SEP]"]
+    assert {token.segment for token in first.tokens} == {0, 1}
+    assert (first.label, first.line) == ("1", 2)
+
+
+def test_a_damaged_tokenizer_is_told_where_examples_would_stand(importing, studio, reviews) -> None:
+    folder = write_model(studio.home.models / "little")
+    for name in ("tokenizer.json", "vocab.txt"):
+        (folder / name).write_text("{")
+    state = importing.open(reviews)
+    state.set_tokenizer(folder)
+    importing.wait(lambda s: s.examples_problem)
+    assert not state.examples
+    assert not state.why_not(), "the import itself needs no model"
+
+
+def test_text_without_labels_is_imported(importing, write) -> None:
+    state = importing.open(write("book.txt", "One line.\n\nAnother one.\n\nA third one.\n"))
+    assert state.roles == Roles("text", None, None)
+    importing.count()
+    spec = open_dataset(importing.finish()).spec
+    assert spec.mapping.label is None
+    assert not spec.labels
+
+
+def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
+    rows = "".join(f"the film number {n} was long,{n % 2}\n" for n in range(150_000))
+    state = importing.open(write("many.csv", "text,label\n" + rows))
+    with qtbot.waitSignal(state.progressed, timeout=PATIENCE):
+        state.start_import()
+    state.cancel_import()
+    assert not state.is_importing
+    state.close()
+    assert QThreadPool.globalInstance().waitForDone(PATIENCE)
+    left = [path for path in studio.home.datasets.rglob("*") if path.is_file()]
+    assert not left
+    assert not importing.made
+
+
+def test_a_file_that_vanishes_is_told_and_the_choices_stay(importing, reviews) -> None:
+    state = importing.open(reviews)
+    importing.count()
+    reviews.unlink()
+    state.start_import()
+    importing.wait(lambda s: not s.is_importing)
+    assert any("reviews.csv" in text for text in importing.said())
+    assert state.roles == Roles("sentence", None, "label")
+    assert not importing.made
+
+
+def test_choices_of_one_import_do_not_leak_into_the_next(importing, reviews, write) -> None:
+    state = importing.open(reviews)
+    state.set_split(state.split.model_copy(update={"column": "label"}))
+    state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
+    assert state.split.column is None
+    assert state.roles == replace(Roles(), text="text")
