@@ -1,0 +1,521 @@
+"""Hostile and broken model folders, each made from a good one; and what must be said of each.
+
+`CASES` maps a name to a function that spoils a good folder and returns the folder to load; what
+the refusal says stands beside it. A payload, wherever it is hidden, would touch the file `canary`
+beside the folder.
+"""
+
+import io
+import json
+import os
+import pickle
+import struct
+import tarfile
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+Spoil = Callable[[Path], Path | None]
+CASES: dict[str, tuple[Spoil, str]] = {}
+SAFE, BIN, CONFIG = "model.safetensors", "pytorch_model.bin", "config.json"
+LFS = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>403</body></html>\n"
+
+
+def case(says: str) -> Callable[[Spoil], Spoil]:
+    def add(spoil: Spoil) -> Spoil:
+        CASES[spoil.__name__] = (spoil, says)
+        return spoil
+
+    return add
+
+
+# ── the folder and its config.json ───────────────────────────────────────────────────────────
+
+
+@case("There is no folder")
+def folder_missing(folder: Path) -> Path:
+    return folder / "nowhere"
+
+
+@case("is a file, not the folder")
+def folder_is_a_file(folder: Path) -> Path:
+    return folder / SAFE
+
+
+@case("has no config.json")
+def folder_empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+@case("has no config.json")
+def config_missing(folder: Path) -> None:
+    (folder / CONFIG).unlink()
+
+
+def _config(content: bytes) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / CONFIG).write_bytes(content)
+
+    return spoil
+
+
+for name, content, says in (
+    ("config_empty", b"", "is empty"),
+    ("config_page", PAGE, "web page"),
+    ("config_pointer", LFS, "git-lfs"),
+    ("config_binary", bytes(range(256)), "not valid JSON"),
+    ("config_cut", b'{"vocab_size": 40,\n "hidden_', "line 2, column"),
+    ("config_list", b"[1, 2]", "does not hold an object"),
+    ("config_deep", b'{"a":' * 100_000, "not valid JSON"),
+    ("config_long_number", b'{"vocab_size": ' + b"9" * 5_000 + b"}", "not valid JSON"),
+    ("config_nan", b'{"vocab_size": NaN}', "not valid JSON"),
+    ("config_lacks_sizes", b'{"model_type": "bert", "vocab_size": 40}', "it lacks hidden_size"),
+):
+    CASES[name] = (_config(content), says)
+
+
+def _values(**values: object) -> Spoil:
+    def spoil(folder: Path) -> None:
+        config = json.loads((folder / CONFIG).read_bytes())
+        (folder / CONFIG).write_text(json.dumps(config | values))
+
+    return spoil
+
+
+for name, values, says in (
+    ("layers_text", {"num_hidden_layers": "2"}, "num_hidden_layers: Input should be a valid int"),
+    ("layers_true", {"num_hidden_layers": True}, "num_hidden_layers: Input should be a valid int"),
+    ("layers_many", {"num_hidden_layers": 10**9}, "num_hidden_layers: Input should be less than"),
+    ("layers_thousand", {"num_hidden_layers": 1000}, "1000 layers, and the file has 2"),
+    ("layers_none", {"num_hidden_layers": 0}, "num_hidden_layers: Input should be greater"),
+    ("layers_list", {"num_hidden_layers": [2]}, "num_hidden_layers: Input should be a valid int"),
+    ("width_negative", {"hidden_size": -16}, "hidden_size: Input should be greater"),
+    ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "by config.json"),
+    ("words_huge", {"vocab_size": 10**12}, "vocab_size: Input should be less than"),
+    ("words_many", {"vocab_size": 10**7}, "[40, 16] in the file, and [10000000, 16] by config"),
+    ("heads_do_not_divide", {"num_attention_heads": 3}, "3 heads do not divide the width 16"),
+    ("heads_half", {"num_attention_heads": 1.5}, "num_attention_heads: Input should be a valid"),
+    ("dropout_two", {"hidden_dropout_prob": 2}, "hidden_dropout_prob: Input should be less"),
+    ("activation_code", {"hidden_act": "__import__('os').system('x')"}, "hidden_act: Input"),
+    ("activation_list", {"hidden_act": ["gelu"]}, "hidden_act: Input"),
+    ("kind_other", {"model_type": "roberta"}, "the kind “roberta”"),
+    ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "the kind “<b>x</b>��[31m”"),
+    ("kind_number", {"model_type": 5}, "the kind “5”"),
+    ("class_other", {"model_type": None, "architectures": ["RobertaModel"]}, "“RobertaModel”"),
+    ("positions_relative", {"position_embedding_type": "relative_key"}, "“relative_key”"),
+    ("a_decoder", {"is_decoder": True}, "is_decoder"),
+    ("quantised", {"quantization_config": {"bits": 4}}, "quantization_config"),
+    ("pruned", {"pruned_heads": {"0": [1]}}, "pruned_heads"),
+    ("labels_too_many", {"id2label": {str(n): "x" for n in range(9)}}, "names 9 labels"),
+    ("positions_many", {"max_position_embeddings": 512}, "[24, 16] in the file, and [512, 16]"),
+):
+    CASES[name] = (_values(**values), says)
+
+
+# ── links and things that are no files ───────────────────────────────────────────────────────
+
+
+def _outside(folder: Path, name: str) -> Path:
+    """Move a good file out of the folder; reading it there would succeed."""
+    (folder.parent / "outside").mkdir(exist_ok=True)
+    target = folder.parent / "outside" / name
+    os.rename(folder / name, target)
+    return target
+
+
+def _linked_out(name: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / name).symlink_to(_outside(folder, name))
+
+    return spoil
+
+
+def _piped(name: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return spoil
+
+
+def _folded(name: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).mkdir()
+
+    return spoil
+
+
+for name in (CONFIG, SAFE, "tokenizer.json", "tokenizer_config.json"):
+    short = name.split(".")[0]
+    CASES[f"link_out_{short}"] = (_linked_out(name), "link that leads out")
+    CASES[f"pipe_{short}"] = (_piped(name), "not a plain file")
+    CASES[f"folder_{short}"] = (_folded(name), "not a plain file")
+
+
+@case("cannot be read")
+def link_to_nowhere(folder: Path) -> None:
+    (folder / SAFE).unlink()
+    (folder / SAFE).symlink_to("gone")
+
+
+@case("cannot be read")
+def link_to_itself(folder: Path) -> None:
+    (folder / SAFE).unlink()
+    (folder / SAFE).symlink_to(SAFE)
+
+
+@case("not a plain file")
+def link_to_endless_zeros(folder: Path) -> None:
+    (folder / SAFE).unlink()
+    (folder / SAFE).symlink_to("/dev/zero")
+
+
+# ── safetensors ──────────────────────────────────────────────────────────────────────────────
+
+
+def _bytes(change: Callable[[bytes], bytes]) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / SAFE).write_bytes(change((folder / SAFE).read_bytes()))
+
+    return spoil
+
+
+def _headed(header: dict[str, Any], data: bytes = b"") -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+for name, change, says in (
+    ("safe_empty", lambda b: b"", "is empty"),
+    ("safe_pointer", lambda b: LFS, "git-lfs"),
+    ("safe_page", lambda b: PAGE, "web page"),
+    ("safe_short", lambda b: b[:5], "no safetensors file"),
+    ("safe_cut_in_header", lambda b: b[:500], "no safetensors file, or was cut"),
+    ("safe_cut_in_data", lambda b: b[:-100], "damaged, or was cut"),
+    ("safe_longer", lambda b: b + b"x", "damaged, or was cut"),
+    ("safe_header_endless", lambda b: struct.pack("<Q", 2**63) + b[8:], "no safetensors file"),
+    ("safe_header_large", lambda b: struct.pack("<Q", 10**8) + b[8:], "no safetensors file"),
+    ("safe_header_no_json", lambda b: b[:8] + b"[" + b[9:], "damaged"),
+    ("safe_header_deep", lambda b: struct.pack("<Q", 99_999) + b'{"a":' * 20_000, "damaged"),
+    ("safe_no_tensors", lambda b: _headed({}), "holds 0 tensors"),
+    ("safe_random", lambda b: bytes(1000 * [200]), "no safetensors file"),
+    (
+        "safe_overlap",
+        lambda b: _headed(
+            {
+                "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+                "b": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+            },
+            b"1234",
+        ),
+        "damaged",
+    ),
+    (
+        "safe_many_tensors",
+        lambda b: _headed(
+            {f"t{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(60_000)}
+        ),
+        "60000 tensors",
+    ),
+):
+    CASES[name] = (_bytes(change), says)
+
+
+def _tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Spoil:
+    def spoil(folder: Path) -> None:
+        tensors = load_file(folder / SAFE)
+        change(tensors)
+        save_file({name: t.contiguous() for name, t in tensors.items()}, folder / SAFE)
+
+    return spoil
+
+
+WORDS = "bert.embeddings.word_embeddings.weight"
+QUERY = "bert.encoder.layer.1.attention.self.query.weight"
+
+
+def _set(name: str, value: Callable[[torch.Tensor], torch.Tensor]) -> Spoil:
+    return _tensors(lambda tensors: tensors.update({name: value(tensors[name])}))
+
+
+def _poison(number: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    def put(tensor: torch.Tensor) -> torch.Tensor:
+        tensor.view(-1)[7] = number
+        return tensor
+
+    return put
+
+
+def _only(start: str) -> Callable[[dict[str, torch.Tensor]], None]:
+    def keep(tensors: dict[str, torch.Tensor]) -> None:
+        for name in [n for n in tensors if not n.startswith(start)]:
+            del tensors[name]
+
+    return keep
+
+
+def _rename(old: str, new: str) -> Callable[[dict[str, torch.Tensor]], None]:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        renamed = {name.replace(old, new): t for name, t in tensors.items()}
+        tensors.clear()
+        tensors.update(renamed)
+
+    return change
+
+
+for name, spoil, says in (
+    ("one_missing", _tensors(lambda t: t.pop(QUERY)), "lacks 1 tensors of the encoder"),
+    ("words_missing", _tensors(lambda t: t.pop(WORDS)), "lacks 1 tensors of the encoder"),
+    ("layers_missing", _tensors(_only("bert.embeddings")), "holds no layer of a BERT"),
+    ("of_another_family", _tensors(_rename("bert.", "roberta.")), "holds no layer of a BERT"),
+    ("shape_turned", _set(QUERY, lambda t: t[:8]), "is [8, 16] in the file, and [16, 16]"),
+    ("shape_flat", _set(QUERY, lambda t: t.reshape(-1)), "is [256] in the file"),
+    ("shape_scalar", _set(QUERY, lambda t: t[0, 0].clone()), "is [] in the file"),
+    ("words_fewer", _set(WORDS, lambda t: t[:20].clone()), "is [20, 16] in the file"),
+    ("nan", _set(QUERY, _poison(float("nan"))), "not finite"),
+    ("infinite", _set(QUERY, _poison(float("-inf"))), "not finite"),
+    ("too_large_for_float32", _set(QUERY, lambda t: t.double() * 1e300), "not finite"),
+    ("integers", _set(QUERY, lambda t: t.to(torch.int64)), "stored as I64"),
+    ("bytes", _set(QUERY, lambda t: t.to(torch.int8)), "stored as I8"),
+    ("eighth_precision", _set(QUERY, lambda t: t.to(torch.float8_e4m3fn)), "stored as F8_E4M3"),
+):
+    CASES[f"tensor_{name}"] = (spoil, says)
+
+
+@case("of memory")
+def sparse_file_of_petabytes(folder: Path) -> None:
+    (folder / SAFE).write_bytes(
+        _headed({"a": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}})
+    )
+    os.truncate(folder / SAFE, (folder / SAFE).stat().st_size + 4 * 10**12)
+
+
+# ── shards ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _index(target: Callable[[Path], object]) -> Spoil:
+    """An index that names what `target` gives; the weights lie outside, good and complete."""
+
+    def spoil(folder: Path) -> None:
+        tensors = load_file(folder / SAFE)
+        _outside(folder, SAFE)
+        mapping = dict.fromkeys(tensors, target(folder))
+        (folder / f"{SAFE}.index.json").write_text(json.dumps({"weight_map": mapping}))
+
+    return spoil
+
+
+def _shard_linked_out(folder: Path) -> str:
+    (folder / "a.safetensors").symlink_to(folder.parent / "outside" / SAFE)
+    return "a.safetensors"
+
+
+for name, target, says in (
+    ("up", lambda f: f"../outside/{SAFE}", "is not the name of a file"),
+    ("absolute", lambda f: str(f.parent / "outside" / SAFE), "is not the name of a file"),
+    ("down_and_up", lambda f: f"x/../../outside/{SAFE}", "is not the name of a file"),
+    ("backslash", lambda f: f"..\\outside\\{SAFE}", "is not the name of a file"),
+    ("drive", lambda f: "C:\\x.safetensors", "is not the name of a file"),
+    ("dots", lambda f: "..", "is not"),
+    ("no_name", lambda f: "", "is not"),
+    ("newline", lambda f: "a\nb.safetensors", "is not the name of a file"),
+    ("nul", lambda f: "a\0b.safetensors", "is not the name of a file"),
+    ("endless", lambda f: "a" * 5_000, "is not the name of a file"),
+    ("missing", lambda f: "b.safetensors", "is missing"),
+    ("other_kind", lambda f: CONFIG, "which is no .safetensors file"),
+    ("number", lambda f: 5, "is missing"),
+    ("link_out", _shard_linked_out, "link that leads out"),
+):
+    CASES[f"shard_{name}"] = (_index(target), says)
+
+
+@case("names no files")
+def index_without_a_map(folder: Path) -> None:
+    (folder / SAFE).unlink()
+    (folder / f"{SAFE}.index.json").write_text('{"weight_map": [1, 2]}')
+
+
+@case("more than one of 2 files")
+def shards_with_the_same_tensors(folder: Path) -> None:
+    content = (folder / SAFE).read_bytes()
+    (folder / SAFE).unlink()
+    for name in ("a", "b"):
+        (folder / f"{name}.safetensors").write_bytes(content)
+    mapping = {"x": "a.safetensors", "y": "b.safetensors"}
+    (folder / f"{SAFE}.index.json").write_text(json.dumps({"weight_map": mapping}))
+
+
+# ── pickles ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Payload:
+    """Touches the canary when it is unpickled the careless way."""
+
+    def __init__(self, canary: Path, call: Callable[..., object] = os.system) -> None:
+        self.canary, self.call = canary, call
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        if self.call is os.system:
+            return os.system, (f"touch '{self.canary}'",)
+        return self.call, (f"open({str(self.canary)!r}, 'w').close()",)
+
+
+def _evil(canary: Path, call: Callable[..., object] = os.system) -> dict[str, object]:
+    return OrderedDict([(WORDS, torch.zeros(40, 16)), ("x", Payload(canary, call))])
+
+
+def _pickled(make: Callable[[Path, Path], bytes | None]) -> Spoil:
+    """Replace the safetensors by a `.bin`; `make` gets the canary and the path of the `.bin`."""
+
+    def spoil(folder: Path) -> None:
+        content = make(folder.parent / "canary", folder / BIN)
+        (folder / SAFE).unlink()
+        if content is not None:
+            (folder / BIN).write_bytes(content)
+
+    return spoil
+
+
+def _saved(thing: object, **how: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(thing, buffer, **how)
+    return buffer.getvalue()
+
+
+def _good(path: Path) -> dict[str, torch.Tensor]:
+    return load_file(path.parent / SAFE)
+
+
+def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = None) -> bytes:
+    """The archive of torch.save with other packing, or with more members."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(buffer, "w", compression) as new,
+    ):
+        for member in old.infolist():
+            new.writestr(member.filename, old.read(member))
+        for name, added in (more or {}).items():
+            new.writestr(name, added)
+    return buffer.getvalue()
+
+
+def _tar(canary: Path) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        content = pickle.dumps(Payload(canary), protocol=2)
+        for name in ("storages", "tensors", "pickle"):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _endless_old(path: Path) -> bytes:
+    """An old file whose storage claims 2^40 numbers."""
+    content = _saved({WORDS: torch.zeros(16)}, _use_new_zipfile_serialization=False)
+    old = b"K\x10"  # BININT1 16: the size of the storage comes first
+    place = content.index(old, content.index(b"cpu"))
+    return content[:place] + b"\x8a\x06" + (2**40).to_bytes(6, "little") + content[place + 2 :]
+
+
+OLD = {"_use_new_zipfile_serialization": False}
+for name, make, says in (
+    ("code", lambda c, p: _saved(_evil(c)), "holds code (“posix system”)"),
+    ("code_old", lambda c, p: _saved(_evil(c), **OLD), "holds code (“posix system”)"),
+    ("code_eval", lambda c, p: _saved(_evil(c, exec)), "holds code (“__builtin__ exec”)"),
+    ("code_protocol_4", lambda c, p: _saved(_evil(c), pickle_protocol=4), "holds code"),
+    ("code_raw", lambda c, p: pickle.dumps(_evil(c), protocol=2), "holds code"),
+    ("code_raw_4", lambda c, p: pickle.dumps(_evil(c), protocol=4), "holds code"),
+    ("code_text", lambda c, p: pickle.dumps(Payload(c), protocol=0), "no file of weights"),
+    ("code_tar", lambda c, p: _tar(c), "no file of weights"),
+    (
+        "code_first_then_good",
+        lambda c, p: pickle.dumps(Payload(c), protocol=2) + _saved(_good(p), **OLD),
+        "holds code",
+    ),
+    (
+        "code_in_a_second_pickle",
+        lambda c, p: _repacked(
+            _saved(_good(p)), 0, {"archive/more.pkl": pickle.dumps(Payload(c), protocol=2)}
+        ),
+        "no file of weights",
+    ),
+    (
+        "torchscript",
+        lambda c, p: _repacked(_saved(_good(p)), 0, {"archive/constants.pkl": b"\x80\x02)."}),
+        "holds code (a TorchScript program)",
+    ),
+    ("whole_module", lambda c, p: _saved(torch.nn.Linear(2, 2)), "holds code"),
+    ("packed", lambda c, p: _repacked(_saved(_good(p)), zipfile.ZIP_DEFLATED), "is packed"),
+    ("packed_bomb", lambda c, p: _repacked(_saved({"x": torch.zeros(10**6)}), 8), "is packed"),
+    ("cut", lambda c, p: _saved(_good(p))[:-900], "damaged"),
+    ("cut_old", lambda c, p: _saved(_good(p), **OLD)[:-900], "damaged"),
+    ("cut_early", lambda c, p: _saved(_good(p), **OLD)[:99], "damaged"),
+    ("empty", lambda c, p: b"", "is empty"),
+    ("pointer", lambda c, p: LFS, "git-lfs"),
+    ("page", lambda c, p: PAGE, "web page"),
+    ("random", lambda c, p: bytes(1000 * [7]), "no file of weights"),
+    ("no_dictionary", lambda c, p: _saved([torch.zeros(2)]), "holds no tensors by name"),
+    ("no_tensors", lambda c, p: _saved({"a": 1}), "holds 0 tensors"),
+    ("stride_zero", lambda c, p: _saved({WORDS: torch.zeros(1).expand(2**17, 2**17)}), "claims"),
+    (
+        "stride_zero_small",
+        lambda c, p: _saved({WORDS: torch.zeros(1).expand(900, 900)}),
+        "not a plain tensor",
+    ),
+    ("endless_old", lambda c, p: _endless_old(p), "claims to hold more than its own size"),
+    ("sparse", lambda c, p: _saved({WORDS: torch.zeros(3, 3).to_sparse()}), "holds code"),
+    ("meta", lambda c, p: _saved({WORDS: torch.zeros(3, device="meta")}), "holds code"),
+    (
+        "nan",
+        lambda c, p: _saved(_good(p) | {QUERY: torch.full((16, 16), float("nan"))}),
+        "not finite",
+    ),
+    ("missing", lambda c, p: _saved({n: t for n, t in _good(p).items() if n != QUERY}), "lacks 1"),
+):
+    CASES[f"bin_{name}"] = (_pickled(make), says)
+
+
+# ── no weights, and vocabularies ─────────────────────────────────────────────────────────────
+
+
+@case("has no weights")
+def weights_missing(folder: Path) -> None:
+    (folder / SAFE).unlink()
+
+
+@case("weights for TensorFlow only (tf_model.h5)")
+def weights_for_tensorflow(folder: Path) -> None:
+    os.rename(folder / SAFE, folder / "tf_model.h5")
+
+
+@case("vocabulary has 45 pieces, and the network knows 40")
+def vocabulary_too_large(folder: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        (folder / name).unlink()
+    words = (folder / "vocab.txt").read_text().split()
+    more = [f"more{n}" for n in range(45 - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
+
+
+@case("has no vocabulary")
+def vocabulary_missing(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").unlink()
+
+
+@case("git-lfs")
+def vocabulary_pointer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_bytes(LFS)

@@ -1,0 +1,140 @@
+"""Every hostile folder is refused in one clear sentence, and nothing in it is ever run."""
+
+import os
+import pickle
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.errors import BadCheckpoint
+from engine.models.checkpoint import examine, import_checkpoint, load
+from engine.models.heads import Heads
+from tests.engine.models import small
+from tests.engine.models.hostile import CASES, Payload
+
+MUTANTS = 60  # of each kind of file
+ALL_HEADS = Heads(masked_words=True, next_sentence=True, classes=3)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Path:
+    return small.folder(tmp_path_factory.mktemp("good") / "model", ALL_HEADS)
+
+
+def test_the_canary_sings_where_a_pickle_is_read_carelessly(tmp_path):
+    """The payload works: that the tests below see no canary means something."""
+    for call in (os.system, exec):
+        pickle.loads(pickle.dumps(Payload(tmp_path / "canary", call)))
+        assert (tmp_path / "canary").exists()
+        (tmp_path / "canary").unlink()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
+@pytest.mark.parametrize("name", CASES)
+def test_a_hostile_folder_is_refused(good, tmp_path, name):
+    spoil, says = CASES[name]
+    folder = shutil.copytree(good, tmp_path / "model")
+    folder = spoil(folder) or folder
+    with pytest.raises(BadCheckpoint) as raised:
+        load(folder)
+    problem = raised.value.problem
+    assert says in problem
+    assert problem.isprintable()
+    assert len(problem) <= 300
+    assert problem.endswith(".")
+    assert raised.value.advice.endswith(".")
+    assert not (tmp_path / "canary").exists()
+
+    with pytest.raises(BadCheckpoint):
+        examine(folder)
+    with pytest.raises(BadCheckpoint):
+        import_checkpoint(folder, tmp_path / "into")
+    assert not (tmp_path / "into").exists()
+    assert not (tmp_path / "canary").exists()
+
+
+@pytest.mark.parametrize("name", ["bin_code", "bin_code_old", "bin_code_raw", "bin_code_eval"])
+def test_no_setting_of_the_environment_lets_code_run(good, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    folder = shutil.copytree(good, tmp_path / "model")
+    CASES[name][0](folder)
+    with pytest.raises(BadCheckpoint, match="holds code"):
+        load(folder)
+    assert not (tmp_path / "canary").exists()
+
+
+def test_only_the_weights_only_loader_is_ever_asked(good, tmp_path, monkeypatch):
+    asked = []
+    real = torch.load
+
+    def recorded(*given, **how):
+        asked.append(how.get("weights_only"))
+        return real(*given, **how)
+
+    monkeypatch.setattr(torch, "load", recorded)
+    folder = shutil.copytree(good, tmp_path / "model")
+    tensors = {name: t.detach() for name, t in load(good).network.named_parameters()}
+    (folder / "model.safetensors").unlink()
+    torch.save({f"bert.{name}": t for name, t in tensors.items()}, folder / "pytorch_model.bin")
+    with pytest.raises(BadCheckpoint):
+        load(folder)  # our own names: no layer of a published BERT
+    assert asked == [True]
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config"])
+def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind):
+    folder = shutil.copytree(good, tmp_path / "model")
+    path = folder / {"safetensors": "model.safetensors", "config": "config.json"}.get(
+        kind, "pytorch_model.bin"
+    )
+    if path.suffix == ".bin":
+        tensors = load_file(folder / "model.safetensors")
+        (folder / "model.safetensors").unlink()
+        torch.save(tensors, path, _use_new_zipfile_serialization=kind == "zip")
+    whole = path.read_bytes()
+    chance = random.Random(kind)
+    problems = []
+    for _ in range(MUTANTS):
+        mutant = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            # most often where the structure is: at either end
+            near = chance.choice([200, 2_000, len(whole)])
+            place = chance.randrange(min(near, len(whole)))
+            mutant[chance.choice([place, len(whole) - 1 - place])] = chance.randrange(256)
+        path.write_bytes(mutant[: len(mutant) - chance.choice([0, 0, 0, 1, 100])])
+        try:
+            load(folder)
+        except BadCheckpoint as error:
+            problems.append(error.problem)
+    assert all(problem.isprintable() and len(problem) <= 300 for problem in problems)
+    assert len(problems) > MUTANTS // 10
+
+
+def test_a_folder_of_the_download_cache_is_read(good, tmp_path):
+    """There every file of a snapshot is a link to the store beside it."""
+    blobs = tmp_path / "models--x" / "blobs"
+    snapshot = tmp_path / "models--x" / "snapshots" / "abc"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for number, path in enumerate(sorted(good.iterdir())):
+        shutil.copy(path, blobs / str(number))
+        (snapshot / path.name).symlink_to(f"../../blobs/{number}")
+    assert load(snapshot).report.loaded == load(good).report.loaded
+
+
+def test_a_folder_that_is_a_link_is_read(good, tmp_path):
+    (tmp_path / "model").symlink_to(good)
+    load(tmp_path / "model")
+
+
+def test_code_beside_the_weights_is_never_imported(good, tmp_path, monkeypatch):
+    folder = shutil.copytree(good, tmp_path / "model")
+    for name in ("torch", "json", "modeling_bert", "__init__", "safetensors", "sitecustomize"):
+        (folder / f"{name}.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(folder)
+    load(folder)
+    load(Path())
