@@ -20,6 +20,7 @@ from engine.durable import verify, whole_folder
 from engine.errors import StudioError
 
 Progress = Callable[[int, int], None]
+COUNTED = 1 << 22  # token ids that are counted at once
 SHORTEST_TAIL = (
     2  # tokens of the next document that must fit behind a [SEP] to begin it in this row
 )
@@ -78,6 +79,13 @@ class Packed:
         """int64 [T], the piece ids of one input."""
         first, last = self._offsets[number], self._offsets[number + 1]
         return self._ids[first:last].astype(np.int64)
+
+    def counts(self, pieces: int) -> NDArray[np.int64]:
+        """How often each of the first `pieces` pieces stands in all inputs, int64 [pieces]."""
+        found = np.zeros(pieces, dtype=np.int64)
+        for first in range(0, self.tokens, COUNTED):
+            found += np.bincount(self._ids[first : first + COUNTED], minlength=pieces)
+        return found
 
     def segments(self, number: int) -> NDArray[np.int64]:
         """int64 [T], 0 in the first text and 1 in the second."""

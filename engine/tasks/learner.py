@@ -94,6 +94,9 @@ class Learner(ABC):
     ) -> Examples:
         """Turn rows into token ids, kept in `folder` and taken from there the next time."""
 
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Give a network with fresh weights what need not be learned step by step."""
+
     @abstractmethod
     def batch(
         self,

@@ -50,6 +50,20 @@ class PretrainingLearner(Learner):
     ) -> Examples:
         return Examples(pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows)))
 
+    @torch.no_grad()
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Begin with how frequent each piece is.
+
+        The bias of the head starts as log frequency, so that a fresh network guesses by frequency
+        at step 0. Otherwise its first thousand steps go into learning just that, by bending all
+        embeddings, which are tied to the decoder, into one direction.
+        """
+        assert network.masked_words is not None
+        counts = examples.packed.counts(tokenizer.size).astype(np.float64)
+        counts[special_ids(tokenizer)] = 0
+        shares = (counts + 0.5) / (counts + 0.5).sum()
+        network.masked_words.bias.copy_(torch.from_numpy(np.log(shares)))
+
     def batch(
         self,
         examples: Examples,

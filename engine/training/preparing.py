@@ -73,6 +73,8 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         dev = learner.pack(dev_rows, tokenizer, longest, run.cache / "dev", stage)
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
+    if weights is None and isinstance(job.start, FromScratch):
+        learner.prime(network, train, tokenizer)
     plan = job.training
     order = Order(train.packed.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)

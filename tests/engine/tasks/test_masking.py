@@ -1,14 +1,20 @@
 """The masks of pre-training follow the paper."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
+from engine.models.bert import Network
+from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import special_ids
-from engine.tasks.pretraining import hide
+from engine.tasks.pretraining import PretrainingLearner, hide, piece_logits
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
 
@@ -67,3 +73,20 @@ def test_each_row_gets_its_rounded_share_and_at_least_one(
     )
     _, chosen = hide(tokens, tokenizer, Pretraining(chosen=share), np.random.default_rng(0))
     assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()
+
+
+def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    learner = PretrainingLearner(Pretraining())
+    texts = [" ".join(WORDS[:10] * 5 + WORDS[10:20])] * 20
+    examples = learner.pack(
+        Rows(texts, None, None), tokenizer, 32, tmp_path / "packed", lambda done, total: None
+    )
+    spec = BertSpec(vocabulary=tokenizer.size, width=16, layers=1, heads=2, inner=32, positions=32)
+    network = Network(spec, learner.heads).eval()
+    learner.prime(network, examples, tokenizer)
+    batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
+    with torch.inference_mode():
+        guessed = piece_logits(network, batch).softmax(-1).mean(0).numpy()
+    counts = examples.packed.counts(tokenizer.size)
+    counts[special_ids(tokenizer)] = 0
+    assert np.abs(guessed - counts / counts.sum()).max() < 0.02

@@ -1,0 +1,136 @@
+"""Put the last checkpoint of a finished pre-training into `resources/starter`, in half precision.
+
+    python packaging/starter/ship.py RUN_FOLDER [EARLIER_RUN_FOLDER ...]
+
+Judges it once more as it is stored, on the held-out text of the run, and writes the model card.
+Earlier runs are those that this one went on from, oldest first.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from engine.data.store import open_dataset
+from engine.durable import whole_folder
+from engine.messages import Measured
+from engine.models import checkpoint
+from engine.runs.folder import RunFolder
+from engine.shipped import starter_model
+from engine.spec.task import Pretraining
+from engine.spec.training import HardwareSpec
+from engine.tasks.pretraining import PretrainingLearner
+from engine.training.devices import choose
+from engine.training.loop import judge
+from engine.training.preparing import Pupil
+
+CARD = """\
+# Starter model
+
+A small English BERT, pre-trained from scratch by BERT Studio itself, so that the program is of use
+before anything else is downloaded: for typing sentences, looking at attention, and a first
+fine-tuning. It knows common words and phrases, and little of the world.
+
+| | |
+| --- | --- |
+| network | BERT, {layers} layers, width {width}, {heads} heads, up to {positions} word pieces |
+| vocabulary | {vocabulary:,} word pieces, uncased, made from the same text |
+| parameters | {parameters:,}, stored as float16 ({megabytes:.1f} MB) |
+| heads | masked words |
+| trained on | {tokens:.1f} million word pieces in {steps:,} steps, on one processor core |
+| held-out loss | {loss:.3f} nats per masked word piece |
+| held-out top-1 / top-5 | {top1:.1%} / {top5:.1%} of {guesses:,} masked word pieces |
+
+The last two lines were measured on the weights as they are stored here, on documents that were
+kept apart before the training (`packaging/starter/corpus.py`), with {chosen:.0%} of the word pieces
+chosen and hidden as in the paper.
+
+## Made from
+
+- Wikipedia (English, 2015), text under CC BY-SA 3.0, by the authors of its articles; cleaned, and
+  used to train this model. See https://en.wikipedia.org/wiki/Wikipedia:Copyrights.
+- Speeches on the State of the Union, 1790 to today: public domain.
+- Eighteen books of Project Gutenberg in the selection of NLTK: public domain.
+
+The weights are under the licence of BERT Studio (Apache-2.0).
+
+## Recipe
+
+```sh
+python packaging/starter/corpus.py ASSETS corpus/train.txt --held-out corpus/dev.txt
+{commands}
+python packaging/starter/ship.py {runs}
+```
+
+`corpus/` stands beside the job files in `packaging/starter/`. The order of examples, the masks and
+the fresh weights follow from the seed in the job.
+
+## Limits
+
+It repeats what its sources say, with their age and their prejudices. Do not use it to decide
+anything about people.
+"""
+
+
+def main(arguments: list[str]) -> None:
+    runs = [RunFolder(Path(name).absolute()) for name in (*arguments[1:], arguments[0])]
+    last = runs[-1].checkpoint_folders()[-1]
+    half = checkpoint.load(last)
+    target = starter_model()
+    with whole_folder(target) as folder:
+        checkpoint.write(folder, half.network, half.tokenizer, dtype=torch.float16)
+        (folder / "README.md").write_text(_card(runs, folder), encoding="utf-8")
+    print((target / "README.md").read_text(encoding="utf-8"))
+
+
+def _card(runs: list[RunFolder], stored: Path) -> str:
+    """The model card, with figures of the weights in `stored`."""
+    loaded = checkpoint.load(stored)
+    figures = _judge(runs[-1], loaded)
+    spec = loaded.spec
+    taken = [(_steps(run), run.job().training) for run in runs]
+    names = [f"run-{number}" for number in range(1, len(runs) + 1)]
+    jobs = ["job.json", *(f"job-{number}.json" for number in range(2, len(runs) + 1))]
+    return CARD.format(
+        **spec.model_dump(),
+        parameters=sum(p.numel() for p in loaded.network.parameters()),
+        megabytes=(stored / "model.safetensors").stat().st_size / 1e6,
+        tokens=sum(steps * plan.batch * plan.max_length for steps, plan in taken) / 1e6,
+        steps=sum(steps for steps, _ in taken),
+        loss=figures["loss"],
+        top1=figures["accuracy"],
+        top5=figures["top5"],
+        guesses=int(figures["examples"]),
+        chosen=Pretraining().chosen,
+        commands="\n".join(
+            f"bert-studio train packaging/starter/{job} --into {name}"
+            for job, name in zip(jobs, names, strict=True)
+        ),
+        runs=" ".join([names[-1], *names[:-1]]),
+    )
+
+
+def _judge(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
+    """Figures on the held-out text, in inputs as long as in training, masked as in the paper."""
+    learner = PretrainingLearner(Pretraining())
+    plan = run.job().training
+    rows = open_dataset(run.dataset).rows("dev")
+    cache = run.cache / "ship"
+    examples = learner.pack(rows, loaded.tokenizer, plan.max_length, cache, lambda a, b: None)
+    pupil = Pupil(loaded.network, loaded.tokenizer, learner)
+    machine = choose(HardwareSpec(device="cpu"))
+    return judge(pupil, machine, examples, plan.batch, plan.seed).figures()
+
+
+def _steps(run: RunFolder) -> int:
+    """The steps that a run took."""
+    steps, byte, before = 0, 0, -1
+    while byte != before:
+        before = byte
+        events, byte = run.events_after(byte)
+        steps = max([steps, *(e.step for e in events if isinstance(e, Measured))])
+    return steps
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,187 @@
+"""The whole road, once: from a file to a fine-tuned model that can be looked inside.
+
+The real window with real workers, offscreen: what a person would click, and what is on the disk
+when a worker is killed in between.
+"""
+
+import csv
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app.notices import Notices
+from app.pages.data.view import DataPage
+from app.pages.explore.view import ExplorePage
+from app.pages.runs.view import RunsPage
+from app.pages.train.choices import Kind
+from app.pages.train.view import TrainPage
+from app.studio import Studio
+from app.window import MainWindow
+from engine.home import Home
+from engine.messages import Measured
+from engine.record.runs import all_runs, run
+from engine.runs.folder import RunFolder
+from engine.shipped import sample_data, starter_model
+from engine.worker.train import main as work
+
+SOON = 30_000  # ms: for what takes a few steps of a worker
+LONG = 240_000  # ms: for a whole training on a busy machine
+
+needs_starter = pytest.mark.skipif(
+    not (starter_model() / "config.json").is_file(), reason="the starter model is not there"
+)
+
+
+@pytest.fixture
+def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
+    """`window()` opens the program on the home; opening it again closes the one before."""
+    opened: list[tuple[MainWindow, Studio]] = []
+
+    def close() -> None:
+        while opened:
+            shown, studio = opened.pop()
+            shown.close()
+            studio.close()
+            shown.deleteLater()
+            QApplication.processEvents()
+
+    def open_one() -> MainWindow:
+        close()
+        studio = Studio.open(home, Notices())
+        shown = MainWindow(studio)
+        opened.append((shown, studio))
+        with qtbot.waitExposed(shown):
+            shown.show()
+        shown.begin()
+        return shown
+
+    yield open_one
+    close()
+
+
+def reviews(path: Path) -> Path:
+    """A small part of the sample, as a person would have it."""
+    with open(sample_data(), newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 240)])
+    return path
+
+
+def page(window: MainWindow, key: str) -> Any:
+    window.go(key)
+    return window.pages[key]
+
+
+def last_figures(folder: Path) -> dict[tuple[str, int], float | None]:
+    """The last word on every point that time does not touch."""
+    events, _ = RunFolder(folder).events_after(0)
+    return {
+        (e.name, e.step): e.value
+        for e in events
+        if isinstance(e, Measured) and e.name != "tokens_per_second"
+    }
+
+
+@needs_starter
+def test_from_a_file_to_history_with_a_kill_between(
+    qtbot: Any, window: Callable[[], MainWindow], home: Home, tmp_path: Path
+) -> None:
+    shown = window()
+
+    # a file is dropped, looked at, and imported
+    shown.take([reviews(tmp_path / "eras.csv")])
+    data = shown.pages["data"]
+    assert isinstance(data, DataPage)
+    importing = data.importing
+    qtbot.waitUntil(lambda: importing.start.isEnabled(), timeout=SOON)
+    qtbot.waitUntil(lambda: importing.examples.isVisible(), timeout=SOON)
+    qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(shown.studio.datasets()) == 1, timeout=SOON)
+    (entry,) = shown.studio.datasets()
+    assert entry.spec is not None and sum(entry.spec.rows.values()) == 240
+
+    # the wizard, from the task to the start
+    train = page(shown, "train")
+    assert isinstance(train, TrainPage)
+    qtbot.waitUntil(lambda: train.state.datasets is not None, timeout=SOON)
+    train.state.choose_kind(Kind.SENTENCE)
+    train.state.choose_data(entry)
+    starter = next(m for m in shown.studio.models() if m.origin == "starter")
+    train.state.choose_model(starter)
+    training = train.state.choices.training.model_copy(
+        update={"epochs": 2, "batch": 16, "max_length": 48, "learning_rate": 3e-4, "save_every": 4}
+    )
+    hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
+    train.state.choose_settings(training, hardware, train.state.choices.masking)
+    for _ in range(4):
+        qtbot.waitUntil(lambda: train.next.isEnabled(), timeout=SOON)
+        qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: train.state.estimate() is not None, timeout=LONG)
+    qtbot.waitUntil(lambda: train.next.isEnabled(), timeout=SOON)
+    with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
+        qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
+    (run_id,) = started.args
+
+    # its page opens; the worker is killed once, and the run goes on by a click
+    runs = shown.pages["runs"]
+    assert isinstance(runs, RunsPage) and runs.run is not None
+    with shown.studio.record.read() as session:
+        folder = Path(run(session, run_id).folder)
+    live = RunFolder(folder)
+    qtbot.waitUntil(lambda: len(live.checkpoint_folders()) >= 1, timeout=LONG)
+    started_event = live.last_started()
+    assert started_event is not None
+    os.kill(started_event.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: runs.run.resume.isVisible(), timeout=SOON)
+    assert state_of(shown, run_id) == "crashed"
+    qtbot.mouseClick(runs.run.resume, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: state_of(shown, run_id) == "finished", timeout=LONG)
+
+    # the same job, undisturbed, ends with the same figures
+    calm = RunFolder.create(tmp_path / "calm", live.job())
+    assert work(calm.path) == 0
+    assert last_figures(folder) == last_figures(calm.path)
+
+    # tomorrow: the window is opened again, and the run is in the history
+    shown = window()
+    with shown.studio.record.read() as session:
+        assert [r.id for r in all_runs(session)] == [run_id]
+    runs = page(shown, "runs")
+    qtbot.waitUntil(lambda: runs.list.table.model().rowCount() == 1, timeout=SOON)
+
+
+def state_of(window: MainWindow, run_id: str) -> str:
+    with window.studio.record.read() as session:
+        return str(run(session, run_id).state)
+
+
+@needs_starter
+def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
+    qtbot: Any, window: Callable[[], MainWindow]
+) -> None:
+    shown = window()
+    explore = page(shown, "explore")
+    assert isinstance(explore, ExplorePage)
+    qtbot.waitUntil(lambda: bool(explore.study.tokens), timeout=SOON)
+    explore.text.clear()
+    qtbot.keyClicks(explore.text, "The president of the United States")
+    qtbot.waitUntil(lambda: len(explore.study.tokens) == 8, timeout=SOON)
+
+    place = explore.strip.boxes()[2].center().toPoint()  # “president”
+    qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
+    assert explore.study.masked == (2,)
+    qtbot.waitUntil(lambda: any(card.isVisible() for card in explore.words.cards), timeout=SOON)
+    qtbot.waitUntil(lambda: bool(explore.words.cards[0].bars.shown), timeout=SOON)
+
+    explore.panels.setCurrentWidget(explore.attention)
+    qtbot.waitUntil(lambda: explore.attention.matrix.isVisible(), timeout=SOON)
+    qtbot.waitUntil(lambda: explore.attention.matrix.shown is not None, timeout=SOON)
+    assert explore.attention.matrix.shown.shape == (8, 8)
