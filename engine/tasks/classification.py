@@ -62,6 +62,9 @@ class ClassificationLearner(Learner):
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
         return Examples(packed, np.array([ids[x] for x in _labels(rows)], dtype=np.int64))
 
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Nothing: a class head that begins near zero learns how frequent each class is at once."""
+
     def batch(
         self,
         examples: Examples,

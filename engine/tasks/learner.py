@@ -94,6 +94,7 @@ class Learner(ABC):
     ) -> Examples:
         """Turn rows into token ids, kept in `folder` and taken from there the next time."""
 
+    @abstractmethod
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Give a network with fresh weights what need not be learned step by step."""
 

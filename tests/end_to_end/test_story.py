@@ -101,8 +101,8 @@ def test_from_a_file_to_history_with_a_kill_between(
     data = shown.pages["data"]
     assert isinstance(data, DataPage)
     importing = data.importing
-    qtbot.waitUntil(lambda: importing.start.isEnabled(), timeout=SOON)
-    qtbot.waitUntil(lambda: importing.examples.isVisible(), timeout=SOON)
+    qtbot.waitUntil(importing.start.isEnabled, timeout=SOON)
+    qtbot.waitUntil(importing.examples.isVisible, timeout=SOON)
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(shown.studio.datasets()) == 1, timeout=SOON)
     (entry,) = shown.studio.datasets()
@@ -122,10 +122,10 @@ def test_from_a_file_to_history_with_a_kill_between(
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
     train.state.choose_settings(training, hardware, train.state.choices.masking)
     for _ in range(4):
-        qtbot.waitUntil(lambda: train.next.isEnabled(), timeout=SOON)
+        qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: train.state.estimate() is not None, timeout=LONG)
-    qtbot.waitUntil(lambda: train.next.isEnabled(), timeout=SOON)
+    qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
     with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
     (run_id,) = started.args
@@ -140,7 +140,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     started_event = live.last_started()
     assert started_event is not None
     os.kill(started_event.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: runs.run.resume.isVisible(), timeout=SOON)
+    qtbot.waitUntil(runs.run.resume.isVisible, timeout=SOON)
     assert state_of(shown, run_id) == "crashed"
     qtbot.mouseClick(runs.run.resume, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state_of(shown, run_id) == "finished", timeout=LONG)
@@ -182,6 +182,6 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     qtbot.waitUntil(lambda: bool(explore.words.cards[0].bars.shown), timeout=SOON)
 
     explore.panels.setCurrentWidget(explore.attention)
-    qtbot.waitUntil(lambda: explore.attention.matrix.isVisible(), timeout=SOON)
+    qtbot.waitUntil(explore.attention.matrix.isVisible, timeout=SOON)
     qtbot.waitUntil(lambda: explore.attention.matrix.shown is not None, timeout=SOON)
     assert explore.attention.matrix.shown.shape == (8, 8)
