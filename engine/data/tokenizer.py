@@ -26,6 +26,7 @@ from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.data.batches import batches
+from engine.data.unmarked import Pieces, UnmarkedPieces
 from engine.data.vocabulary import (
     LONGEST_WORD,
     PREFIX,
@@ -73,6 +74,11 @@ class Tokenizer:
         )
         self.lowercase = vocabulary.lowercase
         self._library = library_tokenizer(vocabulary, self._ids)
+        self._unmarked = (
+            None
+            if vocabulary.marked
+            else UnmarkedPieces(self._ids, self.unknown, vocabulary.lowercase)
+        )
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
@@ -166,6 +172,8 @@ class Tokenizer:
 
         With `enough`, a text of more tokens may give only its beginning, of more than `enough`.
         """
+        if self._unmarked is not None:
+            return [self._unmarked.encode(_clean(text), enough).ids for text in texts]
         found: list[list[int]] = []
         with _guarded():
             for batch in batches(texts):
@@ -187,8 +195,10 @@ class Tokenizer:
         """Write the four files of the Hugging Face layout into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
-    def _beginning(self, text: str, max_length: int) -> LibraryEncoding:
+    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Pieces:
         """Encode a text, or enough of it for more than `max_length` right tokens."""
+        if self._unmarked is not None:
+            return self._unmarked.encode(text, max_length)
         window = _window(max_length)
         while window < len(text):
             encoded = self._library.encode(text[:window], add_special_tokens=False)
@@ -197,7 +207,7 @@ class Tokenizer:
             window *= 4
         return self._library.encode(text, add_special_tokens=False)
 
-    def _tokens(self, encoded: LibraryEncoding, count: int, segment: int) -> list[Token]:
+    def _tokens(self, encoded: LibraryEncoding | Pieces, count: int, segment: int) -> list[Token]:
         tokens = []
         word, last = -1, object()
         around = {self.pad, self.cls, self.sep}
@@ -238,7 +248,11 @@ class Tokenizer:
 
 
 def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTokenizer:
-    """The library's tokenizer for a vocabulary: published steps only."""
+    """The library's tokenizer for a vocabulary: published steps only.
+
+    Of a vocabulary without marks it is what other programs are given; it differs from ours in words
+    with an unknown character, which it takes for unknown as a whole.
+    """
     unknown, cls, sep = vocabulary.special[1:4]
     library = LibraryTokenizer(
         models.WordPiece(

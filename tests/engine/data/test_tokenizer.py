@@ -235,10 +235,26 @@ def test_a_text_of_a_million_characters_is_no_burden(text, tokens):
 
 
 @pytest.mark.timeout(30)
-def test_a_million_characters_in_one_word_are_no_burden_without_marks_either():
+def test_a_million_characters_are_no_burden_without_marks_either():
     tokenizer = tiny("a", "aa", "b", marked=False)
-    assert tokenizer.encode("a" * 1_000_000).ids[1:-1] == [tokenizer.unknown]
-    assert len(tokenizer.encode("a" * 990 + " b" * 100_000).ids) == 512
+    assert len(tokenizer.encode("a" * 1_000_000).ids) == 512
+    assert len(tokenizer.contents(["a" * 1_000_000])[0]) == 500_000
+
+
+def test_unmarked_pieces_are_words_of_their_own_and_only_what_is_unknown_is_lost():
+    tokenizer = tiny("Cl", "C", "[nH]", "c", marked=False, lowercase=False)
+    encoding = tokenizer.encode("CCl?[nH][MASK]\x00 c")
+    found = [(t.text, t.start, t.end, t.word) for t in encoding.tokens[1:-1]]
+    assert found == [
+        ("C", 0, 1, 0),
+        ("Cl", 1, 3, 1),
+        ("[UNK]", 3, 4, 2),
+        ("[nH]", 4, 8, 3),
+        ("[MASK]", 8, 14, 4),
+        ("c", 16, 17, 5),
+    ]
+    lower = tiny("cl", "c", marked=False)
+    assert lower.encode("CLc[MASK]").ids[1:-1] == [lower.id("cl"), lower.id("c"), lower.mask]
 
 
 def test_the_longer_text_is_cut_first():
