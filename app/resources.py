@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QDir, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QDir, QLocale, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QFont,
     QFontDatabase,
@@ -24,7 +24,12 @@ MONO = "JetBrains Mono"
 
 
 def load(app: QApplication) -> None:
-    """Register the fonts and the folder of styles, and set the font of the application."""
+    """Register the fonts and the folder of styles, and set the font of the application.
+
+    Where the system has no language of its own, numbers are written as in English.
+    """
+    if QLocale().language() == QLocale.Language.C:
+        QLocale.setDefault(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
     QDir.setSearchPaths("styles", [str(resources() / "styles")])
     for file in sorted((resources() / "fonts").glob("*.[ot]tf")):
         QFontDatabase.addApplicationFont(str(file))

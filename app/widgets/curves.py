@@ -8,24 +8,23 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyqtgraph
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QGuiApplication,
     QKeyEvent,
-    QPainter,
-    QPaintEvent,
     QPen,
     QShowEvent,
 )
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from app import theme
-from app.theme import CHART, SPACE, Role
+from app.theme import CHART, SPACE
 from app.widgets import numbers
-from app.widgets.series import Series
+from app.widgets.plot import LegendEntry, Plot
+from app.widgets.series import Floats, Series
 from app.widgets.sparkline import Sparkline, paint_sparkline
-from app.widgets.text import OneLine, Text, font
+from app.widgets.text import OneLine, Text
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 
@@ -56,8 +55,10 @@ class Curve(QWidget):
         self._smoothing, self._window = 1, 0
         self._log = self._clip = False
         self._step = float("nan")
-        self.plot = _Plot(self)
+        self._limits = (-np.inf, np.inf)
+        self.plot = Plot(self)
         self.plot.hovered.connect(self._on_hovered)
+        self.plot.left.connect(self.reset_view)
         self.heading = Text(f"{title} ({unit})" if unit else title, "strong", wraps=False)
         self.readout = OneLine("", "muted")
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -193,12 +194,7 @@ class Curve(QWidget):
     def _make_line(self, name: str) -> None:
         if name in self._lines:
             return
-        faint, line = (
-            pyqtgraph.PlotDataItem(
-                connect="finite", autoDownsample=True, downsampleMethod="peak", clipToView=True
-            )
-            for _ in range(2)
-        )
+        faint, line = (pyqtgraph.PlotDataItem(connect="finite") for _ in range(2))
         line.setZValue(2)
         for item in (faint, line):
             self.plot.addItem(item)
@@ -222,7 +218,7 @@ class Curve(QWidget):
         if len(self._lines) > 1:
             self.legend.addSpacing(SPACE)
             for number, name in enumerate(list(self._lines)[:NAMED]):
-                self.legend.addWidget(_Key(name, self._pen(number)))
+                self.legend.addWidget(LegendEntry(name, self._pen(number)))
             rest = len(self._lines) - NAMED
             if rest > 0:
                 self.legend.addWidget(Text(self.tr("and %n more", "", rest), "muted", wraps=False))
@@ -242,17 +238,17 @@ class Curve(QWidget):
         if not self.isVisible():
             self._describe()
             return
+        if not self.plot.is_free():
+            self._set_ranges()
         for name, (faint, line) in self._lines.items():
             series = self._series[name]
             soft = len(series) <= SMOOTH_LINES
             smooths = self._smoothing > 1 and len(series) > 2 and name not in self._sharp
             shown = series.smoothed(self._smoothing) if smooths else series.values
-            line.setData(series.steps, shown, antialias=soft, **_dots(series, line))
+            line.setData(series.steps, self._cut(shown), antialias=soft, **_dots(series, line))
             faint.setVisible(smooths)
             if smooths:
-                faint.setData(series.steps, series.values, antialias=False)
-        if not self.plot.is_free():
-            self._set_ranges()
+                faint.setData(series.steps, self._cut(series.values), antialias=False)
         self._read()
         self._describe()
 
@@ -274,6 +270,15 @@ class Curve(QWidget):
             if high <= low:
                 low, high = low - abs(low) * 0.1 - 1e-9, high + abs(high) * 0.1 + 1e-9
             self.plot.setYRange(float(low), float(high), padding=0.06)
+            far = 10 * (high - low)
+            self._limits = (low - far, high + far)
+
+    def _cut(self, values: Floats) -> Floats:
+        """`values` as far as the picture goes: Qt takes seconds to stroke a line of miles."""
+        if not self._clip:
+            return values
+        low, high = self._limits
+        return np.clip(values, 10**low, 10**high) if self._log else np.clip(values, low, high)
 
     # ── the crosshair ────────────────────────────────────────────────────────────────────────
 
@@ -362,130 +367,3 @@ def _dots(series: Series, line: pyqtgraph.PlotDataItem) -> dict[str, object]:
         return {"symbol": None}
     pen = line.opts["pen"]
     return {"symbol": "o", "symbolSize": 5, "symbolBrush": pen.color(), "symbolPen": None}
-
-
-class _Key(QWidget):
-    """A piece of the line and its name."""
-
-    def __init__(self, name: str, pen: QPen) -> None:
-        super().__init__()
-        self._pen = pen
-        row = QHBoxLayout(self)
-        row.setContentsMargins(32, 0, 0, 0)
-        short = name if len(name) <= 40 else f"{name[:39]}…"
-        row.addWidget(Text(short, "small", wraps=False))
-        self.setAccessibleName(name)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(self._pen)
-        middle = self.height() / 2
-        painter.drawLine(QPointF(2, middle), QPointF(26, middle))
-
-
-class _Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
-    """The drawing itself.
-
-    Signals:
-        hovered: the step under the mouse; NaN when it left.
-    """
-
-    hovered = Signal(float)
-
-    def __init__(self, parent: QWidget) -> None:
-        axes = {"left": _Values(orientation="left"), "bottom": _Steps(orientation="bottom")}
-        super().__init__(parent, axisItems=axes)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        self.setMouseEnabled(x=True, y=False)
-        self.setFrameShape(self.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
-        self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
-        self.disableAutoRange()
-        self.getAxis("left").setWidth(56)
-        parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._free = False
-        self._cross = pyqtgraph.InfiniteLine(angle=90, movable=False)
-        self._cross.setZValue(5)
-        self._marks = pyqtgraph.ScatterPlotItem(size=8)
-        self._marks.setZValue(6)
-        for item in (self._cross, self._marks):
-            self.addItem(item, ignoreBounds=True)
-            item.hide()
-        self.scene().sigMouseMoved.connect(self._on_moved)
-        self.getViewBox().sigRangeChangedManually.connect(lambda: self.set_free(True))
-
-    def dress(self) -> None:
-        self.setBackground(None)
-        self.viewport().setAutoFillBackground(False)
-        self.setStyleSheet("background: transparent")
-        small = font("small")
-        for side in ("left", "bottom"):
-            axis = self.getAxis(side)
-            axis.setPen(pyqtgraph.mkPen(theme.colour(Role.BORDER), width=1))
-            axis.setTextPen(pyqtgraph.mkPen(theme.colour(Role.MUTED)))
-            axis.setTickFont(small)
-            axis.setStyle(tickLength=0, tickTextOffset=6)
-        self.showGrid(x=False, y=True, alpha=0.5)
-        dashes = Qt.PenStyle.DashLine
-        self._cross.setPen(pyqtgraph.mkPen(theme.colour(Role.MUTED), width=1, style=dashes))
-        self._marks.setBrush(theme.colour(Role.SURFACE))
-        self._marks.setPen(pyqtgraph.mkPen(theme.colour(Role.TEXT), width=1.5))
-        band = self.getViewBox().rbScaleBox
-        band.setPen(pyqtgraph.mkPen(theme.colour(Role.ACCENT), width=1))
-        band.setBrush(theme.colour(Role.ACCENT, 0.15))
-
-    def is_free(self) -> bool:
-        """Whether the user has zoomed, so that new points must not move the view."""
-        return self._free
-
-    def set_free(self, free: bool) -> None:
-        self._free = free
-
-    def show_crosshair(self, step: float, values: list[float]) -> None:
-        there = step == step
-        self._cross.setVisible(there)
-        self._marks.setVisible(there)
-        if there:
-            self._cross.setPos(step)
-            log = self.getPlotItem().getAxis("left").logMode
-            heights = [v for v in values if v == v and not (log and v <= 0)]
-            shown = np.log10(heights) if log else heights
-            self._marks.setData([step] * len(heights), list(shown))
-
-    def sizeHint(self) -> QSize:
-        return QSize(360, 180)
-
-    def mouseDoubleClickEvent(self, event: object) -> None:
-        parent = self.parent()
-        if isinstance(parent, Curve):
-            parent.reset_view()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self.hovered.emit(float("nan"))
-
-    def _on_moved(self, place: QPointF) -> None:
-        box = self.getViewBox()
-        if QRectF(box.sceneBoundingRect()).contains(place):
-            self.hovered.emit(float(box.mapSceneToView(place).x()))
-
-
-class _Values(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
-    """Numbers as short as they can be told apart."""
-
-    def __init__(self, **options: object) -> None:
-        super().__init__(**options)
-        self.enableAutoSIPrefix(False)
-
-
-class _Steps(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
-    """Whole numbers with the user's own marks of thousands."""
-
-    def __init__(self, **options: object) -> None:
-        super().__init__(**options)
-        self.enableAutoSIPrefix(False)
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [numbers.count(round(v)) if float(v).is_integer() else "" for v in values]

@@ -34,7 +34,7 @@ class Series:
         A step that was there before, as after a resume, takes back all from it on.
         """
         new_steps = np.asarray(steps, dtype=np.float64)
-        new_values = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        new_values = np.array(values, dtype=np.float64)  # None becomes NaN
         new_values[~np.isfinite(new_values)] = np.nan
         if not len(new_steps):
             return

@@ -18,7 +18,7 @@ def paint_sparkline(
 
     The last point is a dot, so that a single value is seen as well.
     """
-    points = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    points = np.array(values, dtype=np.float64)  # None becomes NaN
     points[~np.isfinite(points)] = np.nan
     if not np.isfinite(points).any() or rect.width() < 4:
         return

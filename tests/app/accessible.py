@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 # parts that Qt makes for itself and that speak through their owner
-PARTS = (QAbstractSpinBox, QComboBox, QTabBar)
+PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar)
 
 
 def assert_accessible(widget: QWidget) -> None:
@@ -49,6 +49,8 @@ def _takes_focus(widget: QWidget) -> bool:
     parent = widget.parentWidget()
     if isinstance(parent, PARTS) and isinstance(widget, QLineEdit | QAbstractButton):
         return False
+    if parent is not None and isinstance(parent.parentWidget(), QComboBox):
+        return False  # the list that a box opens
     if isinstance(widget, QScrollArea | QScrollBar) or widget.isWindow():
         return False
     if isinstance(parent, QAbstractScrollArea) and widget is parent.viewport():

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import OWN_SIZE, Choices, Kind, Step, network, suggested_name
 from app.widgets import numbers
-from app.widgets.form import title_of, value_in_words
+from app.widgets.spec_words import title_of, value_in_words
 from engine.data.reading import check
 from engine.errors import StudioError
 from engine.home import folder_name

@@ -7,8 +7,8 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.section import Section
 from app.pages.data.importing.state import LONGEST_NAME, ImportState, Roles
 from app.widgets import numbers
-from app.widgets.form import help_of, title_of
 from app.widgets.number_field import pad
+from app.widgets.spec_words import help_of, title_of
 from engine.data.reading import FORMATS
 from engine.spec.dataset import PARTS, Mapping, Reading, Split
 

@@ -1,0 +1,245 @@
+"""The controls of a form, one kind for each type of a pydantic field."""
+
+import math
+import typing
+from collections.abc import Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, cast
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.fields import FieldInfo
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QWidget
+
+from app.theme import SPACE
+from app.widgets.buttons import Segments
+from app.widgets.number_field import NumberField, Stepping, written
+from app.widgets.spec_words import value_in_words
+from app.widgets.switch import Switch
+
+
+class Field(QWidget):
+    """The control of one field: `get`, `put`, and `changed` when the user changes it."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(0, 0, 0, 0)
+        self.row.setSpacing(2 * SPACE)
+
+    def get(self) -> object:
+        raise NotImplementedError
+
+    def put(self, value: object) -> None:
+        raise NotImplementedError
+
+    def controls(self) -> list[QWidget]:
+        """What takes the focus and needs a name."""
+        raise NotImplementedError
+
+
+class NumberOf(Field):
+    """A number; with ticks, the usual values as segments and “Other” for any."""
+
+    def __init__(self, number: NumberField, ticks: Sequence[float], title: str) -> None:
+        super().__init__()
+        self.number = number
+        self._ticks = list(ticks)
+        self.segments: Segments | None = None
+        if ticks:
+            texts = [written(tick) for tick in ticks]
+            self.segments = Segments([*texts, self.tr("Other")], title)
+            self.segments.chosen.connect(self._on_chosen)
+            self.row.addWidget(self.segments)
+        self.row.addWidget(number)
+        number.changed.connect(self._on_number)
+
+    def get(self) -> object:
+        value = self.number.number()
+        return self.number.text() if value is None else value
+
+    def put(self, value: object) -> None:
+        self.number.set_number(value if isinstance(value, int | float) else None)
+        self._show_tick()
+
+    def controls(self) -> list[QWidget]:
+        return [self.number]
+
+    def _show_tick(self) -> None:
+        if self.segments is not None:
+            value = self.number.number()
+            tick = self._ticks.index(value) if value in self._ticks else len(self._ticks)
+            self.segments.choose(tick)
+            self.number.setVisible(tick == len(self._ticks))
+
+    def _on_chosen(self, tick: int) -> None:
+        if tick < len(self._ticks):
+            self.number.set_number(self._ticks[tick])
+            self.number.hide()
+        else:
+            self.number.show()
+            self.number.setFocus()
+            self.number.selectAll()
+
+    def _on_number(self) -> None:
+        if self.segments is not None and not self.number.hasFocus():
+            self._show_tick()
+        self.changed.emit()
+
+
+class Optional(Field):
+    """A field that may be empty; `empty` says what that means."""
+
+    def __init__(self, inner: Field, empty: str, start: object) -> None:
+        super().__init__()
+        self.inner, self._start = inner, start
+        self.box = QCheckBox(empty)
+        self.box.toggled.connect(self._on_toggled)
+        inner.changed.connect(self.changed)
+        self.row.addWidget(self.box)
+        self.row.addWidget(inner)
+
+    def get(self) -> object:
+        return None if self.box.isChecked() else self.inner.get()
+
+    def put(self, value: object) -> None:
+        self.box.setChecked(value is None)
+        self.inner.put(self._start if value is None else value)
+        self.inner.setVisible(value is not None)
+
+    def controls(self) -> list[QWidget]:
+        return [self.box, *self.inner.controls()]
+
+    def _on_toggled(self, empty: bool) -> None:
+        self.inner.setVisible(not empty)
+        self.changed.emit()
+
+
+class YesNo(Field):
+    """A switch."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.switch = Switch(title)
+        self.switch.toggled.connect(lambda _: self.changed.emit())
+        self.row.addWidget(self.switch)
+
+    def get(self) -> object:
+        return self.switch.isChecked()
+
+    def put(self, value: object) -> None:
+        self.switch.setChecked(bool(value))
+
+    def controls(self) -> list[QWidget]:
+        return [self.switch]
+
+
+class OneOf(Field):
+    """One of a few words."""
+
+    def __init__(self, values: Sequence[object], title: str) -> None:
+        super().__init__()
+        self._values = list(values)
+        self.combo = QComboBox()
+        self.combo.setAccessibleName(title)
+        self.combo.addItems([value_in_words(value) for value in values])
+        self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())
+        self.combo.setMinimumWidth(160)
+        self.row.addWidget(self.combo)
+
+    def get(self) -> object:
+        return self._values[self.combo.currentIndex()]
+
+    def put(self, value: object) -> None:
+        self.combo.setCurrentIndex(self._values.index(value) if value in self._values else 0)
+
+    def controls(self) -> list[QWidget]:
+        return [self.combo]
+
+
+class Words(Field):
+    """A line of text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = QLineEdit()
+        self.line.setMinimumWidth(240)
+        self.line.textChanged.connect(lambda _: self.changed.emit())
+        self.row.addWidget(self.line)
+
+    def get(self) -> object:
+        return self.line.text()
+
+    def put(self, value: object) -> None:
+        self.line.setText(str(value))
+
+    def controls(self) -> list[QWidget]:
+        return [self.line]
+
+
+def field_for(info: FieldInfo, title: str) -> Field:
+    """The control for one pydantic field, showing its default.
+
+    Raises TypeError for a type that no form has shown so far: a mistake of the program.
+    """
+    kinds = _kinds(info.annotation)
+    kind = next(k for k in kinds if k is not NoneType)
+    field: Field
+    start: object = None
+    if typing.get_origin(kind) is Literal:
+        field = OneOf(typing.get_args(kind), title)
+        start = typing.get_args(kind)[0]
+    elif kind is bool:
+        field, start = YesNo(title), False
+    elif kind in (int, float):
+        low, high = _range(info)
+        extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+        ticks = cast(list[float], extra.get("ticks", []))
+        stepping = _stepping(extra.get("step"), kind is int, low, high, ticks)
+        number = NumberField(0, stepping, kind is int, low, high)
+        field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
+    elif kind is str:
+        field, start = Words(), ""
+    else:
+        raise TypeError(f"no control for {info.annotation}")
+    if NoneType in kinds:
+        field = Optional(field, field.tr("As the model has it"), start)
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    field.put(start if info.is_required() else default)
+    return field
+
+
+def _kinds(annotation: object) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) in (typing.Union, UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _range(info: FieldInfo) -> tuple[float, float]:
+    """The smallest and largest value; a bound that is itself left out counts as one."""
+    low, high = -math.inf, math.inf
+    for rule in info.metadata:
+        match rule:
+            case Ge(ge=bound) | Gt(gt=bound):
+                low = float(cast(float, bound))
+            case Le(le=bound) | Lt(lt=bound):
+                high = float(cast(float, bound))
+    return low, high
+
+
+def _stepping(
+    asked: object, whole: bool, low: float, high: float, ticks: Sequence[float]
+) -> Stepping:
+    """How the arrows move: as the spec asks, or by what suits the range."""
+    if asked in ("double", "decades"):
+        return cast(Stepping, asked)
+    if isinstance(asked, int | float):
+        return float(asked)
+    if whole:
+        powers = ticks and all(t > 0 and math.log2(t).is_integer() for t in ticks)
+        return "double" if powers else ("decades" if 10_000 <= high <= 1e9 else 1.0)
+    if low >= 0 and high <= 1:
+        return 0.01
+    return 1.0 if ticks and min(ticks) >= 1 else "decades"

@@ -1,0 +1,141 @@
+"""The drawing in a curve: axes, crosshair, zoom, and the entries of its legend."""
+
+import numpy as np
+import pyqtgraph
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app import theme
+from app.theme import Role
+from app.widgets import numbers
+from app.widgets.text import Text, font
+
+
+class LegendEntry(QWidget):
+    """A piece of the line and its name."""
+
+    def __init__(self, name: str, pen: QPen) -> None:
+        super().__init__()
+        self._pen = pen
+        row = QHBoxLayout(self)
+        row.setContentsMargins(32, 0, 0, 0)
+        short = name if len(name) <= 40 else f"{name[:39]}…"
+        row.addWidget(Text(short, "small", wraps=False))
+        self.setAccessibleName(name)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self._pen)
+        middle = self.height() / 2
+        painter.drawLine(QPointF(2, middle), QPointF(26, middle))
+
+
+class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
+    """The drawing itself.
+
+    Signals:
+        hovered: the step under the mouse; NaN when it left.
+        left: a double click, to leave the zoom.
+    """
+
+    hovered = Signal(float)
+    left = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        axes = {"left": _Values(orientation="left"), "bottom": _Steps(orientation="bottom")}
+        super().__init__(parent, axisItems=axes)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setMouseEnabled(x=True, y=False)
+        self.setFrameShape(self.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
+        self.disableAutoRange()
+        self.setDownsampling(auto=True, mode="peak")
+        self.setClipToView(True)
+        self.getAxis("left").setWidth(56)
+        parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._free = False
+        self._cross = pyqtgraph.InfiniteLine(angle=90, movable=False)
+        self._cross.setZValue(5)
+        self._marks = pyqtgraph.ScatterPlotItem(size=8)
+        self._marks.setZValue(6)
+        for item in (self._cross, self._marks):
+            self.addItem(item, ignoreBounds=True)
+            item.hide()
+        self.scene().sigMouseMoved.connect(self._on_moved)
+        self.getViewBox().sigRangeChangedManually.connect(lambda: self.set_free(True))
+
+    def dress(self) -> None:
+        self.setBackground(None)
+        self.viewport().setAutoFillBackground(False)
+        self.setStyleSheet("background: transparent")
+        small = font("small")
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.setPen(pyqtgraph.mkPen(theme.colour(Role.BORDER), width=1))
+            axis.setTextPen(pyqtgraph.mkPen(theme.colour(Role.MUTED)))
+            axis.setTickFont(small)
+            axis.setStyle(tickLength=0, tickTextOffset=6)
+        self.showGrid(x=False, y=True, alpha=0.5)
+        dashes = Qt.PenStyle.DashLine
+        self._cross.setPen(pyqtgraph.mkPen(theme.colour(Role.MUTED), width=1, style=dashes))
+        self._marks.setBrush(theme.colour(Role.SURFACE))
+        self._marks.setPen(pyqtgraph.mkPen(theme.colour(Role.TEXT), width=1.5))
+        band = self.getViewBox().rbScaleBox
+        band.setPen(pyqtgraph.mkPen(theme.colour(Role.ACCENT), width=1))
+        band.setBrush(theme.colour(Role.ACCENT, 0.15))
+
+    def is_free(self) -> bool:
+        """Whether the user has zoomed, so that new points must not move the view."""
+        return self._free
+
+    def set_free(self, free: bool) -> None:
+        self._free = free
+
+    def show_crosshair(self, step: float, values: list[float]) -> None:
+        there = step == step
+        self._cross.setVisible(there)
+        self._marks.setVisible(there)
+        if there:
+            self._cross.setPos(step)
+            log = self.getPlotItem().getAxis("left").logMode
+            heights = [v for v in values if v == v and not (log and v <= 0)]
+            shown = np.log10(heights) if log else heights
+            self._marks.setData([step] * len(heights), list(shown))
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, 180)
+
+    def mouseDoubleClickEvent(self, event: object) -> None:
+        self.left.emit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(float("nan"))
+
+    def _on_moved(self, place: QPointF) -> None:
+        box = self.getViewBox()
+        if QRectF(box.sceneBoundingRect()).contains(place):
+            self.hovered.emit(float(box.mapSceneToView(place).x()))
+
+
+class _Values(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
+    """Numbers as short as they can be told apart."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.enableAutoSIPrefix(False)
+
+
+class _Steps(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
+    """Whole numbers with the user's own marks of thousands."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.enableAutoSIPrefix(False)
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [numbers.count(round(v)) if float(v).is_integer() else "" for v in values]

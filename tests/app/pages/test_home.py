@@ -1,0 +1,160 @@
+"""The Home page: ways to the others, recent runs, and the machine."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+
+from app.machine import Machine
+from app.pages.home import state as home_state
+from app.pages.home.runs import RunRow
+from app.pages.home.view import HomePage
+from app.studio import Studio
+from engine.messages import Ended, Measured, Prepared, Started, now
+from engine.record.rebuild import refill
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.model import bert
+from engine.spec.task import Classification
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def page(qtbot, studio: Studio) -> HomePage:
+    made = HomePage(studio)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    return made
+
+
+@pytest.fixture
+def went(studio: Studio) -> list[tuple[str, object]]:
+    """Where the page led to."""
+    gone: list[tuple[str, object]] = []
+    studio.go.connect(lambda key, argument: gone.append((key, argument)))
+    return gone
+
+
+def trained(studio: Studio, name: str, number: int) -> None:
+    """A finished run in the record."""
+    job = JobSpec(
+        name=name,
+        task=Classification(),
+        start=FromScratch(model=bert(2, 128)),
+        data=FileData(path=Path("reviews.csv")),
+    )
+    folder = RunFolder.create(studio.home.runs / f"run-{number}", job)
+    at = now() - timedelta(minutes=5)
+    folder.append(Started(at=at, pid=1))
+    folder.append(Prepared(at=at, steps=20, parameters=9, examples=9, device="cpu", threads=1))
+    for step in range(20):
+        folder.append(Measured(at=at, name="loss", step=step, value=1 / (step + 1)))
+    folder.append(Measured(at=at, name="dev_accuracy", step=19, value=0.875))
+    folder.append(Ended(at=at, outcome="finished", step=20))
+    refill(studio.record, studio.home)
+
+
+def rows(page: HomePage) -> list[RunRow]:
+    return [row for row in page.findChildren(RunRow) if not row.isHidden()]
+
+
+def test_the_cards_lead_to_the_pages(qtbot, page: HomePage, went: list[tuple[str, object]]) -> None:
+    page.show()
+    qtbot.mouseClick(page.cards[0], Qt.MouseButton.LeftButton)
+    for card in page.cards[1:]:
+        card.setFocus()
+        qtbot.keyClick(card, Qt.Key.Key_Return)
+    assert went == [
+        ("train", {"task": "classification"}),
+        ("explore", None),
+        ("train", {"task": "pretraining"}),
+    ]
+
+
+def test_the_first_step_opens_the_wizard_filled_in(
+    qtbot, page: HomePage, went: list[tuple[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(home_state, "starter_model", lambda: Path(__file__).parent)
+    monkeypatch.setattr(home_state, "sample_data", lambda: Path(__file__))
+    page.show()
+    qtbot.waitUntil(page.first.isVisible)
+    page.begin.click()
+    assert went == [("train", {"preset": "first"})]
+
+
+def test_without_the_sample_nothing_is_offered(
+    qtbot, page: HomePage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(home_state, "starter_model", lambda: tmp_path / "none")
+    with qtbot.waitSignal(page.state.runs_changed):
+        page.show()
+    assert not page.first.isVisible() and not page.runs.isVisible()
+
+
+def test_recent_runs_show_their_best_and_lead_to_it(
+    qtbot, page: HomePage, studio: Studio, went: list[tuple[str, object]]
+) -> None:
+    trained(studio, "My <b>first</b> run", 1)
+    page.show()
+    qtbot.waitUntil(lambda: len(rows(page)) == 1)
+    (row,) = rows(page)
+    assert row.name.whole() == "My <b>first</b> run"
+    assert row.figure.text() == "87.5 %" and "accuracy" in row.figure_name.text()
+    qtbot.mouseClick(row, Qt.MouseButton.LeftButton)
+    page.runs.all.click()
+    assert went == [("runs", {"run": "run-1"}), ("runs", None)]
+
+
+def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page: HomePage, studio: Studio) -> None:
+    trained(studio, "First", 1)
+    page.show()
+    qtbot.waitUntil(lambda: len(rows(page)) == 1)
+    (row,) = rows(page)
+    with studio.record.session() as session:
+        found = home_state.all_runs(session)[0]
+        found.name = "Renamed"
+    with qtbot.waitSignal(page.state.runs_changed):
+        studio.dispatcher.run_changed.emit("run-1")
+    assert rows(page) == [row] and row.name.whole() == "Renamed"
+    trained(studio, "Second", 2)
+    studio.dispatcher.run_added.emit("run-2")
+    qtbot.waitUntil(lambda: len(rows(page)) == 2)
+
+
+def test_the_machine_is_told(qtbot, page: HomePage, studio: Studio) -> None:
+    with qtbot.waitSignal(page.state.machine_seen) as seen:
+        page.show()
+    assert isinstance(seen.args[0], Machine)
+    said = " ".join(label.text() for label in page.health.findChildren(QLabel))
+    assert "free" in said and str(studio.home.root)[:8] in said
+    assert not page.health.warning.isVisible()
+
+
+def test_a_gpu_that_torch_cannot_use_is_told(page: HomePage) -> None:
+    gpu = Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cpu")
+    page.health.show_machine(gpu)
+    assert "NVIDIA" in page.health.warning.text() and "CPU" in page.health.device.whole()
+    page.health.show_machine(Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cu130"))
+    assert page.health.device.whole() == "NVIDIA H200" and not page.health.warning.text()
+
+
+def test_home_can_be_used_by_ear(
+    qtbot, page: HomePage, studio: Studio, screen: Callable[[object, str], Path]
+) -> None:
+    trained(studio, "First", 1)
+    page.show()
+    qtbot.waitUntil(lambda: len(rows(page)) == 1)
+    assert_accessible(page)
+    screen(page, "home")
+
+
+def test_nothing_is_read_while_nobody_looks(qtbot, page: HomePage, studio: Studio) -> None:
+    with qtbot.waitSignal(page.state.runs_changed):
+        page.show()
+    page.hide()
+    with qtbot.assertNotEmitted(page.state.runs_changed, wait=home_state.PAUSE + 200):
+        studio.dispatcher.run_changed.emit("x")

@@ -1,0 +1,67 @@
+"""The Settings page: every choice is at once true, and kept."""
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from app import theme
+from app.pages.settings.view import DEVICES, LOOKS, SettingsPage
+from app.studio import Studio
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def page(qtbot, studio: Studio) -> SettingsPage:
+    made = SettingsPage(studio)
+    qtbot.addWidget(made)
+    made.resize(1000, 900)
+    made.show()
+    return made
+
+
+def test_the_look_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studio) -> None:
+    look = theme.FollowSystem(qapp, "light")
+    studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
+    page.look.group.button(LOOKS.index("dark")).click()
+    assert studio.settings.preferences.theme == "dark" and theme.is_dark()
+    studio.settings.set("theme", "light")
+    assert page.look.choice() == LOOKS.index("light") and not theme.is_dark()
+    look.deleteLater()
+
+
+def test_what_is_chosen_is_kept(page: SettingsPage, studio: Studio) -> None:
+    page.device.setCurrentIndex(DEVICES.index("cpu"))
+    page.explorer_device.setCurrentIndex(DEVICES.index("cuda"))
+    page.threads.setValue(3)
+    page.ask_on_close.click()
+    kept = studio.settings.preferences
+    assert (kept.device, kept.explorer_device, kept.threads) == ("cpu", "cuda", 3)
+    assert not kept.ask_on_close
+
+
+def test_a_switch_thrown_elsewhere_is_seen_here(page: SettingsPage, studio: Studio) -> None:
+    studio.settings.set("ask_on_close", False)
+    assert not page.ask_on_close.isChecked()
+
+
+def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage) -> None:
+    page.arrive()
+    qtbot.waitUntil(page.about.torch.isVisible)
+    assert page.about.torch.text().startswith("torch 2.")
+    page.about.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    for name in ("PySide6-Essentials 6.", "tokenizers 0.", "Python 3."):
+        assert name in copied
+    page.about.licences.click()
+    assert page.about.texts is not None and page.about.texts.isVisible()
+    assert "SIL OPEN FONT LICENSE" in page.about.texts.toPlainText().upper()
+
+
+def test_the_home_folder_is_shown(page: SettingsPage, studio: Studio) -> None:
+    assert page.home.whole() == str(studio.home.root)
+
+
+def test_settings_can_be_used_by_ear(qtbot, page: SettingsPage) -> None:
+    page.arrive()
+    qtbot.waitUntil(page.about.torch.isVisible)
+    page.about.licences.click()
+    assert_accessible(page)

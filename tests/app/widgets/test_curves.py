@@ -1,0 +1,190 @@
+"""Curves show what was measured, gaps included, and say it in words."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
+from PySide6.QtWidgets import QLabel
+
+from app import theme
+from app.widgets.curves import Curve, paint_sparkline
+from app.widgets.series import Series
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def curve(qtbot) -> Curve:
+    made = Curve("Loss")
+    qtbot.addWidget(made)
+    made.resize(600, 300)
+    made.show()
+    return made
+
+
+def drawn(curve: Curve, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The points that the plot was given."""
+    curve.draw_now()
+    x, y = curve._lines[name][1].getOriginalDataset()
+    return x, y
+
+
+def test_points_are_drawn_and_added(curve: Curve) -> None:
+    curve.set_series("loss", [0, 1, 2], [3.0, None, 1.0])
+    curve.append("loss", [3], [0.5])
+    x, y = drawn(curve, "loss")
+    assert x.tolist() == [0, 1, 2, 3]
+    assert math.isnan(y[1]) and y[3] == 0.5, "a value that is not finite is a gap"
+
+
+def test_what_a_resume_measures_again_replaces_the_old(curve: Curve) -> None:
+    curve.set_series("loss", [0, 10, 20, 30], [4.0, 3.0, 2.0, 1.0])
+    curve.append("loss", [20, 30], [2.5, 1.5])
+    assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
+
+
+def test_the_curve_is_told_in_words(curve: Curve) -> None:
+    assert curve.accessibleDescription() == "No values yet"
+    curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
+    curve.draw_now()
+    told = curve.accessibleDescription()
+    assert "from 0.7000 at step 0 to 0.3000 at step 100" in told
+    assert "lowest 0.2000 at step 50" in told and "gap" in told
+    assert_accessible(curve)
+
+
+def test_the_crosshair_reads_the_nearest_point(qtbot, curve: Curve) -> None:
+    curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
+    curve.draw_now()
+    with qtbot.waitSignal(curve.looked_at) as looked:
+        curve.plot.hovered.emit(11.0)
+    assert looked.args == [11.0]
+    assert curve.readout.whole() == "step 10: 2.0000"
+    curve.plot.hovered.emit(float("nan"))
+    assert curve.readout.whole() == "1.0000", "the last value when nobody points"
+
+
+def test_arrow_keys_move_the_crosshair(qtbot, curve: Curve) -> None:
+    curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
+    curve.setFocus()
+    for key, text in (
+        (Qt.Key.Key_Left, "step 20: 1.0000"),
+        (Qt.Key.Key_Left, "step 10: 2.0000"),
+        (Qt.Key.Key_Right, "step 20: 1.0000"),
+        (Qt.Key.Key_Right, "step 20: 1.0000"),
+    ):
+        qtbot.keyClick(curve, key)
+        assert curve.readout.whole() == text
+    qtbot.keyClick(curve, Qt.Key.Key_Escape)
+    assert curve.readout.whole() == "1.0000"
+
+
+def test_series_differ_in_more_than_colour(curve: Curve) -> None:
+    for number in range(4):
+        curve.set_series(f"run {number}", [0, 1], [number, number])
+    pens = [curve._pen(number) for number in range(4)]
+    assert len({tuple(pen.dashPattern()) for pen in pens}) == 4
+    names = [label.text() for label in curve.findChildren(QLabel)]
+    assert "run 0" in names and "run 3" in names
+    curve.remove("run 3")
+    assert curve.names() == ["run 0", "run 1", "run 2"]
+
+
+def test_a_name_with_markup_is_only_a_name(curve: Curve) -> None:
+    for name in ("<b>one</b>", "<img src='file:///x'>"):
+        curve.set_series(name, [0, 1], [0, 1])
+    curve.draw_now()
+    assert_accessible(curve)
+    curve.copy_numbers()
+    assert "<b>one</b>\t0\t0.0" in QGuiApplication.clipboard().text()
+
+
+def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: Curve) -> None:
+    curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
+    curve.set_log(True)
+    curve.draw_now()
+    (low, high) = curve.plot.getViewBox().viewRange()[1]
+    assert -2.5 < low < -1.9 and 0.9 < high < 1.5
+    curve.set_log(False)
+
+
+def test_an_outlier_need_not_flatten_the_rest(curve: Curve) -> None:
+    curve.set_series("loss", range(200), [1e6, *([1.0, 2.0] * 100)][:200])
+    curve.draw_now()
+    assert curve.plot.getViewBox().viewRange()[1][1] > 1e5
+    curve.set_clip(True)
+    assert curve.plot.getViewBox().viewRange()[1][1] < 10
+
+
+def test_a_window_shows_the_last_steps(curve: Curve) -> None:
+    curve.set_series("loss", range(1000), [1.0] * 1000)
+    curve.set_window(100)
+    first, last = curve.plot.getViewBox().viewRange()[0]
+    assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
+
+
+def test_new_points_do_not_move_a_zoom(curve: Curve) -> None:
+    curve.set_series("loss", range(100), [1.0] * 100)
+    curve.draw_now()
+    curve.plot.setXRange(10, 20)
+    curve.plot.set_free(True)
+    curve.append("loss", [100], [1.0])
+    curve.draw_now()
+    assert curve.plot.getViewBox().viewRange()[0][1] < 25
+    curve.reset_view()
+    assert curve.plot.getViewBox().viewRange()[0][1] > 99
+
+
+def test_a_million_points_are_drawn_in_time(qtbot, curve: Curve) -> None:
+    steps = np.arange(1_000_000)
+    curve.set_series("loss", steps, np.sin(steps / 1e4))
+    for number in range(5):
+        curve.append("loss", [1_000_000 + number], [0.0])
+        qtbot.wait(30)  # the watchdog fails a stretch that takes too long
+    assert len(curve.series("loss")) == 1_000_005
+
+
+def test_curves_follow_the_theme(curve: Curve, looks: Callable[[theme.Choice], None]) -> None:
+    curve.set_series("loss", [0, 1], [0.0, 1.0])
+    curve.draw_now()
+    light = curve._lines["loss"][1].opts["pen"].color()
+    looks("dark")
+    assert curve._lines["loss"][1].opts["pen"].color() != light
+
+
+def test_smoothing_is_the_mean_of_the_neighbours() -> None:
+    series = Series(range(7), [0, 0, 0, 7, 0, 0, 0])
+    assert series.smoothed(1).tolist() == series.values.tolist()
+    assert series.smoothed(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
+    gaps = Series(range(5), [1.0, None, 3.0, None, 5.0])
+    assert np.isnan(gaps.smoothed(3)).tolist() == [False, True, False, True, False]
+    assert gaps.gaps() == 2 and gaps.at(2.4) == (2.0, 3.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, width=32)), max_size=60))
+def test_any_numbers_make_a_series(values: list[float | None]) -> None:
+    series = Series()
+    for step, value in enumerate(values):
+        series.extend([step], [value])
+    assert len(series) == len(values)
+    assert not np.isinf(series.values).any()
+    assert len(series.smoothed(5)) == len(values)
+
+
+@pytest.mark.parametrize(
+    "values", [[], [None], [math.nan, math.inf], [1.0], [1.0, 1.0], [0.0, None, 2.0] * 500]
+)
+def test_a_sparkline_takes_any_values(qapp, values: list[float | None]) -> None:
+    image = QImage(80, 24, QImage.Format.Format_ARGB32)
+    image.fill(Qt.GlobalColor.white)
+    blank = image.copy()
+    painter = QPainter(image)
+    paint_sparkline(painter, QRectF(QPointF(0, 0), image.size()), values, QColor("black"))
+    painter.end()
+    finite = [v for v in values if v is not None and math.isfinite(v)]
+    assert (image != blank) == bool(finite)

@@ -1,0 +1,204 @@
+"""A form drawn from a spec asks for the same things, in the same words, within the same bounds."""
+
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field, model_validator
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+
+from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
+from app.widgets.form import SpecForm
+from app.widgets.number_field import NumberField, parse, written
+from app.widgets.spec_words import problem_in_words
+from engine.spec.model import BertSpec
+from engine.spec.training import HardwareSpec, TrainingSpec
+from tests.app.accessible import assert_accessible, name_of
+
+
+@pytest.fixture
+def form(qtbot) -> SpecForm:
+    made = SpecForm(TrainingSpec)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def number(form: SpecForm, name: str) -> NumberOf:
+    field = form.fields[name]
+    assert isinstance(field, NumberOf)
+    return field
+
+
+def test_a_fresh_form_says_the_defaults(form: SpecForm) -> None:
+    assert TrainingSpec.model_validate(form.value()) == TrainingSpec()
+    assert form.differences() == [] and form.is_valid()
+
+
+def test_every_field_shows_title_and_help_of_its_spec(form: SpecForm) -> None:
+    shown = {label.text() for label in form.findChildren(QLabel)}
+    for info in TrainingSpec.model_fields.values():
+        assert info.title in shown and info.description in shown
+    assert name_of(number(form, "seed").number) == "Seed"
+    assert_accessible(form)
+
+
+def test_the_papers_values_are_one_click_away(qtbot, form: SpecForm) -> None:
+    field = number(form, "learning_rate")
+    assert field.segments is not None and not field.number.isVisible()
+    with qtbot.waitSignal(form.changed):
+        field.segments.group.button(2).click()
+    assert form.value()["learning_rate"] == 2e-5
+    assert form.differences() == ["Learning rate: 2e-5 instead of 5e-5"]
+
+
+def test_another_value_is_typed_exactly(qtbot, form: SpecForm) -> None:
+    field = number(form, "learning_rate")
+    assert field.segments is not None
+    field.segments.group.button(3).click()
+    assert field.number.isVisible()
+    field.number.lineEdit().selectAll()
+    qtbot.keyClicks(field.number.lineEdit(), "7.5e-4")
+    assert form.value()["learning_rate"] == 7.5e-4
+
+
+def test_arrow_keys_move_among_the_ticks(qtbot, form: SpecForm) -> None:
+    segments = number(form, "batch").segments
+    assert segments is not None
+    segments.group.button(1).setFocus()
+    qtbot.keyClick(segments.group.button(1), Qt.Key.Key_Left)
+    assert form.value()["batch"] == 16 and segments.group.button(0).hasFocus()
+
+
+def test_what_is_wrong_is_said_beside_the_field(form: SpecForm) -> None:
+    form.set_value({"batch": 0, "warmup": 2})
+    number(form, "seed").number.lineEdit().setText("many")
+    assert form.problems() == {
+        "batch": "This must be at least 1.",
+        "warmup": "This must be at most 1.",
+        "seed": "This must be a whole number.",
+    }
+    shown = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
+    assert "This must be at least 1." in shown
+    form.set_value({"batch": 8, "warmup": 0.1, "seed": 1})
+    assert form.problems() == {}
+
+
+def test_an_empty_value_is_a_choice_of_its_own(form: SpecForm) -> None:
+    field = form.fields["dropout"]
+    assert isinstance(field, Optional)
+    assert form.value()["dropout"] is None and field.box.isChecked()
+    field.box.click()
+    assert form.value()["dropout"] == 0 and field.inner.isVisible()
+    form.set_value({"dropout": None})
+    assert form.value()["dropout"] is None and not field.inner.isVisible()
+
+
+def test_a_few_words_become_a_box(qtbot) -> None:
+    form = SpecForm(HardwareSpec)
+    qtbot.addWidget(form)
+    field = form.fields["device"]
+    assert isinstance(field, OneOf)
+    assert [field.combo.itemText(n) for n in range(2)] == ["Automatic", "CPU"]
+    form.set_value({"device": "cpu"})
+    assert HardwareSpec.model_validate(form.value()).device == "cpu"
+
+
+def test_rules_over_several_fields_are_said_below(qtbot) -> None:
+    form = SpecForm(BertSpec, ["width", "heads"])
+    qtbot.addWidget(form)
+    form.set_value({"width": 100, "heads": 12})
+    assert form.problems() == {"": "12 heads do not divide the width 100."}
+    assert not form.whole_problem.isHidden()
+
+
+class Odd(BaseModel):
+    on: bool = Field(False, title="On")
+    name: str = Field("x", title="Name", min_length=1)
+    kind: Literal["a", "b"] = "b"
+
+    @model_validator(mode="after")
+    def _rule(self) -> "Odd":
+        return self
+
+
+def test_switches_and_lines_of_text(qtbot) -> None:
+    form = SpecForm(Odd)
+    qtbot.addWidget(form)
+    switch = form.fields["on"]
+    assert isinstance(switch, YesNo)
+    switch.switch.click()
+    form.set_value({"name": ""})
+    assert form.value() == {"on": True, "name": "", "kind": "b"}
+    assert form.problems() == {"name": "This must be filled in."}
+    assert form.differences()[0] == "On: on instead of off"
+
+
+def test_a_kind_without_a_control_is_a_mistake(qtbot) -> None:
+    class Strange(BaseModel):
+        places: list[int] = []
+
+    with pytest.raises(TypeError):
+        SpecForm(Strange)
+
+
+@pytest.mark.parametrize(
+    "text,whole,value",
+    [
+        ("5e-5", False, 5e-5),
+        ("0,1", False, 0.1),
+        (" 512 ", True, 512),
+        ("1e3", True, 1000),
+        ("9007199254740993", True, 9007199254740993),
+        ("1 000", True, 1000),
+        ("2.5", True, 2.5),
+        ("", False, None),
+        ("nan", False, None),
+        ("inf", False, None),
+        ("1_000", True, None),
+        ("0x10", True, None),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(text: str, whole: bool, value: object) -> None:
+    assert parse(text, whole) == value
+
+
+@pytest.mark.parametrize(
+    "value,text",
+    [
+        (5e-5, "5e-5"),
+        (2.5e-7, "2.5e-7"),
+        (0.1, "0.1"),
+        (3.0, "3"),
+        (128, "128"),
+        (1 / 3, "0.3333333333"),
+    ],
+)
+def test_numbers_are_written_short(value: float, text: str) -> None:
+    assert written(value) == text
+
+
+@pytest.mark.parametrize(
+    "field,steps,expected",
+    [
+        ({"value": 5e-5, "stepping": "decades"}, 1, 1e-4),
+        ({"value": 5e-5, "stepping": "decades"}, -2, 2e-5),
+        ({"value": 32, "stepping": "double", "whole": True}, 1, 64),
+        ({"value": 48, "stepping": "double", "whole": True}, -1, 32),
+        ({"value": 0, "stepping": "decades", "whole": True}, 2, 2),
+        ({"value": 0.3, "stepping": 0.1}, 1, 0.4),
+        ({"value": 9, "stepping": 1.0, "high": 10}, 5, 10),
+        ({"value": 1, "stepping": "decades", "whole": True, "low": 0}, -3, 0),
+    ],
+)
+def test_arrows_step_to_sensible_values(
+    qtbot, field: dict[str, object], steps: int, expected: float
+) -> None:
+    made = NumberField(**field)  # type: ignore[arg-type]
+    qtbot.addWidget(made)
+    made.stepBy(steps)
+    assert made.number() == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_unknown_problem_keeps_its_words() -> None:
+    assert problem_in_words({"type": "url_parsing", "msg": "Not a URL"}) == "Not a URL."

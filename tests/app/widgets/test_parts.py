@@ -1,0 +1,195 @@
+"""The small parts: text, numbers, buttons, cards, questions, pickers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.library import ModelEntry
+from app.widgets import buttons, dialogs, numbers
+from app.widgets.buttons import Segments
+from app.widgets.checkpoint_picker import CheckpointBox, CheckpointPicker
+from app.widgets.dialogs import Choice
+from app.widgets.page import Card, EmptyState, Page, clear
+from app.widgets.switch import Switch
+from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
+from engine.messages import CheckpointInfo
+from tests.app.accessible import assert_accessible, name_of
+
+MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
+
+
+def test_text_is_shown_letter_by_letter(qtbot) -> None:
+    label = Text(MARKUP)
+    qtbot.addWidget(label)
+    assert label.text() == MARKUP and label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_hidden_characters_are_made_visible() -> None:
+    assert visible("a\u202eb\x00c\x1b") == "a·b·c·"
+    assert visible("two\nlines\tand 日本 é 👩\u200d🔬") == "two\nlines\tand 日本 é 👩\u200d🔬"
+
+
+def test_a_tooltip_shows_what_it_is_given(qtbot) -> None:
+    assert tooltip("<b>a</b>\nb & c") == "<qt>&lt;b&gt;a&lt;/b&gt;<br>b &amp; c</qt>"
+    assert plain_menu_text("R&D\nx") == "R&&D x"
+
+
+def test_a_line_that_has_no_room_is_cut_and_kept_whole(qtbot) -> None:
+    line = OneLine("a very long name " * 50)
+    qtbot.addWidget(line)
+    line.resize(120, 20)
+    line.show()
+    assert line.text().endswith("…") and line.whole().startswith("a very long name")
+    assert "a very long name" in line.toolTip() and name_of(line)
+
+
+@pytest.mark.parametrize(
+    "made,expected",
+    [
+        (lambda: numbers.count(12_000), "12,000"),
+        (lambda: numbers.decimal(0.69315), "0.6932"),
+        (lambda: numbers.decimal(None), "not a number"),
+        (lambda: numbers.decimal(1.5e-7), "1.50e-07"),
+        (lambda: numbers.percent(0.82), "82.0 %"),
+        (lambda: numbers.short(4_416_698), "4.4 M"),
+        (lambda: numbers.size(17_671_552), "17.7 MB"),
+        (lambda: numbers.duration(41.7), "42 s"),
+        (lambda: numbers.duration(200), "3 min 20 s"),
+        (lambda: numbers.duration(7500), "2 h 5 min"),
+        (lambda: numbers.duration(270_000), "3 d 3 h"),
+        (lambda: numbers.ago(3), "just now"),
+    ],
+)
+def test_numbers_are_told_alike_everywhere(qapp, made: Callable[[], str], expected: str) -> None:
+    assert made() == expected
+
+
+def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:
+    done: list[int] = []
+    button = buttons.primary("&Add R&&D", lambda: done.append(1), icon="plus")
+    qtbot.addWidget(button)
+    assert button.accessibleName() == "Add R&D"
+    button.click()
+    assert done == [1]
+
+
+def test_segments_are_chosen_by_click_and_code(qtbot) -> None:
+    segments = Segments(["One", "Two"], "Number")
+    qtbot.addWidget(segments)
+    with qtbot.waitSignal(segments.chosen) as told:
+        segments.group.button(1).click()
+    assert told.args == [1]
+    segments.choose(-1)
+    assert segments.choice() == -1
+    segments.choose(0)
+    assert segments.choice() == 0
+    assert_accessible(segments)
+
+
+def test_a_card_is_a_big_button(qtbot) -> None:
+    card = Card("Open", pressable=True)
+    qtbot.addWidget(card)
+    card.show()
+    for press in (
+        lambda: qtbot.mouseClick(card, Qt.MouseButton.LeftButton),
+        lambda: qtbot.keyClick(card, Qt.Key.Key_Space),
+    ):
+        with qtbot.waitSignal(card.pressed):
+            press()
+    assert_accessible(card)
+
+
+def test_an_empty_page_offers_the_next_action(qtbot) -> None:
+    done: list[int] = []
+    page = Page("Runs", "Nothing here")
+    qtbot.addWidget(page)
+    action = buttons.primary("Start", lambda: done.append(1))
+    page.body.addWidget(
+        EmptyState("activity", "No runs yet", "Begin with the sample. " * 9, action)
+    )
+    page.resize(900, 600)
+    page.show()
+    action.click()
+    assert done == [1]
+    assert_accessible(page)
+
+
+def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    column, inner = QVBoxLayout(window), QVBoxLayout()
+    inner.addWidget(Text("inside"))
+    column.addWidget(Text("outside"))
+    column.addLayout(inner)
+    clear(column)
+    assert column.count() == 0 and inner.count() == 0
+
+
+def test_a_question_is_answered_by_its_buttons_or_harmlessly(qtbot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    answers: list[str] = []
+    choices = [Choice("remove", "&Remove", "danger"), Choice("keep", "&Keep")]
+    question = dialogs.ask(window, MARKUP, MARKUP, choices, answers.append)
+    assert_accessible(question)
+    question.buttons["remove"].click()
+    question = dialogs.ask(window, "Remove?", "It goes.", choices, answers.append)
+    qtbot.keyClick(question, Qt.Key.Key_Escape)
+    assert answers == ["remove", "keep"]
+
+
+def test_a_switch_is_thrown_by_the_keyboard(qtbot) -> None:
+    switch = Switch("Ask")
+    qtbot.addWidget(switch)
+    switch.show()
+    switch.setFocus()
+    qtbot.keyClick(switch, Qt.Key.Key_Space)
+    assert switch.isChecked() and name_of(switch) == "Ask"
+    switch.grab()
+
+
+def entries() -> list[ModelEntry]:
+    info = CheckpointInfo(
+        layers=4, width=256, heads=4, inner=1024, positions=512, vocabulary=9, parameters=11_100_000
+    )
+    return [
+        ModelEntry("Starter", Path("a"), info, "starter"),
+        ModelEntry(MARKUP, Path("b"), info, "run", "", "run-1", 120, True),
+        ModelEntry("broken", Path("c"), None, "imported", "It is damaged."),
+    ]
+
+
+def test_the_picker_gives_what_is_chosen_and_says_why_not(qtbot) -> None:
+    picker = CheckpointPicker(lambda entry: "It is too big." if entry.origin == "starter" else "")
+    qtbot.addWidget(picker)
+    picker.resize(400, 300)
+    picker.show()
+    picker.set_models(entries())
+    assert not picker.choose(Path("a")), "what cannot be used cannot be chosen"
+    with qtbot.waitSignal(picker.picked) as told:
+        assert picker.choose(Path("b"))
+    assert told.args[0].run == "run-1"
+    lines = [picker.model.line(entry) for entry in picker.model.entries]
+    assert lines[0] == "It is too big." and lines[2] == "It is damaged."
+    assert "11.1 M parameters" in lines[1] and "step 120" in lines[1]
+    picker.set_models(entries())
+    chosen = picker.chosen()
+    assert chosen is not None and chosen.path == Path("b")
+    picker.grab()
+    assert_accessible(picker)
+
+
+def test_the_box_gives_what_is_chosen(qtbot) -> None:
+    box = CheckpointBox()
+    qtbot.addWidget(box)
+    box.set_models(entries())
+    assert box.chosen() is None
+    assert box.choose(Path("a")) and not box.choose(Path("c"))
+    box.set_models(entries())
+    chosen = box.chosen()
+    assert chosen is not None and chosen.name == "Starter"
+    assert_accessible(box)
