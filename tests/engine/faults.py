@@ -1,0 +1,59 @@
+"""Run a piece of code in a process of its own in which the Nth call to the disk goes wrong.
+
+The calls are counted by the interpreter's own audit hook and by wrappers around fsync and write;
+what goes wrong is real: the process is killed, or the call raises what a full disk raises.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+RUNNER = """
+import errno, os, signal, sys
+sys.path.insert(0, {repository!r})
+{setup}
+way, wanted, count = {way!r}, {number}, 0
+def strike(*_):
+    global count
+    count += 1
+    if count != wanted:
+        return
+    if way == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def struck(original):
+    def call(*a, **k):
+        strike()
+        return original(*a, **k)
+    return call
+for name in ("fsync", "rename", "replace", "mkdir"):
+    setattr(os, name, struck(getattr(os, name)))
+def hook(event, arguments):
+    if event == "open" and str(arguments[1]).strip("bt+") in ("w", "x", "a"):
+        strike()
+sys.addaudithook(hook)
+{code}
+print(count)
+"""
+
+
+def run(
+    setup: str, code: str, way: Literal["kill", "full", "none"], number: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run `setup`, then `code` with its call `number` (from 1) struck; it prints their count."""
+    program = RUNNER.format(
+        repository=str(REPOSITORY), setup=setup, code=code, way=way, number=number
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+
+def calls(setup: str, code: str) -> int:
+    """How many calls can be struck."""
+    done = run(setup, code, "none")
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1])

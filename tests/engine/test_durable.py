@@ -1,0 +1,149 @@
+"""What is written is whole or absent, whatever happens while it is written."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.durable import clear_leftovers, sha256, verify, whole_folder, write_file
+from engine.errors import BadCheckpoint, DiskFull
+from tests.engine import faults
+
+SETUP = """
+from pathlib import Path
+from engine.durable import whole_folder, write_file
+target = Path({target!r})
+"""
+SAVE_FOLDER = """
+with whole_folder(target) as folder:
+    for name in ("a", "b"):
+        with open(folder / name, "w") as file:
+            file.write("new" * 1000)
+"""
+SAVE_FILE = "write_file(target, b'new' * 1000)"
+
+
+def old_folder(path: Path) -> Path:
+    with whole_folder(path) as folder:
+        (folder / "a").write_text("old")
+    return path
+
+
+def contents(folder: Path) -> str:
+    """“old” or “new”; anything else fails."""
+    verify(folder)
+    names = {file.name for file in folder.iterdir()}
+    text = (folder / "a").read_text()
+    if text == "old":
+        assert names == {"a", "manifest.json"}
+        return "old"
+    assert names == {"a", "b", "manifest.json"}
+    assert text == (folder / "b").read_text() == "new" * 1000
+    return "new"
+
+
+@pytest.mark.parametrize("way", ["kill", "full"])
+def test_a_folder_is_old_or_new_wherever_a_save_breaks_off(tmp_path: Path, way: str) -> None:
+    setup = SETUP.format(target=str(tmp_path / "0" / "checkpoint"))
+    count = faults.calls(setup, SAVE_FOLDER)
+    assert count > 8
+    outcomes = list[str]()
+    for number in range(1, count + 1):
+        target = old_folder(tmp_path / f"{way}-{number}" / "checkpoint")
+        setup = SETUP.format(target=str(target))
+        done = faults.run(setup, SAVE_FOLDER, way, number)  # type: ignore[arg-type]
+        if way == "kill":
+            assert done.returncode == -signal.SIGKILL
+        elif done.returncode:  # 0: the call that failed was one that may, as for what exists
+            assert "DiskFull: The disk is full" in done.stderr
+        clear_leftovers(target.parent)
+        assert [entry.name for entry in target.parent.iterdir()] == ["checkpoint"]
+        outcome = contents(target)
+        assert done.returncode or outcome == "new"
+        outcomes.append(outcome)
+    assert outcomes.count("old") >= 5
+
+
+@pytest.mark.parametrize("way", ["kill", "full"])
+def test_a_file_is_old_or_new_wherever_a_write_breaks_off(tmp_path: Path, way: str) -> None:
+    first = tmp_path / "first"
+    count = faults.calls(SETUP.format(target=str(first)), SAVE_FILE)
+    assert count >= 3
+    for number in range(1, count + 1):
+        target = tmp_path / f"{way}-{number}"
+        target.write_bytes(b"old")
+        faults.run(SETUP.format(target=str(target)), SAVE_FILE, way, number)  # type: ignore[arg-type]
+        assert target.read_bytes() in (b"old", b"new" * 1000)
+    clear_leftovers(tmp_path)
+    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
+
+
+def test_the_order_is_flush_then_rename_then_flush_of_the_parent(tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not here")
+    code = SETUP.format(target=str(tmp_path / "checkpoint")) + SAVE_FOLDER
+    done = subprocess.run(
+        ["strace", "-f", "-y", "-e", "trace=fsync,rename", sys.executable, "-c", code],
+        capture_output=True, text=True, check=False,
+        cwd=faults.REPOSITORY,
+    )  # fmt: skip
+    if "ptrace" in done.stderr and "permitted" in done.stderr:
+        pytest.skip("strace may not trace here")
+    lines = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
+    renames = [number for number, line in enumerate(lines) if "rename(" in line]
+    assert len(renames) == 1
+    flushed = [line for line in lines[: renames[0]] if "fsync(" in line]
+    assert any("/a>" in line for line in flushed) and any("/b>" in line for line in flushed)
+    assert "manifest.json>" in flushed[-2]  # the manifest last, then its folder
+    assert f"<{tmp_path}>" in lines[renames[0] + 1]
+
+
+def test_a_really_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    target = old_folder(tmp_path / "checkpoint")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
+    try:
+        with pytest.raises(DiskFull, match="The disk is full"), whole_folder(target) as folder:
+            (folder / "a").write_text("new" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert contents(target) == "old"
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "a").write_text("mine")
+    link = tmp_path / "checkpoint"
+    link.symlink_to(precious)
+    with whole_folder(link) as folder:
+        (folder / "a").write_text("new")
+    assert not link.is_symlink() and (precious / "a").read_text() == "mine"
+
+    file = tmp_path / "settings.json"
+    file.symlink_to(precious / "a")
+    write_file(file, b"new")
+    assert not file.is_symlink() and (precious / "a").read_text() == "mine"
+
+
+def test_one_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    folder = old_folder(tmp_path / "checkpoint")
+    (folder / "a").write_text("olc")
+    with pytest.raises(BadCheckpoint, match="a in checkpoint is damaged"):
+        verify(folder)
+
+
+def test_a_manifest_says_size_and_sum_of_every_file(tmp_path: Path) -> None:
+    folder = old_folder(tmp_path / "checkpoint")
+    entries = json.loads((folder / "manifest.json").read_text())["files"]
+    assert entries == {"a": {"bytes": 3, "sha256": sha256(folder / "a")}}
+    if os.name == "posix":
+        assert folder.stat().st_mode & 0o077 == 0

@@ -1,0 +1,46 @@
+"""Folder names from whatever a user types."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.home import Home, folder_name, free_folder
+
+HOSTILE = [
+    *("../x", "/abs", "C:\\x", "CON", "con.txt", "a/b", "x" * 300, "a\nb", "", ".", "..", " "),
+    *("é" * 200, ".hidden", "a\0b", "-", "~", "$(rm -rf)", "日本語", "nul", "a:b", "\u202egnp.exe"),
+]
+
+
+@given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
+def test_every_name_becomes_one_safe_folder(name: str) -> None:
+    safe = folder_name(name)
+    assert Path(safe).name == safe and safe not in ("", ".", "..")
+    assert len(safe.encode("utf-8")) <= 130 and "\0" not in safe
+    assert not any(c in safe for c in '/\\:*?"<>|\n\r\t')
+    assert safe.split(".")[0].lower() not in ("con", "nul", "prn", "aux")
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    for expected in ("x", "x-2", "x-3"):
+        path = free_folder(tmp_path, "x")
+        assert path.name == expected
+        path.mkdir()
+
+
+def test_two_hundred_hostile_names_give_two_hundred_folders(tmp_path: Path) -> None:
+    for number in range(200):
+        path = free_folder(tmp_path, HOSTILE[number % len(HOSTILE)])
+        assert path.parent == tmp_path
+        path.mkdir()
+    assert len(list(tmp_path.iterdir())) == 200
+
+
+def test_a_home_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "mine"))
+    home = Home()
+    home.make()
+    assert home.root == tmp_path / "mine"
+    assert home.root.stat().st_mode & 0o077 == 0
