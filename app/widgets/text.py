@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
@@ -36,7 +36,6 @@ class Text(QLabel):
         selectable: bool = False,
     ) -> None:
         super().__init__(parent)
-        self._look: Look = look
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wraps)
         if selectable:
@@ -45,23 +44,14 @@ class Text(QLabel):
             policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
             policy.setHeightForWidth(True)
             self.setSizePolicy(policy)
-        _dress(self, self._look)
+        _dress(self, look)
         self.setText(text)
 
     def setText(self, text: str) -> None:
         super().setText(visible(text))
 
     def set_look(self, look: Look) -> None:
-        self._look = look
-        _dress(self, self._look)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (
-            QEvent.Type.ApplicationPaletteChange,
-            QEvent.Type.ApplicationFontChange,
-        ):
-            _dress(self, self._look)
+        _dress(self, look)
 
 
 class OneLine(QLabel):
@@ -70,10 +60,9 @@ class OneLine(QLabel):
     def __init__(self, text: str = "", look: Look = "body", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._whole = ""
-        self._look: Look = look
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        _dress(self, self._look)
+        _dress(self, look)
         self.setText(text)
 
     def setText(self, text: str) -> None:
@@ -87,14 +76,6 @@ class OneLine(QLabel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._cut()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (
-            QEvent.Type.ApplicationPaletteChange,
-            QEvent.Type.ApplicationFontChange,
-        ):
-            _dress(self, self._look)
 
     def _cut(self) -> None:
         shown = QFontMetrics(self.font()).elidedText(
