@@ -50,9 +50,13 @@ class Series:
         self._length = needed
 
     def smoothed(self, points: int) -> Floats:
-        """The mean over `points` neighbours around each value; gaps stay gaps."""
+        """The mean over `points` neighbours around each value; gaps stay gaps.
+
+        A short series is smoothed over fewer, so that the beginning of a run shows its shape.
+        """
         values = self.values
-        if points <= 1 or len(values) < 3:
+        points = min(points, len(values) // 8)
+        if points <= 1:
             return values.copy()
         finite = np.isfinite(values)
         sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])

@@ -124,7 +124,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     for _ in range(4):
         qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: train.state.estimate() is not None, timeout=LONG)
+    qtbot.waitUntil(lambda: train.state.estimate is not None, timeout=LONG)
     qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
     with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
@@ -140,9 +140,9 @@ def test_from_a_file_to_history_with_a_kill_between(
     started_event = live.last_started()
     assert started_event is not None
     os.kill(started_event.pid, signal.SIGKILL)
-    qtbot.waitUntil(runs.run.resume.isVisible, timeout=SOON)
+    qtbot.waitUntil(runs.run.banner.resume.isVisible, timeout=SOON)
     assert state_of(shown, run_id) == "crashed"
-    qtbot.mouseClick(runs.run.resume, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(runs.run.banner.resume, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state_of(shown, run_id) == "finished", timeout=LONG)
 
     # the same job, undisturbed, ends with the same figures
