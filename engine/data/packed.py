@@ -21,9 +21,7 @@ from engine.errors import StudioError
 
 Progress = Callable[[int, int], None]
 COUNTED = 1 << 22  # token ids that are counted at once
-SHORTEST_TAIL = (
-    2  # tokens of the next document that must fit behind a [SEP] to begin it in this row
-)
+SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
 
 
 class Packed:
