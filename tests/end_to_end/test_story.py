@@ -151,6 +151,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     assert last_figures(folder) == last_figures(calm.path)
 
     # tomorrow: the window is opened again, and the run is in the history
+    qtbot.waitUntil(lambda: not shown.studio.running.runs, timeout=SOON)
     shown = window()
     with shown.studio.record.read() as session:
         assert [r.id for r in all_runs(session)] == [run_id]
@@ -175,7 +176,7 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     qtbot.keyClicks(explore.text, "The president of the United States")
     qtbot.waitUntil(lambda: len(explore.study.tokens) == 8, timeout=SOON)
 
-    place = explore.strip.boxes()[2].center().toPoint()  # “president”
+    place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
     assert explore.study.masked == (2,)
     qtbot.waitUntil(lambda: any(card.isVisible() for card in explore.words.cards), timeout=SOON)
@@ -183,5 +184,10 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
 
     explore.panels.setCurrentWidget(explore.attention)
     qtbot.waitUntil(explore.attention.matrix.isVisible, timeout=SOON)
-    qtbot.waitUntil(lambda: explore.attention.matrix.shown is not None, timeout=SOON)
-    assert explore.attention.matrix.shown.shape == (8, 8)
+    links = explore.attention.table.model()
+    qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)
+    first = explore.attention.matrix.accessibleDescription()
+    explore.attention.head.setValue(2)
+    qtbot.waitUntil(
+        lambda: explore.attention.matrix.accessibleDescription() != first, timeout=SOON
+    )
