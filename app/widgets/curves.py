@@ -56,9 +56,7 @@ class Curve(QWidget):
         self._log = self._clip = False
         self._step = float("nan")
         self._limits = (-np.inf, np.inf)
-        self.plot = Plot(self)
-        self.plot.hovered.connect(self._on_hovered)
-        self.plot.left.connect(self.reset_view)
+        self._plot: Plot | None = None
         self.heading = Text(f"{title} ({unit})" if unit else title, "strong", wraps=False)
         self.readout = OneLine("", "muted")
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -73,12 +71,25 @@ class Curve(QWidget):
         column.setSpacing(SPACE)
         column.addLayout(head)
         column.addLayout(self.legend)
-        column.addWidget(self.plot, 1)
+        self._column = column
+        column.addStretch()
         self.setMinimumHeight(140)
         self._pause = QTimer(self, singleShot=True, interval=PAUSE)
         self._pause.timeout.connect(self._draw)
-        self._dress()
-        self._describe()
+        QTimer.singleShot(0, self, lambda: self.plot)
+
+    @property
+    def plot(self) -> Plot:
+        """The drawing. It takes some 40 ms to make, so a page with several stands there first."""
+        if self._plot is None:
+            self._plot = Plot(self)
+            self._plot.hovered.connect(self._on_hovered)
+            self._plot.left.connect(self.reset_view)
+            self._column.takeAt(self._column.count() - 1)
+            self._column.addWidget(self._plot, 1)
+            self._dress()
+            self._describe()
+        return self._plot
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 

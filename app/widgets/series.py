@@ -55,8 +55,8 @@ class Series:
         A short series is smoothed over fewer, so that the beginning of a run shows its shape.
         """
         values = self.values
-        points = min(points, len(values) // 8)
-        if points <= 1:
+        points = min(points, max(3, len(values) // 8))
+        if points <= 1 or len(values) < 3:
             return values.copy()
         finite = np.isfinite(values)
         sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
