@@ -61,7 +61,7 @@ class Page(QWidget):
             column.addLayout(self.head)
             column.addLayout(self.body, 1)
             return
-        inner = _Flow()
+        inner = QWidget()
         inner.setMaximumWidth(widest + 2 * MARGIN)
         inside = QVBoxLayout(inner)
         inside.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
@@ -92,9 +92,15 @@ def scrolling(inner: QWidget) -> QScrollArea:
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     area.viewport().setAutoFillBackground(False)
-    inner.setAutoFillBackground(False)
-    inner.setProperty("bare", True)
-    area.setWidget(inner)
+    flow = _Flow()
+    column = QVBoxLayout(flow)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.addWidget(inner)
+    flow.setMaximumWidth(inner.maximumWidth())
+    for widget in (inner, flow):
+        widget.setAutoFillBackground(False)
+        widget.setProperty("bare", True)
+    area.setWidget(flow)
     return area
 
 
