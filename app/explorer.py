@@ -282,6 +282,7 @@ class Errand(QObject):
         self._channel: Channel | None = Channel(scratch, settings, self)
         self._channel.told.connect(self._on_told)
         self._channel.ended.connect(self._on_ended)
+        _errands.add(self)
         self._channel.start()
         self._channel.send(question)
 
@@ -290,6 +291,7 @@ class Errand(QObject):
         if self._channel is not None:
             self._channel.end()
             self._channel = None
+            _errands.discard(self)
             self.deleteLater()
 
     def is_over(self) -> bool:
@@ -316,3 +318,6 @@ class Errand(QObject):
                 details=last_words,
             )
         )
+
+
+_errands: set[Errand] = set()  # under way; whoever ran one need not hold it

@@ -1,0 +1,163 @@
+"""A page on a fresh home with one tiny model, and an explorer that answers when it is told to."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QObject, Signal
+
+from app import library
+from app.library import ModelEntry, describe_model
+from app.pages.explore.study import Study
+from app.studio import Studio
+from engine.data.tokenizer import Tokenizer
+from engine.home import Home
+from engine.messages import (
+    Answer,
+    AnyQuestion,
+    ArrayFile,
+    Attended,
+    Filled,
+    Guess,
+    Likely,
+    Refused,
+)
+from engine.models.bert import Network
+from engine.models.checkpoint import write
+from engine.models.heads import Heads
+from engine.spec.model import BertSpec
+from tests.engine.models.small import tokenizer
+
+WORDS = (
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *("the", "cat", "sat", "on", "mat", "a", "dog", "un", "##happy", "##s", ".", "&"),
+    *("<", ">", "/", "b", "x", "%", "s", "ש", "##ל", "##ו", "##ם", "東", "京", "😀"),
+)
+SPEC = BertSpec(vocabulary=len(WORDS), width=16, layers=3, heads=2, inner=32, positions=32)
+PATIENCE = 20_000  # ms
+
+
+def make_model(path: Path, heads: Heads, words: tuple[str, ...] = WORDS) -> Path:
+    """A checkpoint folder with English words, and some that are not."""
+    path.mkdir(parents=True)
+    labels = tuple(f"label {number}" for number in range(heads.classes))
+    write(path, Network(SPEC, heads), tokenizer(path, words), labels)
+    return path
+
+
+@pytest.fixture
+def model(home: Home) -> Path:
+    """A model that guesses words."""
+    return make_model(home.models / "tiny", Heads(masked_words=True))
+
+
+@pytest.fixture
+def classifier(home: Home) -> Path:
+    """A model that knows classes and guesses no words."""
+    return make_model(home.models / "zz-classes", Heads(classes=3))
+
+
+class FakeExplorer(QObject):
+    """Keeps what it is asked; a test answers."""
+
+    answered = Signal(object)
+    died = Signal(str)
+    busy_changed = Signal(bool)
+
+    def __init__(self, scratch: Path) -> None:
+        super().__init__()
+        self.scratch = scratch
+        self.asked: list[AnyQuestion] = []
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
+
+    def ask(self, question: AnyQuestion) -> int:
+        self.asked.append(question.model_copy(update={"number": len(self.asked) + 1}))
+        return len(self.asked)
+
+    def of_kind(self, kind: str) -> list[Any]:
+        return [question for question in self.asked if question.kind == kind]
+
+    def refuse(self, question: AnyQuestion, problem: str) -> None:
+        self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))
+
+    def fill(self, question: Any, *labels: str) -> Answer:
+        """Answer with `labels` for every hidden place; the actual piece has 1 %."""
+        known = Tokenizer.from_folder(question.checkpoint)
+        tokens = known.encode(question.text, question.pair, 32).tokens
+        masked = set(question.masked)
+        places = [n for n, t in enumerate(tokens) if t.id == known.mask or n in masked]
+        ranked = tuple(
+            Likely(label=label, probability=0.5 / (n + 1)) for n, label in enumerate(labels)
+        )
+        answer = Filled(
+            to=question.number,
+            tokens=tokens,
+            guesses=tuple(Guess(first=n, last=n, ranked=ranked) for n in places),
+            actual=tuple(
+                Likely(label="" if tokens[n].id == known.mask else tokens[n].text, probability=0.01)
+                for n in places
+            ),
+        )
+        self.answered.emit(answer)
+        return answer
+
+    def attend(self, question: Any, weights: np.ndarray | None = None) -> np.ndarray:
+        """Answer with `weights`, or with made-up ones, as float16 [L, H, T, T]."""
+        known = Tokenizer.from_folder(question.checkpoint)
+        tokens = known.encode(question.text, question.pair, 32).tokens
+        if weights is None:
+            random = np.random.default_rng(question.number)
+            weights = random.dirichlet(np.full(len(tokens), 0.3), (3, 2, len(tokens)))
+        weights = weights.astype(np.float16)
+        path = self.scratch / f"attention-{question.number}.npy"
+        np.save(path, weights)
+        file = ArrayFile(path=path, shape=weights.shape, dtype="float16")
+        self.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
+        return weights
+
+
+@pytest.fixture
+def explorer(qtbot: Any, tmp_path: Path) -> FakeExplorer:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return FakeExplorer(scratch)
+
+
+@pytest.fixture(autouse=True)
+def _no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Which models there are is the business of each test."""
+    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "no starter")
+
+
+@pytest.fixture
+def workshop(studio: Studio, explorer: FakeExplorer) -> Iterator[Studio]:
+    """The studio, with the explorer that answers when it is told to."""
+    real, studio.explorer = studio.explorer, explorer
+    yield studio
+    studio.explorer = real
+
+
+@pytest.fixture
+def entry(model: Path) -> ModelEntry:
+    return describe_model("tiny", model, "imported")
+
+
+@pytest.fixture
+def study(qtbot: Any, entry: ModelEntry) -> Study:
+    """A study of “the cat sat”, at rest."""
+    made = Study()
+    made.choose_model(entry)
+    made.set_texts("the cat sat")
+    qtbot.waitUntil(lambda: made.is_settled, timeout=PATIENCE)
+    return made
+
+
+@pytest.fixture
+def wait(qtbot: Any) -> Callable[[Callable[[], Any]], None]:
+    """`wait(condition)` until it holds."""
+    return lambda condition: qtbot.waitUntil(lambda: bool(condition()), timeout=PATIENCE)

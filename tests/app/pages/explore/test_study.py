@@ -1,0 +1,143 @@
+"""The text, its tokens and its masks."""
+
+import pytest
+
+from app.library import describe_model
+from app.pages.explore.study import MOST_CHARACTERS, Study, shifted
+from engine.models.heads import Heads
+from tests.app.pages.explore.conftest import make_model
+
+
+def texts(study: Study) -> list[str]:
+    return [token.text for token in study.tokens]
+
+
+@pytest.mark.parametrize(
+    "old, new, stays",
+    [
+        ("the cat sat", "the cat sat.", {(4, 7)}),  # after it
+        ("the cat sat", "look, the cat sat", {(10, 13)}),  # before it
+        ("the cat sat", "a cat sat", {(2, 5)}),
+        ("the cat sat", "the cut sat", set()),  # in it
+        ("the cat sat", "", set()),
+        ("the cat sat", "the cat sat", {(4, 7)}),
+        ("cat cat cat", "cat cat", {(4, 7)}),  # of equal ones the last went
+        ("😀 cat", "😀 😀 cat", {(4, 7)}),
+    ],
+)
+def test_a_mask_stays_with_its_word_while_the_text_around_it_changes(old, new, stays):
+    start = old.index("cat", 4) if old.startswith("cat") else old.index("cat")
+    assert shifted({(start, start + 3)}, old, new) == stays
+
+
+def test_the_text_becomes_tokens_and_then_settles(study, qtbot):
+    assert texts(study) == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    with qtbot.waitSignals([study.tokens_changed, study.settled], order="strict"):
+        study.set_texts("the dog")
+    assert texts(study) == ["[CLS]", "the", "dog", "[SEP]"]
+
+
+def test_typing_settles_once_after_the_last_key(study, qtbot, wait):
+    settled = []
+    study.settled.connect(lambda: settled.append(study.text))
+    for end in range(1, 12):
+        study.set_texts("the dog sat"[:end])
+    wait(lambda: study.is_settled)
+    assert settled == ["the dog sat"]
+
+
+def test_a_mask_takes_the_whole_word_and_again_gives_it_back(study, wait):
+    study.set_texts("the unhappys cat")
+    wait(lambda: study.is_settled)
+    assert texts(study) == ["[CLS]", "the", "un", "##happy", "##s", "cat", "[SEP]"]
+    study.toggle_mask(3)
+    assert study.masked == (2, 3, 4)
+    study.toggle_mask(1)
+    assert study.masked == (1, 2, 3, 4)
+    study.toggle_mask(2)
+    assert study.masked == (1,)
+    study.unmask_all()
+    assert study.masked == ()
+
+
+def test_a_mask_settles_at_once(study, qtbot):
+    with qtbot.waitSignal(study.settled, timeout=0):
+        study.toggle_mask(2)
+
+
+@pytest.mark.parametrize("number", [0, 4, -1, 99])
+def test_special_tokens_are_not_masked(study, number):
+    study.toggle_mask(number)
+    assert study.masked == ()
+
+
+def test_a_typed_mask_stays(study, wait):
+    study.set_texts("the [MASK] sat")
+    wait(lambda: study.is_settled)
+    study.toggle_mask(2)
+    assert study.is_typed_mask(2)
+    assert study.masked == ()
+
+
+def test_a_masked_word_that_grows_is_another_word(study, wait):
+    study.set_texts("the cat")
+    wait(lambda: study.is_settled)
+    study.toggle_mask(2)
+    study.set_texts("the cats")
+    wait(lambda: study.is_settled)
+    assert study.masked == ()
+
+
+def test_masks_of_both_texts_are_kept_apart(study, wait):
+    study.set_texts("the cat", "the cat")
+    wait(lambda: study.is_settled)
+    assert texts(study) == ["[CLS]", "the", "cat", "[SEP]", "the", "cat", "[SEP]"]
+    study.toggle_mask(5)
+    study.set_texts("a dog", "the cat")
+    wait(lambda: study.is_settled)
+    assert study.masked == (5,)
+    assert study.typed(5) == "cat"
+
+
+def test_without_marked_pieces_a_mask_takes_one_token(study, home, wait):
+    words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "C", "O", "(", "=", ")")
+    model = make_model(home.models / "reactions", Heads(masked_words=True), words)
+    study.choose_model(describe_model("reactions", model, "imported"))
+    study.set_texts("CC(=O)O")
+    wait(lambda: study.is_settled and len(study.tokens) == 9)
+    study.toggle_mask(2)
+    assert study.masked == (2,)
+
+
+def test_another_model_sees_other_tokens(study, home, wait):
+    words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
+    model = make_model(home.models / "other", Heads(masked_words=True), words)
+    study.toggle_mask(2)
+    study.choose_model(describe_model("other", model, "imported"))
+    assert study.tokens == ()
+    wait(lambda: study.is_settled)
+    assert texts(study) == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
+    assert study.masked == (2, 3)
+
+
+def test_a_folder_without_a_vocabulary_is_told_in_words(study, home, wait):
+    told = []
+    study.problem_changed.connect(told.append)
+    (home.models / "other").mkdir()
+    study.choose_model(describe_model("other", home.models / "other", "imported"))
+    wait(lambda: told)
+    assert told[0].endswith(".")
+
+
+def test_a_text_that_no_encoding_holds_is_made_whole(study, wait):
+    study.set_texts("the \ud83d cat")
+    wait(lambda: study.is_settled)
+    assert study.text == "the \N{REPLACEMENT CHARACTER} cat"
+
+
+def test_a_hundred_thousand_characters_are_cut(study, wait):
+    study.set_texts("a " * 50_000)
+    wait(lambda: study.is_settled)
+    assert len(study.text) == MOST_CHARACTERS
+    assert study.cut
+    assert len(study.tokens) == 32
