@@ -234,15 +234,15 @@ def _bring(studio: Studio, name: str) -> None:
     if name == LIVE:
         if run.state in ("stopped", "crashed"):
             studio.dispatcher.resume(run.id)
-        until(lambda: now().state == "running" and now().step >= run.step + 200, 600, "a live run")
+        until(lambda: now().state == "running" and now().step >= run.step + 200, 1200, "a live run")
     elif name == STOPPED:
-        until(lambda: now().step >= 40 or now().state == "stopped", 600, "forty steps")
+        until(lambda: now().step >= 40 or now().state == "stopped", 1200, "forty steps")
         if now().state == "running":
             studio.dispatcher.stop(run.id)
         until(lambda: now().state == "stopped", 120, "the stop")
     else:
         over = ("finished", "failed")
-        until(lambda: now().state in over, 900, f"the end of “{name}”")
+        until(lambda: now().state in over, 2400, f"the end of “{name}”")
 
 
 # ── the pictures ─────────────────────────────────────────────────────────────────────────────
