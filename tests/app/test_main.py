@@ -29,7 +29,7 @@ class Visited(opening.MainWindow):
 
 opening.MainWindow = Visited
 code = opening.run_window()
-heavy = {"torch", "safetensors", "transformers", "alembic.command"} & set(sys.modules)
+heavy = {"torch", "safetensors", "transformers"} & set(sys.modules)
 print("loaded:", sorted(heavy))
 sys.exit(code)
 """
