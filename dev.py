@@ -16,7 +16,6 @@
 The first call makes an environment in .venv and installs BERT Studio into it with its pinned
 libraries; where nothing has changed since, a later one goes straight to the command. On Debian and
 Ubuntu missing system packages are installed for root, and named in one command for anybody else.
-
 BERT_STUDIO_VENV may name another place for the environment.
 """
 
@@ -66,9 +65,12 @@ There is no display here (DISPLAY and WAYLAND_DISPLAY are empty), so the window 
 BERT Studio takes the same road without it: it fine-tunes the starter model on the sample,
 predicts, fills a mask and draws what it saw. That takes about two minutes."""
 
+NO_GPU = """\
+This machine has no NVIDIA driver. Where several GB of CUDA libraries are too much, break off
+(Ctrl+C) and call first:  python3 dev.py setup --torch cpu"""
+
 HEADLESS = """\
-The commands that need no window: tour, job, train, resume, predict, evaluate, fill, attention,
-check.
+Commands that need no window: tour, job, train, resume, predict, evaluate, fill, attention, check.
 For example:  python3 dev.py run fill "The capital of France is [MASK]."
 All of them:  {program} --help"""
 
@@ -78,12 +80,8 @@ class Trouble(Exception):
 
 
 def say(*words: object) -> None:
-    print("[dev]", *words, file=sys.stderr, flush=True)
-
-
-def say_all(text: str) -> None:
-    for line in text.splitlines():
-        say(line)
+    for line in " ".join(map(str, words)).splitlines():
+        print("[dev]", line, file=sys.stderr, flush=True)
 
 
 # ── what the system lacks ────────────────────────────────────────────────────────────────────
@@ -138,16 +136,14 @@ def need(missing: Sequence[str], *options: str) -> None:
     if not can_install():
         raise Trouble(advice(missing, options))
     say("missing on this system, to be installed:", ", ".join(missing))
-    done = subprocess.run(["sh", str(ROOT / SYSTEM), *options], stdin=subprocess.DEVNULL)
-    if done.returncode:
+    if subprocess.run(["sh", str(ROOT / SYSTEM), *options], stdin=subprocess.DEVNULL).returncode:
         raise Trouble(advice(missing, options))
 
 
 def has_display(environment: Mapping[str, str], system: str = sys.platform) -> bool:
     """Whether a window can be shown; only on Linux may there be no display at all."""
-    if not system.startswith("linux"):
-        return True
-    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+    display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    return bool(display) or not system.startswith("linux")
 
 
 # ── the environment ──────────────────────────────────────────────────────────────────────────
@@ -197,8 +193,7 @@ def is_ours() -> bool:
     settings = VENV / "pyvenv.cfg"
     if not (settings.exists() and PYTHON.exists()):
         return False
-    text = settings.read_text(encoding="utf-8")
-    version = re.search(r"^version\s*=\s*(\d+)\.(\d+)", text, re.MULTILINE)
+    version = re.search(r"(?m)^version\s*=\s*(\d+)\.(\d+)", settings.read_text("utf-8"))
     same = version is not None and (int(version[1]), int(version[2])) == sys.version_info[:2]
     pip = [str(PYTHON), "-m", "pip", "--version"]
     return same and subprocess.run(pip, capture_output=True).returncode == 0
@@ -225,8 +220,7 @@ def install(extra: str, torch: str | None) -> None:
         steps.insert(0, [*uv, f"--torch-backend={torch}", "--reinstall-package=torch", pinned[1]])
         steps.insert(0, [*pip, "uv"])
     elif LINUX and not shutil.which("nvidia-smi") and not (VENV / ".torch-told").exists():
-        say("this machine has no NVIDIA driver; where several GB of CUDA libraries are too much,")
-        say("break off (Ctrl+C) and call first:  python3 dev.py setup --torch cpu")
+        say(NO_GPU)
         (VENV / ".torch-told").touch()
     for step in steps:
         if subprocess.run(step, cwd=ROOT).returncode:
@@ -267,11 +261,11 @@ def run(arguments: list[str]) -> int:
     if LINUX and not arguments and not windowless:
         need(missing_libraries(QT + SCREEN))
     if windowless:
-        say_all(NO_DISPLAY)
+        say(NO_DISPLAY)
     set_up()
     ended = subprocess.run([str(program), *(["tour"] if windowless else arguments)]).returncode
     if windowless:
-        say_all(HEADLESS.format(program=program))
+        say(HEADLESS.format(program=program))
     elif ended < 0 and not arguments:
         say(f"the program was ended by signal {-ended}; can the display be reached from here?")
     return ended if ended >= 0 else 128 - ended
@@ -396,7 +390,7 @@ def main(arguments: Sequence[str]) -> int:
         check_python()
         return commands[command]()
     except Trouble as trouble:
-        say_all(str(trouble))
+        say(trouble)
         return 1
     except KeyboardInterrupt:
         return 130
