@@ -12,10 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, TypeVar, overload
 
 import shiboken6
-from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
+from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
 T = TypeVar("T")
 
@@ -43,11 +44,8 @@ class Progress:
         return self._cancelled.is_set()
 
 
-class Job(QObject):
+class Job:
     """One work under way, for whoever wants to cancel it."""
-
-    _reported = Signal(int, int)
-    _ended = Signal(object, object)  # result, error
 
     def __init__(
         self,
@@ -56,12 +54,9 @@ class Job(QObject):
         failed: Callable[[BaseException], None] | None,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        super().__init__()
         self._owner, self._done, self._failed, self._progress = owner, done, failed, progress
         self._cancelled = threading.Event()
         self._finished = threading.Event()
-        self._reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
-        self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
 
     def cancel(self) -> None:
         """Drop the result, and tell the work, which looks at `Progress.cancelled`."""
@@ -71,16 +66,28 @@ class Job(QObject):
         """Whether the work itself has ended, wanted or not."""
         return self._finished.is_set()
 
-    def _is_wanted(self) -> bool:
-        return not self._cancelled.is_set() and shiboken6.isValid(self._owner)
+    def work(self, work: Callable[..., Any], courier: "_Courier") -> None:
+        """Do it, in a thread of the pool."""
+        result: object = None
+        error: BaseException | None = None
+        try:
+            if self._cancelled.is_set():
+                pass
+            elif self._progress is not None:
+                report = partial(courier.reported.emit, self)
+                result = work(Progress(report, self._cancelled))
+            else:
+                result = work()
+        except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
+            error = caught
+        self._finished.set()
+        courier.ended.emit(self, result, error)
 
-    def _on_reported(self, done: int, total: int) -> None:
+    def tell_progress(self, done: int, total: int) -> None:
         if self._progress is not None and self._is_wanted():
             self._progress(done, total)
 
-    def _on_ended(self, result: object, error: BaseException | None) -> None:
-        _running.discard(self)
-        self.deleteLater()
+    def tell_end(self, result: object, error: BaseException | None) -> None:
         if not self._is_wanted():
             return
         if error is None:
@@ -90,29 +97,37 @@ class Job(QObject):
         else:
             sys.excepthook(type(error), error, error.__traceback__)
 
+    def _is_wanted(self) -> bool:
+        return not self._cancelled.is_set() and shiboken6.isValid(self._owner)
 
-class _Work(QRunnable):
-    def __init__(self, job: Job, work: Callable[..., Any], takes_progress: bool) -> None:
+
+class _Courier(QObject):
+    """Carries what threads have to say to the window's thread.
+
+    There is one, and it is never deleted: an object for each job could lose its last reference in a
+    thread while the event loop still had something for it.
+    """
+
+    reported = Signal(object, int, int)  # job, done, total
+    ended = Signal(object, object, object)  # job, result, error
+
+    def __init__(self) -> None:
         super().__init__()
-        self._job, self._work, self._takes_progress = job, work, takes_progress
+        self.jobs: set[Job] = set()
+        self.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
+        self.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
 
-    def run(self) -> None:
-        result: object = None
-        error: BaseException | None = None
-        try:
-            if self._job._cancelled.is_set():
-                pass
-            elif self._takes_progress:
-                result = self._work(Progress(self._job._reported.emit, self._job._cancelled))
-            else:
-                result = self._work()
-        except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
-            error = caught
-        self._job._finished.set()
-        self._job._ended.emit(result, error)
+    def _on_reported(self, job: Job, done: int, total: int) -> None:
+        job.tell_progress(done, total)
+
+    def _on_ended(self, job: Job, result: object, error: BaseException | None) -> None:
+        self.jobs.discard(job)
+        job.tell_end(result, error)
 
 
-_running: set[Job] = set()  # a job lives until its end has been told on the window's thread
+@cache
+def _courier() -> _Courier:
+    return _Courier()
 
 
 @overload
@@ -146,14 +161,14 @@ def run(
 
     With `progress`, work is called with a `Progress`; without, with nothing.
     """
-    job = Job(owner, done, failed, progress)
-    _running.add(job)
-    QThreadPool.globalInstance().start(_Work(job, work, progress is not None))
+    job, courier = Job(owner, done, failed, progress), _courier()
+    courier.jobs.add(job)
+    QThreadPool.globalInstance().start(partial(job.work, work, courier))
     return job
 
 
 def finish(seconds: float = 5.0) -> bool:
     """At the end of the program: cancel all that runs, and wait; whether it ended in time."""
-    for job in _running:
+    for job in _courier().jobs:
         job.cancel()
     return QThreadPool.globalInstance().waitForDone(int(seconds * 1000))
