@@ -25,6 +25,11 @@ HEADS = {
     "pooler": "bert.pooler.",
     "classes": "classifier.",
 }
+DAMAGE = (
+    *(OSError, ValueError, TypeError, KeyError, IndexError, AttributeError),
+    RecursionError,
+    OverflowError,
+)
 
 _known: dict[Path, tuple[tuple[int, ...], CheckpointInfo]] = {}
 
@@ -60,7 +65,9 @@ def _stamp(folder: Path) -> tuple[int, ...]:
 
 def _read(folder: Path) -> CheckpointInfo:
     config = _object(folder, "config.json")
-    tokenizer = _object(folder, "tokenizer_config.json") if _has(folder, "tokenizer_config.json") else {}
+    tokenizer = (
+        _object(folder, "tokenizer_config.json") if _has(folder, "tokenizer_config.json") else {}
+    )
     files = _weight_files(folder)
     tensors: dict[str, tuple[str, list[int]]] = {}
     for file in files:
@@ -131,8 +138,10 @@ def _header(folder: Path, file: Path) -> dict[str, tuple[str, list[int]]]:
             for name, entry in header.items()
             if name != "__metadata__"
         }
-        end = max((int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0)
-    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        end = max(
+            (int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0
+        )
+    except DAMAGE as error:
         raise _bad(folder, f"{file.name} is damaged") from error
     if file.stat().st_size != 8 + length + end:
         raise _bad(folder, f"{file.name} is not complete")

@@ -1,0 +1,106 @@
+"""What there is to choose from: models and data sets, damaged ones with their problem."""
+
+from pathlib import Path
+
+import pytest
+
+from app import library
+from app.studio import Studio
+from engine.data.store import import_dataset
+from engine.home import Home
+from engine.messages import Saved, Started, now
+from engine.record.rebuild import refill
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData, Mapping, Reading, Split
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.model import bert
+from engine.spec.task import Classification
+from tests.engine.data.test_checkpoint_info import CONFIG, TENSORS, safetensors
+
+
+def make_model(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(str(CONFIG).replace("'", '"'))
+    (folder / "model.safetensors").write_bytes(safetensors(TENSORS))
+    (folder / "manifest.json").write_text('{"files": {}}')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Only what the test made is there."""
+    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "starter")
+
+
+def test_imported_models_are_listed_by_name(home: Home, tmp_path: Path) -> None:
+    make_model(home.models / "zebra")
+    make_model(home.models / "Ape")
+    make_model(home.models / ".Ape.tmp-0")
+    assert [(m.name, m.origin) for m in library.own_models(home)] == [
+        ("Ape", "imported"),
+        ("zebra", "imported"),
+    ]
+    make_model(tmp_path / "starter")
+    assert [m.origin for m in library.own_models(home)] == ["starter", "imported", "imported"]
+
+
+def test_a_damaged_model_is_listed_with_its_problem(home: Home) -> None:
+    (make_model(home.models / "broken") / "config.json").unlink()
+    (entry,) = library.own_models(home)
+    assert entry.info is None and "config.json" in entry.problem
+
+
+def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text("text,label\n" + "good,1\nbad,0\n" * 20)
+    for name, version in (("first", 1), ("second", 1), ("second", 2)):
+        import_dataset(
+            name,
+            {"all": table},
+            Reading(),
+            Mapping(text="text", label="label"),
+            Split(),
+            home.datasets / name / str(version),
+            version,
+        )
+    found = library.datasets(home)
+    assert [(d.name, d.version) for d in found] == [("second", 2), ("second", 1), ("first", 1)]
+    (home.datasets / "first" / "1" / "spec.json").write_text("{")
+    damaged = next(d for d in library.datasets(home) if d.folder.parent.name == "first")
+    assert damaged.spec is None and "damaged" in damaged.problem
+
+
+def test_what_an_interrupted_import_left_is_cleared_away(home: Home) -> None:
+    left = home.models / ".Ape.tmp-12ab"
+    make_model(left)
+    in_dataset = home.datasets / "reviews" / ".1.tmp-12ab"
+    in_dataset.mkdir(parents=True)
+    library.clear_away(home)
+    assert not left.exists() and not in_dataset.exists()
+
+
+def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: Studio) -> None:
+    job = JobSpec(
+        name="My run",
+        task=Classification(),
+        start=FromScratch(model=bert(2, 128)),
+        data=FileData(path=Path("reviews.csv")),
+    )
+    folder = RunFolder.create(studio.home.runs / "run-1", job)
+    folder.append(Started(at=now(), pid=1))
+    for step in (10, 20, 30):
+        make_model(folder.checkpoint(step))
+        folder.append(Saved(step=step, folder=f"checkpoints/step-{step:08d}", best=step == 20))
+    refill(studio.record, studio.home)
+    found = [(m.name, m.step, m.best, m.run) for m in studio.models()]
+    assert found == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
+
+
+def test_a_checkpoint_that_a_run_saves_is_told(qtbot, studio: Studio) -> None:
+    studio.running.look()
+    with qtbot.waitSignal(studio.running._pause.timeout):
+        pass
+    qtbot.waitUntil(lambda: studio.running._checkpoints is not None)
+    test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio)
+    with qtbot.waitSignal(studio.models_changed):
+        studio.dispatcher.run_changed.emit("run-1")

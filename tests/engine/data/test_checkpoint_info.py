@@ -1,0 +1,145 @@
+"""What a folder says of its checkpoint without torch, and that no damage breaks a list of them."""
+
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.data.checkpoint_info import checkpoint_info
+from engine.errors import BadCheckpoint
+
+CONFIG = {
+    "model_type": "bert",
+    "num_hidden_layers": 2,
+    "hidden_size": 8,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 16,
+    "vocab_size": 10,
+    "id2label": {"1": "<b>good</b>", "0": "bad"},
+}
+TENSORS = {
+    "bert.embeddings.word_embeddings.weight": ("F16", [10, 8]),
+    "bert.embeddings.position_ids": ("I64", [1, 16]),
+    "bert.pooler.dense.weight": ("F16", [8, 8]),
+    "cls.predictions.bias": ("F16", [10]),
+    "cls.predictions.decoder.weight": ("F16", [10, 8]),
+    "classifier.weight": ("F32", [2, 8]),
+}
+SIZES = {"F16": 2, "F32": 4, "I64": 8}
+
+
+def safetensors(tensors: dict[str, tuple[str, list[int]]]) -> bytes:
+    """A file of zeros in their format: length, header, data."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, (dtype, shape) in tensors.items():
+        count = 1
+        for side in shape:
+            count *= side
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [end, end + count * SIZES[dtype]],
+        }
+        end += count * SIZES[dtype]
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(end)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "model"
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    (made / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    (made / "model.safetensors").write_bytes(safetensors(TENSORS))
+    return made
+
+
+def test_size_heads_and_labels_are_read(folder: Path) -> None:
+    info = checkpoint_info(folder)
+    assert (info.layers, info.width, info.heads, info.vocabulary) == (2, 8, 2, 10)
+    assert info.parameters == 80 + 64 + 10 + 16, "what is tied or no parameter is not counted"
+    assert info.task_heads == ("masked words", "pooler", "classes")
+    assert info.labels == ("bad", "<b>good</b>")
+    assert info.dtype == "float16" and not info.lowercase
+    assert info.bytes == (folder / "model.safetensors").stat().st_size
+
+
+def test_labels_without_a_head_for_them_are_none(folder: Path) -> None:
+    fewer = {name: value for name, value in TENSORS.items() if not name.startswith("classifier")}
+    (folder / "model.safetensors").write_bytes(safetensors(fewer))
+    assert checkpoint_info(folder).labels == ()
+
+
+def test_shards_are_read_together(folder: Path) -> None:
+    names = list(TENSORS)
+    for number, part in enumerate((names[:3], names[3:])):
+        shard = safetensors({name: TENSORS[name] for name in part})
+        (folder / f"part-{number}.safetensors").write_bytes(shard)
+    (folder / "model.safetensors").unlink()
+    places = {name: f"part-{0 if name in names[:3] else 1}.safetensors" for name in names}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": places}))
+    assert checkpoint_info(folder).parameters == 170
+    index.write_text(json.dumps({"weight_map": {**places, "x": "../outside.safetensors"}}))
+    with pytest.raises(BadCheckpoint):
+        checkpoint_info(folder)
+
+
+def test_a_change_is_seen(folder: Path) -> None:
+    assert checkpoint_info(folder).layers == 2
+    (folder / "config.json").write_text(json.dumps({**CONFIG, "num_hidden_layers": 12}))
+    assert checkpoint_info(folder).layers == 12
+
+
+@pytest.mark.parametrize(
+    "name,content",
+    [
+        ("config.json", None),
+        ("config.json", b"[]"),
+        ("config.json", b"{" * 100_000),
+        ("config.json", b"\xff\xfe"),
+        ("config.json", json.dumps({**CONFIG, "hidden_size": 10**12}).encode()),
+        ("config.json", json.dumps({**CONFIG, "vocab_size": True}).encode()),
+        ("model.safetensors", None),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"<!DOCTYPE html><html>"),
+        ("model.safetensors", (2**63).to_bytes(8, "little")),
+        ("model.safetensors", safetensors(TENSORS)[:-1]),
+        ("model.safetensors", safetensors(TENSORS) + b"x"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(folder: Path, name: str, content: bytes | None) -> None:
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(BadCheckpoint) as refused:
+        checkpoint_info(folder)
+    assert refused.value.problem.startswith("model cannot be used") and refused.value.advice
+
+
+def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder: Path) -> None:
+    dice = random.Random(7)
+    for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
+        whole = (folder / name).read_bytes()
+        for _ in range(300):
+            mutant = bytearray(whole)
+            for _ in range(dice.randint(1, 4)):
+                mutant[dice.randrange(len(mutant))] = dice.randrange(256)
+            (folder / name).write_bytes(bytes(mutant[: dice.randint(0, len(mutant))]))
+            with suppress(BadCheckpoint):
+                checkpoint_info(folder)
+        (folder / name).write_bytes(whole)
+
+
+def test_it_agrees_with_what_loads_the_weights(assets: Path) -> None:
+    from engine.models.checkpoint import examine
+
+    for name in ("bert-tiny-splade-en", "ref-bert-tiny-sst2"):
+        found, _ = examine(assets / "models" / name)
+        assert checkpoint_info(assets / "models" / name) == found
