@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import background, library, resources, theme
 from app.claim import Claim
+from app.garbage import Collector
 from app.logs import log_to
 from app.notices import Notices, catch_exceptions, log_qt_messages, one_line
 from app.single import Doorbell, ring
@@ -95,6 +96,7 @@ def make_application(arguments: list[str]) -> QApplication:
     app.setDesktopFileName("bert-studio")
     app.installTranslator(English(app))
     resources.load(app)
+    Collector(app)
     app.setWindowIcon(resources.app_icon())
     return app
 

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app import resources, theme
+from app.garbage import Collector
 from app.notices import Notices
 from app.studio import Studio
 from engine.home import Home
@@ -16,6 +17,7 @@ from engine.home import Home
 def qapp(qapp: QApplication) -> QApplication:
     """The application with its own fonts, styles and the light theme."""
     resources.load(qapp)
+    Collector(qapp)
     theme.apply(qapp, "light")
     return qapp
 

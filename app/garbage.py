@@ -1,0 +1,36 @@
+"""Frees what refers to itself in a circle on the window's thread only.
+
+Python looks for such circles in whichever thread happens to make an object. Were it a thread of
+`app.background`, Qt objects in a circle would be destroyed there, and their timers with them, which
+ends the program.
+"""
+
+import gc
+
+from PySide6.QtCore import QObject, QTimer
+
+PAUSE = 500  # ms between two looks at whether there is enough to free
+
+
+class Collector(QObject):
+    """Takes over from Python as long as it lives. Make it on the window's thread.
+
+    What exists already is kept for good, so that a look takes no longer than a blink.
+    """
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self.destroyed.connect(gc.enable)
+        timer = QTimer(self, interval=PAUSE)
+        timer.timeout.connect(self.look)
+        timer.start()
+
+    def look(self) -> None:
+        """Free the youngest objects, and older ones now and then, as Python would."""
+        full = [c > t for c, t in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+        if not full[0]:
+            return
+        gc.collect(2 if full[1] and full[2] else 1 if full[1] else 0)

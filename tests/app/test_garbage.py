@@ -1,0 +1,47 @@
+import gc
+import threading
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+from PySide6.QtCore import QObject, QTimer
+from pytestqt.qtbot import QtBot
+
+from app.garbage import Collector
+
+
+@pytest.fixture
+def collector(qtbot: QtBot) -> Iterator[Collector]:
+    was_on = gc.isenabled()
+    owner = QObject()
+    yield Collector(owner)
+    del owner
+    (gc.enable if was_on else gc.disable)()
+
+
+class Circle(QObject):
+    """Refers to itself, so that only a search for circles frees it."""
+
+    freed_in: ClassVar[list[int]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.me = self
+        self.timer = QTimer(self, interval=1000)
+        self.timer.start()
+
+    def __del__(self) -> None:
+        self.freed_in.append(threading.get_ident())
+
+
+def test_circles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot: QtBot) -> None:
+    Circle.freed_in.clear()
+    Circle()
+    allocating = threading.Thread(target=lambda: [[i] for i in range(100_000)])
+    allocating.start()
+    allocating.join()
+    assert Circle.freed_in == []
+    keep = [[i] for i in range(2_000)]
+    qtbot.waitUntil(lambda: bool(Circle.freed_in))
+    assert set(Circle.freed_in) == {threading.get_ident()}
+    assert len(keep) == 2_000
