@@ -188,6 +188,4 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)
     first = explore.attention.matrix.accessibleDescription()
     explore.attention.head.setValue(2)
-    qtbot.waitUntil(
-        lambda: explore.attention.matrix.accessibleDescription() != first, timeout=SOON
-    )
+    qtbot.waitUntil(lambda: explore.attention.matrix.accessibleDescription() != first, timeout=SOON)

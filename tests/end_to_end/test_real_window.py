@@ -1,0 +1,78 @@
+"""Every page in a real window on a virtual screen, with real mouse and key events."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.home import Home
+from engine.shipped import starter_model
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
+STEPS = """
+    window "BERT Studio" 60
+    click "panel:Look inside a model"
+    window Explore
+    click text:Text
+    key ctrl+a
+    type "The people of the [MASK] States"
+    expect "label:[MASK]" 60
+    key ctrl+2
+    window Data
+    click "push button:Add the sample"
+    expect "push button:Fine-tune on this…" 60
+    key ctrl+3
+    window Models
+    key Tab
+    key Down
+    key Return
+    expect "Parts of the network" 30
+    key ctrl+4
+    window Train
+    click "Classify a sentence"
+    click "push button:Next"
+    expect "list:Data sets"
+    key ctrl+5
+    window Runs
+    click "push button:New run"
+    window Train
+    key ctrl+comma
+    window Settings
+    expect "push button:Copy all this"
+    key ctrl+1
+    window Home
+    expect "What would you like to do?"
+    quit
+"""
+
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.skipif(
+        not all(map(shutil.which, NEEDED)),
+        reason="needs Xvfb, openbox, xdotool, ImageMagick, D-Bus",
+    ),
+    pytest.mark.skipif(
+        not (starter_model() / "config.json").is_file(), reason="the starter model is not there"
+    ),
+]
+
+
+def test_every_page_is_used_by_mouse_and_keys(home: Home, tmp_path: Path) -> None:
+    steps = tmp_path / "steps.txt"
+    steps.write_text(STEPS, encoding="utf-8")
+    drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py"), "--size", "1400x900"]
+    done = subprocess.run(
+        [*drive, "--out", str(tmp_path), "--steps", str(steps), "--", sys.executable, "-m", "app"],
+        cwd=REPOSITORY,
+        env={**os.environ, "BERT_STUDIO_HOME": str(home.root)},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mistake" not in home.log.read_text(encoding="utf-8")
