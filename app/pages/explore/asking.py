@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.study import Study
-from engine.messages import Answer, AnyQuestion, Refused
+from engine.messages import Answer, AnyQuestion, Refused, Working
 
 
 class Asking(QObject):
@@ -65,7 +65,8 @@ class Asking(QObject):
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._latest or not self.is_waiting:
+        is_newest = answer.to == self._latest and self.is_waiting
+        if not is_newest or isinstance(answer, Working):
             return
         self.is_waiting = False
         if isinstance(answer, Refused):

@@ -50,6 +50,7 @@ class Strip(QWidget):
         study.tokens_changed.connect(self._on_tokens)
         study.picked_changed.connect(self._on_picked)
         study.pointed_changed.connect(lambda _: self.update())
+        self._on_tokens()
 
     @property
     def boxes(self) -> list[QRectF]:

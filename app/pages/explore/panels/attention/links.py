@@ -34,8 +34,9 @@ def strongest(weights: np.ndarray, share: float, most: int = MOST) -> Links:
         return NO_LINKS
     order = np.argsort(-flat, kind="stable")
     mass = np.cumsum(flat[order], dtype=np.float64)
-    wanted = int(np.searchsorted(mass, share * total * (1 - 1e-9))) + 1
-    wanted = min(wanted, int(np.count_nonzero(flat)))
+    wanted = int(np.count_nonzero(flat))
+    if share < 1:
+        wanted = min(wanted, int(np.searchsorted(mass, share * total * (1 - 1e-6))) + 1)
     kept = order[: min(wanted, most)]
     rows, columns = np.divmod(kept, weights.shape[1])
     return Links(rows, columns, flat[kept], wanted)

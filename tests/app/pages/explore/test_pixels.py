@@ -1,0 +1,101 @@
+"""From attention to pixels, and which links are drawn."""
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QColor
+
+from app.pages.explore.panels.attention.links import strongest
+from app.pages.explore.panels.attention.pixels import (
+    GAP,
+    TOP,
+    levels,
+    mosaic,
+    picture,
+    pooled,
+    stretched,
+)
+
+
+def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
+    random = np.random.default_rng(tokens)
+    return random.dirichlet(np.full(tokens, 0.2), (layers, heads, tokens)).astype(np.float16)
+
+
+def test_levels_run_from_zero_to_the_top_and_never_to_the_gap():
+    given = np.array([0, 0.25, 1, 1.001], dtype=np.float16)
+    assert levels(given).tolist() == [0, TOP // 2, TOP, TOP]
+
+
+@pytest.mark.parametrize("tokens", [3, 64, 65, 130])
+def test_pooling_keeps_the_strongest_link_of_each_block(tokens):
+    weights = attention(2, 3, tokens)
+    made = pooled(weights, most=16)
+    side = min(tokens, 16)
+    edges = np.append(np.arange(side) * tokens // side, tokens)
+    for row in range(side):
+        for column in range(side):
+            block = weights[..., edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
+            assert np.array_equal(made[..., row, column], levels(block.max(axis=(-2, -1))))
+
+
+def test_stretching_repeats_squares_and_loses_none():
+    image = np.arange(9, dtype=np.uint8).reshape(3, 3)
+    large = stretched(image, 7)
+    assert large.shape == (7, 7)
+    assert set(large.ravel()) == set(range(9))
+    assert stretched(image, 3) is not None
+    assert stretched(large, 1).tolist() == [[8]]
+
+
+def test_the_mosaic_has_layers_below_one_another_and_gaps_between():
+    heads = np.stack([np.full((2, 2), n, dtype=np.uint8) for n in range(6)]).reshape(3, 2, 2, 2)
+    whole = mosaic(heads, side=4, gap=1)
+    assert whole.shape == (14, 9)
+    assert whole[0, 0] == 0
+    assert whole[0, 5] == 1  # the second head of the first layer
+    assert whole[5, 0] == 2  # the first head of the second
+    assert (whole[4] == GAP).all()
+    assert (whole[:, 4] == GAP).all()
+
+
+def test_a_picture_runs_from_one_colour_to_the_other_and_keeps_its_bytes():
+    image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
+    made = picture(image, QColor("#102030"), QColor("#f0e0d0"))
+    image[:] = 0
+    assert made.pixelColor(0, 0) == QColor("#102030")
+    assert made.pixelColor(1, 0) == QColor("#f0e0d0")
+    assert made.pixelColor(0, 1).alpha() == 0
+
+
+def test_the_fewest_links_that_hold_the_share_are_taken():
+    weights = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.4, 0.35, 0.25]], dtype=np.float32)
+    links = strongest(weights, 0.6)
+    assert links.weights.tolist() == pytest.approx([0.9, 0.5, 0.4])
+    assert list(zip(links.rows, links.columns, strict=True)) == [(1, 0), (0, 0), (2, 0)]
+    assert not links.is_cut
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
+def test_one_link_less_would_not_hold_the_share(share):
+    weights = attention(1, 1, 40)[0, 0].astype(np.float32)
+    links = strongest(weights, share, most=10_000)
+    assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
+    assert links.weights[:-1].sum() < share * weights.sum()
+
+
+def test_all_of_the_mass_is_every_link_that_is_not_zero():
+    weights = np.array([[1, 0], [0.5, 0.5]], dtype=np.float32)
+    assert len(strongest(weights, 1.0).weights) == 3
+
+
+def test_too_many_links_are_cut_and_counted():
+    weights = np.full((100, 100), 0.01, dtype=np.float32)
+    links = strongest(weights, 0.5, most=200)
+    assert len(links.weights) == 200
+    assert links.wanted == 5000
+    assert links.is_cut
+
+
+def test_no_attention_has_no_links():
+    assert len(strongest(np.zeros((0, 0), np.float32), 0.7).weights) == 0
+    assert len(strongest(np.zeros((2, 2), np.float32), 0.7).weights) == 0

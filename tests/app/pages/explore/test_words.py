@@ -1,0 +1,191 @@
+"""Words: hide one, and see what is expected."""
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.pages.explore.panels.words.state import MOST_PLACES, WordsState
+from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.strip import Strip, StripArea
+from app.pages.explore.study import Study
+from engine.messages import Likely
+
+
+@pytest.fixture
+def state(study, explorer) -> WordsState:
+    made = WordsState(study, explorer)
+    made.asking.set_seen(True)
+    return made
+
+
+@pytest.fixture
+def view(qtbot, state) -> WordsView:
+    made = WordsView(state)
+    qtbot.addWidget(made)
+    made.resize(900, 500)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def area(qtbot, study: Study) -> StripArea:
+    made = StripArea(study)
+    qtbot.addWidget(made)
+    made.resize(900, 120)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def strip(area: StripArea) -> Strip:
+    return area.strip
+
+
+def middle(strip, number: int):
+    return strip.boxes[number].center().toPoint()
+
+
+def shown(view: WordsView) -> list[list[str]]:
+    """The labels of every card that is shown."""
+    cards = [card for card in view.cards if not card.isHidden()]
+    return [[bar.label for bar in card.bars.shown] for card in cards]
+
+
+def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, study, explorer):
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
+    asked = explorer.asked[-1]
+    assert (asked.kind, asked.text, asked.masked) == ("fill", "the cat sat", (2,))
+    explorer.fill(asked, "dog", "cat", "mat")
+    assert shown(view) == [["dog", "cat", "mat"]]
+    assert "“cat”" in view.cards[0].head.whole()
+    assert "guess number 2" in view.cards[0].said.whole()
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
+    assert study.masked == ()
+    assert shown(view) == [["dog", "cat", "mat"]] or view.stack.currentIndex() == 1
+
+
+def test_the_keyboard_does_the_same(qtbot, view, strip, study, explorer):
+    strip.setFocus()
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
+        qtbot.keyClick(strip, key)
+    assert study.picked == 2
+    assert explorer.asked[-1].masked == (2,)
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Space):
+        qtbot.keyClick(strip, key)
+    assert explorer.asked[-1].masked == (1, 2)
+    qtbot.keyClick(strip, Qt.Key.Key_End)
+    assert study.picked == 4
+
+
+def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, study, wait):
+    study.set_texts("the cat sat on the mat the dog sat on the cat")
+    wait(lambda: study.is_settled)
+    strip.window().resize(260, 200)
+    wait(lambda: strip.boxes[-1].top() > strip.boxes[0].top())
+    study.pick(0)
+    qtbot.keyClick(strip, Qt.Key.Key_Down)
+    assert strip.boxes[study.picked].top() > strip.boxes[0].top()
+    qtbot.keyClick(strip, Qt.Key.Key_Up)
+    assert study.picked == 0
+
+
+def test_an_actual_word_beyond_the_guesses_stands_apart_below_them(view, study, explorer):
+    study.toggle_mask(2)
+    explorer.fill(explorer.asked[-1], "dog", "mat")
+    last = view.cards[0].bars.shown[-1]
+    assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
+    assert last.probability == pytest.approx(0.01)
+
+
+def test_a_late_answer_is_not_drawn(view, study, explorer):
+    study.toggle_mask(2)
+    study.toggle_mask(1)
+    early, late = explorer.asked
+    explorer.fill(early, "old")
+    assert all("old" not in labels for labels in shown(view))
+    explorer.fill(late, "new")
+    assert shown(view) == [["new", "the"], ["new", "cat"]]
+
+
+def test_a_typed_mask_is_guessed_too(view, study, explorer, wait):
+    study.set_texts("the [MASK] sat")
+    wait(lambda: study.is_settled)
+    explorer.fill(explorer.asked[-1], "cat")
+    assert shown(view) == [["cat"]]
+    assert view.cards[0].head.whole() == "[MASK]"
+
+
+def test_without_a_hidden_word_nothing_is_asked_and_the_gesture_is_printed(view, explorer):
+    assert explorer.asked == []
+    assert view.stack.currentIndex() == 1
+
+
+def test_a_model_without_the_head_says_so_and_offers_the_starter_model(
+    qtbot, view, study, classifier, explorer, wait
+):
+    from app.library import describe_model
+
+    study.choose_model(describe_model("classes", classifier, "imported"))
+    wait(lambda: study.is_settled)
+    study.toggle_mask(2)
+    assert view.stack.currentIndex() == 2
+    assert explorer.asked == []
+    button = view.findChildren(type(view.unmask))
+    with qtbot.waitSignal(view.starter_wanted):
+        next(b for b in button if "starter" in b.text()).click()
+
+
+def test_a_refusal_is_shown_in_its_words(view, study, explorer):
+    study.toggle_mask(2)
+    explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
+    assert view.problem.title.text() == "This is <b>wrong</b>."
+    assert view.problem.title.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_more_places_than_cards_are_counted(view, study, explorer, wait):
+    study.set_texts("[MASK] " * (MOST_PLACES + 5))
+    wait(lambda: study.is_settled)
+    explorer.fill(explorer.asked[-1], "cat")
+    assert len(shown(view)) == MOST_PLACES
+    assert f"{MOST_PLACES} of {MOST_PLACES + 5}" in view.note.whole()
+
+
+def test_bars_are_told_in_words(view, study, explorer):
+    study.toggle_mask(2)
+    explorer.fill(explorer.asked[-1], "<b>", "%s\n", "dog")
+    assert view.cards[0].bars.accessibleDescription().startswith("<b> 50.0 %, %s  25.0 %, dog ")
+
+
+def test_the_picked_token_has_its_card_marked(view, study, explorer):
+    study.toggle_mask(1)
+    study.toggle_mask(2)
+    explorer.fill(explorer.asked[-1], "dog")
+    study.pick(2)
+    assert [card.property("picked") for card in view.cards] == [False, True]
+
+
+def test_ranks_count_from_one(state, study, explorer):
+    study.toggle_mask(2)
+    explorer.fill(explorer.asked[-1], "dog", "cat")
+    place = state.places[0]
+    assert place.rank == 2
+    assert place.actual == Likely(label="cat", probability=0.01)
+
+
+def test_the_strip_is_read_aloud(strip, study):
+    assert strip.accessibleDescription() == "[CLS] the cat sat [SEP]"
+    study.toggle_mask(2)
+    study.pick(2)
+    assert strip.accessibleDescription() == "Token 3 of 5: cat, hidden"
+
+
+@pytest.mark.parametrize(
+    "text", ["<b> x </b> %s", "שלום שלום", "東京 😀", "\u202ethe\u202c cat", "the\x00cat\u200b"]
+)
+def test_strange_texts_are_painted_as_they_are(qtbot, strip, study, wait, text):
+    study.set_texts(text)
+    wait(lambda: study.is_settled)
+    assert len(strip.boxes) == len(study.tokens)
+    assert not strip.grab().isNull()
+    joined = "".join(t.text.removeprefix("##") for t in study.tokens if not t.special)
+    for letter in "<>/%שםל東京😀":
+        assert (letter in joined) == (letter in text)

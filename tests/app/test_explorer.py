@@ -1,0 +1,267 @@
+"""The window's side of the explorer, with real worker processes on a tiny network."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject
+
+from app import explorer as module
+from app.explorer import Errand, Explorer
+from app.settings import Settings
+from engine.messages import (
+    Attend,
+    Attended,
+    Examine,
+    Examined,
+    Fill,
+    Filled,
+    Import,
+    Imported,
+    Refused,
+    Working,
+)
+from engine.models.heads import Heads
+from tests.engine.models.small import folder
+
+PATIENCE = 120_000  # ms; a worker loads torch first, maybe on a busy machine
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder(tmp_path_factory.mktemp("models") / "tiny", Heads(masked_words=True))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "settings.json")
+
+
+@pytest.fixture
+def explorer(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Explorer]:
+    made = Explorer(tmp_path / "cache", settings)
+    made.heard = []
+    made.deaths = []
+    made.answered.connect(made.heard.append)
+    made.died.connect(made.deaths.append)
+    yield made
+    made.close()
+
+
+def wait_for(qtbot, explorer: Explorer, number: int):
+    """The answer to a question."""
+    qtbot.waitUntil(lambda: any(a.to == number for a in explorer.heard), timeout=PATIENCE)
+    return next(a for a in explorer.heard if a.to == number)
+
+
+def test_a_question_is_answered_under_its_number(qtbot, explorer, tiny):
+    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    assert explorer.is_busy
+    answer = wait_for(qtbot, explorer, number)
+    assert isinstance(answer, Filled)
+    assert not explorer.is_busy
+
+
+def test_typing_never_builds_a_queue(qtbot, explorer, tiny):
+    """Of forty questions in a row the first and the last are answered, in this order."""
+    numbers = [explorer.ask(Fill(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
+    wait_for(qtbot, explorer, numbers[-1])
+    assert [answer.to for answer in explorer.heard] == [numbers[0], numbers[-1]]
+    assert not explorer.is_busy
+
+
+def test_kinds_do_not_push_one_another_out(qtbot, explorer, tiny):
+    first = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    explorer.ask(Attend(checkpoint=tiny, text="a"))
+    words = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
+    heads = explorer.ask(Attend(checkpoint=tiny, text="b"))
+    wait_for(qtbot, explorer, heads)
+    assert [answer.to for answer in explorer.heard] == [first, words, heads]
+    assert isinstance(explorer.heard[-1], Attended)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, explorer, tiny):
+    explorer.start()
+    qtbot.waitUntil(lambda: explorer.pid > 0, timeout=PATIENCE)
+    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    os.kill(explorer.pid, signal.SIGKILL)
+    answer = wait_for(qtbot, explorer, number)
+    assert isinstance(answer, Filled)
+    assert len(explorer.deaths) == 1
+    assert "signal 9" in explorer.deaths[0]
+    assert explorer.deaths[0].endswith(".")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_worker_killed_at_rest_is_told_of_and_starts_with_the_next_question(
+    qtbot, explorer, tiny
+):
+    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
+    old = explorer.pid
+    with qtbot.waitSignal(explorer.died, timeout=PATIENCE):
+        os.kill(old, signal.SIGKILL)
+    assert explorer.pid == 0
+    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="b [MASK]")))
+    assert explorer.pid not in (0, old)
+
+
+def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Start `program` in place of the worker."""
+    monkeypatch.setattr(module, "arguments", lambda scratch: ["-c", program, str(scratch)])
+
+
+def test_a_question_that_ends_two_workers_is_refused_with_what_they_said(
+    qtbot, explorer, tiny, monkeypatch
+):
+    fake_worker(monkeypatch, "import sys; sys.stdin.readline(); sys.exit('the last words')")
+    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    answer = wait_for(qtbot, explorer, number)
+    assert isinstance(answer, Refused)
+    assert "the last words" in answer.details
+    assert len(explorer.deaths) == 2
+    assert "exit code 1" in explorer.deaths[0]
+    assert not explorer.is_busy
+
+
+def test_a_newer_question_takes_the_place_of_one_that_was_lost(
+    qtbot, explorer, tiny, monkeypatch, tmp_path
+):
+    died = tmp_path / "died"
+    fake_worker(
+        monkeypatch,
+        f"import pathlib, sys, json; died = pathlib.Path({str(died)!r})\n"
+        "line = json.loads(sys.stdin.readline())\n"
+        "if not died.exists(): died.touch(); sys.exit(3)\n"
+        "print(json.dumps({'kind': 'refused', 'to': line['number'], 'problem': 'x'}), flush=True)\n"
+        "sys.stdin.read()",
+    )
+    lost = explorer.ask(Fill(checkpoint=tiny, text="a"))
+    newer = explorer.ask(Fill(checkpoint=tiny, text="ab"))
+    wait_for(qtbot, explorer, newer)
+    assert [answer.to for answer in explorer.heard] == [newer]
+    assert lost != newer
+
+
+def test_a_worker_that_talks_nonsense_is_replaced(qtbot, explorer, tiny, monkeypatch):
+    fake_worker(
+        monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); input()"
+    )
+    number = explorer.ask(Fill(checkpoint=tiny, text="a"))
+    answer = wait_for(qtbot, explorer, number)
+    assert isinstance(answer, Refused)
+    assert "hello" in answer.details
+
+
+def test_a_worker_that_cannot_be_started_is_told_of(qtbot, explorer, tiny, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    number = explorer.ask(Fill(checkpoint=tiny, text="a"))
+    assert isinstance(wait_for(qtbot, explorer, number), Refused)
+    assert explorer.deaths
+
+
+def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settings):
+    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
+    old = explorer.pid
+    number = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
+    settings.set("threads", 1)
+    assert isinstance(wait_for(qtbot, explorer, number), Filled)
+    assert explorer.pid != old
+    assert explorer.deaths == []
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+
+
+def test_closing_ends_the_worker_and_removes_its_files(qtbot, explorer, tiny):
+    number = explorer.ask(Attend(checkpoint=tiny, text="a b"))
+    answer = wait_for(qtbot, explorer, number)
+    assert answer.weights.path.is_file()
+    explorer.close()
+    assert not explorer.scratch.exists()
+    assert explorer.pid == 0
+    assert explorer.deaths == []
+
+
+def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_path, settings):
+    left = tmp_path / "cache" / "explorer" / "attention-7.npy"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    made = Explorer(tmp_path / "cache", settings)
+    assert not left.exists()
+    assert made.scratch.is_dir()
+    made.close()
+
+
+class Heard:
+    """What an errand called."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+        self.refused: list[Refused] = []
+        self.working: list[Working] = []
+
+    def run(self, question, scratch: Path, settings: Settings, owner: QObject | None = None):
+        calls = (self.done.append, self.refused.append, self.working.append)
+        return Errand(question, scratch, settings, *calls, owner)
+
+
+def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
+    qtbot, tmp_path, settings, tiny
+):
+    heard = Heard()
+    into = tmp_path / "imported"
+    errand = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
+    assert isinstance(heard.done[0], Imported)
+    assert heard.working
+    assert heard.refused == []
+    assert errand.is_over()
+    assert (into / "config.json").is_file()
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+
+
+def test_an_errand_that_is_refused_says_why(qtbot, tmp_path, settings):
+    heard = Heard()
+    heard.run(Examine(folder=tmp_path / "nothing"), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(heard.refused), timeout=PATIENCE)
+    assert heard.done == []
+    assert not heard.refused[0].bug
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+
+
+def test_an_errand_whose_process_dies_is_refused(qtbot, tmp_path, settings, monkeypatch, tiny):
+    fake_worker(monkeypatch, "import os; os.abort()")
+    heard = Heard()
+    heard.run(Examine(folder=tiny), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(heard.refused), timeout=PATIENCE)
+    assert "stopped" in heard.refused[0].problem
+
+
+def test_a_cancelled_errand_calls_nobody(qtbot, tmp_path, settings, tiny):
+    heard = Heard()
+    errand = heard.run(Examine(folder=tiny), tmp_path, settings)
+    errand.cancel()
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    assert (heard.done, heard.refused) == ([], [])
+
+
+def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, tiny):
+    heard, owner = Heard(), QObject()
+    errand = heard.run(Examine(folder=tiny), tmp_path, settings, owner)
+    owner.deleteLater()
+    qtbot.waitUntil(errand.is_over, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    assert (heard.done, heard.refused) == ([], [])
+
+
+def test_what_an_errand_finds_is_what_the_checkpoint_holds(qtbot, tmp_path, settings, tiny):
+    heard = Heard()
+    heard.run(Examine(folder=tiny), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
+    examined = heard.done[0]
+    assert isinstance(examined, Examined)
+    assert examined.info.layers == 2
+    assert "masked words" in examined.info.task_heads
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
