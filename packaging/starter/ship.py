@@ -29,7 +29,8 @@ CARD = """\
 
 A small English BERT, pre-trained from scratch by BERT Studio itself, so that the program is of use
 before anything else is downloaded: for typing sentences, looking at attention, and a first
-fine-tuning. It knows common words and phrases, and little of the world.
+fine-tuning. The figures below say how much it has learned: with few million word pieces, hardly
+more than how frequent words are.
 
 | | |
 | --- | --- |
@@ -50,7 +51,7 @@ chosen and hidden as in the paper.
 - Wikipedia (English, 2015), text under CC BY-SA 3.0, by the authors of its articles; cleaned, and
   used to train this model. See https://en.wikipedia.org/wiki/Wikipedia:Copyrights.
 - Speeches on the State of the Union, 1790 to today: public domain.
-- Eighteen books of Project Gutenberg in the selection of NLTK: public domain.
+- Fourteen books of Project Gutenberg in the selection of NLTK: public domain.
 
 The weights are under the licence of BERT Studio (Apache-2.0).
 
