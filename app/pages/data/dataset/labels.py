@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
 from app.widgets import numbers
+from app.widgets.tables import dress
 from app.widgets.text import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -82,13 +83,9 @@ class LabelBars(QTableView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName(self.tr("Labels and how often each stands"))
+        dress(self, self.tr("Labels and how often each stands"))
         self.verticalHeader().hide()
         self.horizontalHeader().hide()
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setItemDelegateForColumn(1, _Bar(self))

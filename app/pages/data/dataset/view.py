@@ -5,7 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
@@ -26,6 +25,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
 from app.widgets.page import EmptyState, Page, scrolling
+from app.widgets.tables import dress
 from app.widgets.text import Text
 from engine.spec.dataset import PARTS
 
@@ -105,16 +105,7 @@ class DatasetView(Page):
         above.addWidget(self.parts)
         above.addWidget(self.count)
         self.table = QTableView()
-        self.table.setAccessibleName(self.tr("Rows of the data set"))
-        self.table.setTabKeyNavigation(False)
-        self.table.setWordWrap(False)
-        self.table.setShowGrid(False)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.table.horizontalHeader().setDefaultAlignment(
-            Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        )
+        dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self.none = EmptyState(
             "search",

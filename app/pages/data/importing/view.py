@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -31,6 +30,7 @@ from app.widgets import buttons, numbers
 from app.widgets.checkpoint_picker import CheckpointBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
+from app.widgets.tables import dress
 from app.widgets.text import Text
 from engine.data.reading import Preview
 
@@ -95,18 +95,9 @@ class ImportView(Page):
         self.table = QTableView()
         self.rows = PreviewModel(self)
         self.table.setModel(self.rows)
-        self.table.setAccessibleName(self.tr("First rows, as read"))
-        self.table.setTabKeyNavigation(False)
-        self.table.setWordWrap(False)
-        self.table.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.verticalHeader().setDefaultAlignment(
-            Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        )
-        self.table.horizontalHeader().setDefaultAlignment(
-            Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        )
+        dress(self.table, self.tr("First rows, as read"))
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        self.table.verticalHeader().setDefaultAlignment(right)
         self.unread = EmptyState(
             "file-text",
             "",

@@ -1,6 +1,6 @@
 """The vocabulary of a model: a field to search in, and the pieces."""
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import VocabularyModel
 from app.theme import SPACE
+from app.widgets.tables import dress
 from app.widgets.text import Text
 
 PAUSE = 150  # ms after a key before the text is taken
@@ -32,11 +33,8 @@ class VocabularyTab(QWidget):
         self.search.setMaximumWidth(100 * SPACE)
         self.count = Text("", "muted")
         self.table = QTableView()
-        self.table.setAccessibleName(self.tr("Word pieces of the vocabulary"))
+        dress(self.table, self.tr("Word pieces of the vocabulary"))
         self.table.verticalHeader().hide()
-        self.table.setShowGrid(False)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setTabKeyNavigation(False)
         self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         top = QHBoxLayout()
         top.setSpacing(3 * SPACE)
@@ -57,7 +55,6 @@ class VocabularyTab(QWidget):
         self.table.setModel(model)
         header = self.table.horizontalHeader()
         header.setStretchLastSection(True)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for section, width in enumerate((24 * SPACE, 80 * SPACE)):
             header.resizeSection(section, width)
         self._tell(None)

@@ -1,0 +1,244 @@
+"""One data set's page: rows, search, labels, lengths, deleting."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app.pages.data.dataset.histogram import Histogram, _round_step
+from app.pages.data.dataset.labels import Balance, LabelsModel
+from app.pages.data.dataset.lengths import Lengths
+from app.pages.data.dataset.table import RowsModel
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from app.widgets.dialogs import Question
+from engine.data.reading import recognise
+from engine.data.store import import_dataset
+from engine.spec.dataset import Split
+from tests.app.accessible import assert_accessible
+from tests.app.pages.train.conftest import write_model
+
+PATIENCE = 20_000  # ms
+
+
+@pytest.fixture(autouse=True)
+def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trash of the test's own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data" / "Trash" / "files"
+
+
+def stored(page: DataPage, file: Path) -> Path:
+    """Import a file as the engine does."""
+    recognised = recognise(file)
+    assert recognised.mapping is not None
+    into = page._studio.home.datasets / file.stem / "1"
+    import_dataset(file.stem, {"all": file}, recognised.reading, recognised.mapping, Split(), into)
+    return into
+
+
+def opened(qtbot, page: DataPage, file: Path) -> DatasetView:
+    """The page of a data set, its rows there."""
+    page.arrive(stored(page, file))
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    view = page.dataset
+    assert view is not None
+    qtbot.waitUntil(lambda: view.state.dataset is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.model.index(0, 2).data() != "…", timeout=PATIENCE)
+    return view
+
+
+def row_texts(view: DatasetView) -> list[str]:
+    return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
+
+
+def test_rows_are_there_with_line_and_part(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    first = [view.model.index(0, column).data() for column in range(4)]
+    assert first[0] == "2"
+    assert first[1] in ("train", "dev")
+    assert first[2:] == ["the film was very bad 0", "0"]
+    assert view.model.rowCount() == 120
+
+
+def test_what_is_typed_is_found(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.keyClicks(view.search, "BAD 1")
+    qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
+    assert all("bad 1" in text for text in row_texts(view))
+
+
+def test_nothing_found_offers_all_rows(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.keyClicks(view.search, "no such words")
+    qtbot.waitUntil(view.none.isVisible, timeout=PATIENCE)
+    view._show_all()
+    qtbot.waitUntil(view.table.isVisible, timeout=PATIENCE)
+    assert view.model.rowCount() == 120
+
+
+def test_a_part_and_a_label_narrow_the_rows(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.mouseClick(view.parts.group.button(2), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.count.text() == "12 of 120 rows", timeout=PATIENCE)
+    assert not view.parts.group.button(3).isVisible(), "there are no rows for testing"
+    qtbot.mouseClick(view.parts.group.button(0), Qt.MouseButton.LeftButton)
+    view.labels.bars.selectRow(1)
+    qtbot.waitUntil(lambda: view.count.text() == "40 of 120 rows", timeout=PATIENCE)
+    view.labels.all.click()
+    qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
+
+
+def test_a_row_that_is_chosen_is_shown_in_full(qtbot, page, write) -> None:
+    text = "a rather long text " * 60
+    view = opened(qtbot, page, write("long.csv", f"text,label\n{text},1\nshort one,0\n"))
+    view.table.selectRow(0)
+    qtbot.waitUntil(lambda: text.strip() in view.row_text.toPlainText())
+
+
+def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
+    lengths = view.state.lengths
+    assert lengths.rows == 120
+    assert view.lengths.histogram.isVisible()
+    assert str(lengths.median()) in view.lengths.summary.text()
+    assert "No row is longer than 128" in view.lengths.cut.text()
+    kept = list(page._studio.home.cache.glob("lengths-*.npy"))
+    assert len(kept) == 1
+    page.show_list()
+    page.open_dataset(page.state.known()[0].folder)
+    qtbot.waitUntil(lambda: page.dataset.state.lengths is not None, timeout=PATIENCE)
+    assert np.array_equal(page.dataset.state.lengths.counts, lengths.counts)
+    assert list(page._studio.home.cache.glob("lengths-*.npy")) == kept
+
+
+def test_another_tokenizer_counts_anew(qtbot, page, studio, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
+    first = view.state.lengths
+    view.state.measure_with(write_model(studio.home.models / "larger", pieces=90))
+    qtbot.waitUntil(
+        lambda: view.state.lengths is not None and view.state.lengths is not first,
+        timeout=PATIENCE,
+    )
+    assert view.state.lengths.longest < first.longest
+
+
+def test_the_share_that_is_cut_is_told(qtbot, page, write) -> None:
+    long = "very " * 300
+    view = opened(qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n"))
+    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
+    assert view.lengths.cut.text().startswith("25.0 % of the rows (1)")
+
+
+def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
+    view = opened(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
+    assert view.train.text() == "Pre-train on this…"
+    with qtbot.waitSignal(studio.go) as went:
+        qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
+    assert went.args == ["train", {"data": view.state.folder}]
+    assert not view.labels.bars.isVisible()
+
+
+def test_labelled_rows_offer_to_fine_tune(qtbot, page, reviews) -> None:
+    assert opened(qtbot, page, reviews).train.text() == "Fine-tune on this…"
+
+
+def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews, trash) -> None:
+    view = opened(qtbot, page, reviews)
+    folder = view.state.folder
+    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    question = QApplication.activeModalWidget()
+    said = " ".join(label.text() for label in question.findChildren(type(view.count)))
+    assert "120 rows" in said
+    assert "stay" in said
+    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list, timeout=PATIENCE)
+    assert not folder.exists()
+    assert list(trash.iterdir())
+    notice = studio.notices.shown[-1]
+    notice.act()
+    qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.known()), timeout=PATIENCE)
+
+
+def test_keeping_it_keeps_it(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    QApplication.activeModalWidget().reject()
+    assert view.state.folder.is_dir()
+
+
+def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
+    folder = stored(page, reviews)
+    (folder / "data.parquet").write_bytes(b"PAR1 nothing")
+    page.open_dataset(folder)
+    qtbot.waitUntil(page.dataset.problem.isVisible, timeout=PATIENCE)
+    assert "damaged" in page.dataset.problem.text.text()
+
+
+def test_a_hundred_thousand_rows_scroll(qtbot, page, write) -> None:
+    rows = "".join(f"film number {n} was fine,{n % 5}\n" for n in range(100_000))
+    view = opened(qtbot, page, write("many.csv", f"text,label\n{rows}"))
+    view.table.scrollToBottom()
+    last = view.model.index(99_999, 2)
+    qtbot.waitUntil(lambda: last.data() == "film number 99999 was fine", timeout=PATIENCE)
+    for row in range(0, 100_000, 2_500):
+        view.table.scrollTo(view.model.index(row, 0))
+        QApplication.processEvents()
+    qtbot.waitUntil(lambda: len(view.model._pages) <= 30)
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_the_page_is_accessible(qtbot, page, looks, screen, look, reviews) -> None:
+    looks(look)
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
+    assert_accessible(page)
+    assert "Half of the rows" in view.lengths.histogram.accessibleDescription()
+    screen(page, f"data-set-{look}")
+
+
+def test_the_models_are_sound(qtbot, page, reviews, qtmodeltester) -> None:
+    view = opened(qtbot, page, reviews)
+    qtmodeltester.check(RowsModel(view.state))
+    qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
+
+
+@pytest.mark.parametrize(
+    "labels, begins",
+    [
+        ({"a": 10, "b": 11}, "Balanced"),
+        ({"a": 90, "b": 10}, "Imbalanced: the most frequent label stands 9.0 times"),
+        ({"a": 90}, "There is one label only"),
+    ],
+)
+def test_imbalance_is_named(labels: dict[str, int], begins: str) -> None:
+    assert Balance().sentence(labels).startswith(begins)
+
+
+def test_lengths_know_their_median_and_what_is_cut() -> None:
+    lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
+    assert (lengths.rows, lengths.median(), lengths.longest) == (5, 4, 200)
+    assert lengths.cut_at(128) == 1
+    assert lengths.cut_at(200) == 0
+
+
+def test_the_histogram_holds_every_row(qtbot) -> None:
+    histogram = Histogram()
+    qtbot.addWidget(histogram)
+    for found in ([3], [0, 1, 2], list(range(2_000)), [5] * 1_000 + [9_000]):
+        histogram.show_lengths(Lengths(np.bincount(found)), 128)
+        bars, _ = histogram._bars()
+        assert bars.sum() == len(found)
+        histogram.grab()
+
+
+@pytest.mark.parametrize("reach, most, step", [(8, 10, 1), (48, 6, 10), (500, 6, 100), (9, 2, 5)])
+def test_the_axis_has_round_numbers(reach: int, most: float, step: int) -> None:
+    assert _round_step(reach, most) == step

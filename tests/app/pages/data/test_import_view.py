@@ -1,0 +1,228 @@
+"""The import page by mouse and keyboard, with hostile and huge files."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QComboBox, QFileDialog
+
+from app.pages.data.importing.state import Roles
+from app.pages.data.importing.table import PreviewModel
+from app.pages.data.importing.view import ImportView
+from app.pages.data.view import DataPage
+from engine.data.reading import Preview, Row
+from engine.data.store import open_dataset
+from tests.app.accessible import assert_accessible
+
+PATIENCE = 20_000  # ms
+MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
+
+
+def begin(qtbot, page: DataPage, *files: Path) -> ImportView:
+    """Open files and wait until all their rows were counted, or what is wrong is known."""
+    page.import_from(files)
+    view = page.importing
+    state = view.state
+    qtbot.waitUntil(
+        lambda: bool(state.part_rows or state.count_problem or state.look_problem),
+        timeout=PATIENCE,
+    )
+    return view
+
+
+def choose(qtbot, box: QComboBox, text: str) -> None:
+    """Choose an item with the keyboard."""
+    box.setFocus()
+    row = box.findText(text)
+    assert row >= 0, f"{text} is not among the items"
+    while box.currentIndex() != row:
+        key = Qt.Key.Key_Down if box.currentIndex() < row else Qt.Key.Key_Up
+        qtbot.keyClick(box, key)
+
+
+def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> None:
+    view = begin(qtbot, page, reviews)
+    assert page.stack.currentWidget() is view
+    assert view.rows.rowCount() == 120
+    assert view.start.isEnabled()
+    assert view.count.text().startswith("120")
+    qtbot.waitUntil(lambda: len(view.examples.rows) == 5)
+    qtbot.mouseClick(view.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    assert page.stack.currentWidget() is page.dataset
+    assert [entry.name for entry in studio.datasets()] == ["reviews"]
+
+
+def test_the_delimiter_is_changed_by_keyboard_and_the_rows_follow(qtbot, page, write) -> None:
+    view = begin(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
+    assert view.reading.delimiter.currentText() == "Bar  |"
+    choose(qtbot, view.reading.delimiter, "Semicolon  ;")
+    qtbot.waitUntil(lambda: view.state.look_problem is not None, timeout=PATIENCE)
+    assert view.table_or_not.currentWidget() is view.unread
+    assert "line 2" in view.unread.title.text()
+    assert view.side.isVisible(), "what is wrong can be mended here"
+    choose(qtbot, view.reading.delimiter, "Bar  |")
+    qtbot.waitUntil(lambda: view.rows.columnCount() == 2, timeout=PATIENCE)
+    assert view.table_or_not.currentWidget() is view.table
+
+
+def test_an_encoding_can_be_typed(qtbot, page, write) -> None:
+    view = begin(qtbot, page, write("greek.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
+    box = view.reading.encoding
+    box.setFocus()
+    box.lineEdit().selectAll()
+    qtbot.keyClicks(box.lineEdit(), "cp1253")
+    qtbot.waitUntil(
+        lambda: view.rows.rowCount() > 0 and view.rows.index(0, 0).data() == "καλό",
+        timeout=PATIENCE,
+    )
+    assert view.state.reading.encoding == "cp1253"
+
+
+def test_roles_are_chosen_and_shown_in_the_header(qtbot, page, reviews) -> None:
+    view = begin(qtbot, page, reviews)
+    heading = Qt.Orientation.Horizontal
+    spoken = Qt.ItemDataRole.AccessibleTextRole
+    assert view.rows.headerData(0, heading, spoken) == "sentence, text"
+    choose(qtbot, view.columns.label, "none")
+    qtbot.waitUntil(lambda: view.state.roles.label is None)
+    assert view.rows.headerData(1, heading, spoken) is None
+
+
+def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:
+    view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
+    assert page.stack.currentWidget() is view
+    assert "Excel" in view.unread.title.text()
+    assert view.unread.isVisible()
+    assert not view.side.isVisible()
+    assert not view.start.isEnabled()
+    assert "Excel" in view.start.accessibleDescription()
+
+
+def test_a_wrong_line_is_listed_and_the_button_says_why(qtbot, page, write) -> None:
+    rows = "".join(f"a good film {n},1\n" for n in range(2995))
+    view = begin(qtbot, page, write("bad.csv", f"text,label\n{rows}too,many,cells\n"))
+    assert not view.start.isEnabled()
+    assert any("line 2997" in sentence for sentence in view.problems.sentences())
+    assert "line 2997" in view.start.accessibleDescription()
+
+
+def test_the_split_shows_how_many_rows_each_part_gets(qtbot, page, reviews) -> None:
+    view = begin(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: "dev 12" in view.split.note.text())
+    view.split.dev.setFocus()
+    view.split.dev.selectAll()
+    qtbot.keyClicks(view.split.dev, "50")
+    qtbot.waitUntil(lambda: "dev 60" in view.split.note.text(), timeout=PATIENCE)
+    view.split.dev.setValue(0)
+    qtbot.waitUntil(lambda: "Without dev rows" in view.split.note.text(), timeout=PATIENCE)
+
+
+def test_files_for_each_part_have_a_box_each(qtbot, page, write) -> None:
+    rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
+    view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
+    assert [box.currentData() for box in view.files.parts] == ["train", "test"]
+    assert view.shown_file.isVisible()
+    choose(qtbot, view.files.parts[1], "left out")
+    qtbot.waitUntil(lambda: view.state.sources == {"all": view.state.files[0]})
+
+
+def test_a_name_that_is_taken_becomes_a_version(qtbot, page, reviews) -> None:
+    view = begin(qtbot, page, reviews)
+    view.state.start_import()
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    page.show_list()
+    qtbot.waitUntil(lambda: bool(page.state.known()))
+    view = begin(qtbot, page, reviews)
+    assert "version 2" in view.name.note.text()
+    view.name.name.selectAll()
+    qtbot.keyClicks(view.name.name, "others")
+    assert not view.name.note.text()
+
+
+def test_going_back_gives_the_import_up(qtbot, page, reviews) -> None:
+    view = begin(qtbot, page, reviews)
+    qtbot.mouseClick(view.back, Qt.MouseButton.LeftButton)
+    assert page.stack.currentWidget() is page.list
+    assert not page.state.known()
+
+
+def test_the_dialog_for_files_gives_what_was_chosen(qtbot, page, reviews) -> None:
+    qtbot.mouseClick(page.list.import_button, Qt.MouseButton.LeftButton)
+    dialog = page.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.filesSelected.emit([str(reviews)])
+    dialog.close()
+    qtbot.waitUntil(lambda: page.importing.state.look is not None, timeout=PATIENCE)
+    assert page.stack.currentWidget() is page.importing
+
+
+# ── hostile and huge (RELIABILITY rows 10 and 11) ────────────────────────────────────────────
+
+
+def test_markup_is_shown_letter_by_letter(qtbot, page, write) -> None:
+    cell = MARKUP.replace('"', '""')
+    rows = "".join(f'"{cell} {n}","{cell}"\n' for n in range(5))
+    view = begin(qtbot, page, write("&<b>bold<b>.csv", f'"<i>text</i>","{cell}"\n{rows}'))
+    assert view.rows.index(0, 0).data() == f"{MARKUP} 0"
+    tip = view.rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "&lt;img" in tip
+    assert "<img" not in tip
+    assert MARKUP in view.examples.rows[0][2].text()
+    assert MARKUP in [view.columns.text.itemText(n) for n in range(view.columns.text.count())]
+    assert "<b>bold<b>" in view.title.text()
+    assert_accessible(view)
+
+
+def test_a_cell_of_two_million_characters_does_not_hold_the_window(qtbot, page, write) -> None:
+    huge = "word " * 400_000
+    view = begin(qtbot, page, write("long.csv", f"text,label\n{huge},1\nshort one,0\n"))
+    assert view.start.isEnabled()
+    assert len(view.rows.index(0, 0).data()) < 400
+    view.table.selectRow(0)
+    view.table.scrollToBottom()
+    qtbot.waitUntil(lambda: bool(view.state.examples))
+    assert view.state.examples[0].cut
+    view.grab()
+    view.state.start_import()
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    folder = page.dataset.state.folder
+    assert open_dataset(folder).rows("train").texts + open_dataset(folder).rows("dev").texts
+
+
+def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> None:
+    names = ",".join(f"column{n}" for n in range(3_000))
+    row = ",".join(["a long and worded text"] + ["0"] * 2_999)
+    view = begin(qtbot, page, write("wide.csv", "\n".join([names, *[row] * 30]) + "\n"))
+    assert view.rows.columnCount() == 200
+    assert view.columns.text.count() == 3_001
+    assert any("200 of 3,000" in note for note in view.state.look.preview.notes)
+    view.state.set_roles(Roles("column2999", None, "column2500"))
+    qtbot.waitUntil(lambda: view.state.part_rows is not None, timeout=PATIENCE)
+    assert not view.state.why_not(), "a column beyond those shown may be the text"
+    view.state.start_import()
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
+    assert page.dataset.state.columns[:2] == ("column2999", "column2500")
+    page.dataset.table.scrollTo(page.dataset.model.index(10, 150))
+
+
+def test_the_preview_model_is_sound(qtmodeltester) -> None:
+    model = PreviewModel()
+    model.show_preview(Preview(("a", "b"), [Row(1, ("x", "y")), Row(2, ("z\nz", ""))], ()))
+    model.show_roles(Roles("a", None, "b"))
+    qtmodeltester.check(model)
+    assert model.index(1, 0).data() == "z⏎z"
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, look, reviews) -> None:
+    looks(look)
+    view = begin(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: bool(view.state.examples))
+    assert_accessible(page)
+    picture = screen(page, f"data-import-{look}")
+    assert picture.stat().st_size > 10_000
+    assert view.side.widget().minimumSizeHint().width() <= view.side.viewport().width()
+    corner = view.start.mapTo(page, QPoint(view.start.width(), view.start.height()))
+    assert page.rect().contains(corner)

@@ -1,0 +1,144 @@
+"""The Data page as a whole: its list, drops, the sample, sources that change."""
+
+import json
+import shutil
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+
+from app.pages.data.state import source_state
+from engine.data.store import open_dataset
+from engine.shipped import sample_data
+from tests.app.accessible import assert_accessible
+from tests.app.pages.data.test_dataset_view import opened, stored
+
+PATIENCE = 20_000  # ms
+
+
+def marks(page) -> list[str]:
+    model = page.list.list.entries
+    return [model.entry(row).mark for row in range(model.rowCount())]
+
+
+def test_an_empty_page_names_the_next_action(page) -> None:
+    assert page.list.empty.isVisible()
+    assert page.list.first_sample.isVisible()
+    assert_accessible(page)
+
+
+def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
+    assert sample_data().is_file()
+    qtbot.mouseClick(page.list.first_sample, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
+    assert len(page.dataset.state.spec.labels) == 3
+    page.show_list()
+    qtbot.waitUntil(lambda: bool(page.state.known()), timeout=PATIENCE)
+    assert page.state.has_sample()
+    assert not page.list.sample.isVisible()
+
+
+def test_a_data_set_is_opened_by_keyboard(qtbot, page, studio, reviews) -> None:
+    stored(page, reviews)
+    studio.datasets_changed.emit()
+    qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
+    page.list.list.setFocus()
+    qtbot.keyClick(page.list.list, Qt.Key.Key_Return)
+    assert page.stack.currentWidget() is page.dataset
+
+
+def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmodeltester) -> None:
+    stored(page, reviews)
+    studio.datasets_changed.emit()
+    qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
+    model = page.list.list.entries
+    said = model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "reviews" in said
+    assert "120 rows" in said
+    assert "reviews.csv" in said
+    qtmodeltester.check(model)
+
+
+def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: page.state.sources.get(view.state.folder) == "same", timeout=PATIENCE)
+    assert "as it was" in view.facts.facts.values["The source"].text()
+    reviews.write_text(reviews.read_text() + "one more,1\n")
+    studio.datasets_changed.emit()
+    qtbot.waitUntil(lambda: marks(page) == ["Source changed"], timeout=PATIENCE)
+    assert "has changed" in view.facts.facts.values["The source"].text()
+    reviews.unlink()
+    studio.datasets_changed.emit()
+    qtbot.waitUntil(
+        lambda: "no longer there" in view.facts.facts.values["The source"].text(),
+        timeout=PATIENCE,
+    )
+
+
+def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
+    spec = open_dataset(stored(page, reviews)).spec
+    known: dict = {}
+    assert source_state(spec, known) == "same"
+    (key,) = known
+    known[key] = "another digest"
+    assert source_state(spec, known) == "changed", "the digest was taken from what is known"
+
+
+def test_files_and_folders_of_data_can_be_dropped(qtbot, page, write) -> None:
+    rows = "text,label\nlong,0\nshort,1\n"
+    folder = write("films/train.csv", rows).parent
+    write("films/dev.csv", rows)
+    assert page.accept_drop([folder])
+    qtbot.waitUntil(lambda: page.importing.state.look is not None, timeout=PATIENCE)
+    assert page.importing.state.name == "films"
+    assert page.accept_drop([write("one.jsonl", '{"text": "a b c", "label": "x"}\n')])
+    qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)
+
+
+def test_models_runs_and_empty_folders_are_left_to_others(page, tmp_path, write) -> None:
+    model = write("model/config.json", "{}").parent
+    run = write("run/spec.json", "{}").parent
+    (run / "checkpoints").mkdir()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for other in (model, run, empty, model / "config.json"):
+        assert not page.accept_drop([other])
+
+
+def test_a_version_from_another_home_is_taken_in(qtbot, page, studio, reviews, tmp_path) -> None:
+    away = tmp_path / "usb" / "reviews"
+    away.parent.mkdir()
+    shutil.move(stored(page, reviews), away)
+    shutil.rmtree(studio.home.datasets / "reviews")
+    assert page.accept_drop([away])
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    assert page.dataset.state.folder.is_relative_to(studio.home.datasets)
+    open_dataset(page.dataset.state.folder).verify()
+
+
+def test_a_version_that_was_tampered_with_is_not_taken_in(qtbot, page, studio, reviews) -> None:
+    folder = stored(page, reviews)
+    away = folder.parents[2] / "away"
+    shutil.move(folder, away)
+    spec = json.loads((away / "spec.json").read_text())
+    spec["fingerprint"] = "0" * 64
+    (away / "spec.json").write_text(json.dumps(spec))
+    assert page.accept_drop([away])
+    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
+    assert "damaged" in studio.notices.shown[-1].problem
+    assert page.dataset is None
+
+
+def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> None:
+    folder = studio.home.datasets / "broken" / "1"
+    folder.mkdir(parents=True)
+    (folder / "spec.json").write_text("{}")
+    studio.datasets_changed.emit()
+    qtbot.waitUntil(lambda: marks(page) == ["Damaged"], timeout=PATIENCE)
+
+
+def test_another_page_can_open_a_data_set_or_the_dialog(qtbot, page, reviews) -> None:
+    folder: Path = stored(page, reviews)
+    page.arrive(folder)
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    assert page.dataset.state.folder == folder
