@@ -12,11 +12,12 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QScrollBar,
     QTabBar,
+    QTableView,
     QWidget,
 )
 
 # parts that Qt makes for itself and that speak through their owner
-PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar)
+PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)
 
 
 def assert_accessible(widget: QWidget) -> None:

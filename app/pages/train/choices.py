@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 
 from engine.messages import CheckpointInfo
-from engine.spec.dataset import DatasetSpec, DataSource, StoredData
+from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS, BertSpec
 from engine.spec.task import Classification, Pretraining, TaskSpec
@@ -223,7 +223,6 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
         Data(_source_name(given.data), given.data),
     )
-    pair = bool(data.spec and data.spec.mapping.pair)
     choices = replace(
         Choices(),
         data=data,
@@ -233,7 +232,7 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     )
     if isinstance(given.task, Classification):
         choices = replace(
-            choices, kind=Kind.PAIR if pair else Kind.SENTENCE, labels=given.task.labels
+            choices, kind=Kind.PAIR if _has_pair(data) else Kind.SENTENCE, labels=given.task.labels
         )
     else:
         kind = Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
@@ -243,6 +242,14 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     else:
         choices = replace(choices, model=_model_at(given.start.path, models))
     return choices.with_training(given.training)
+
+
+def _has_pair(data: Data) -> bool:
+    """Whether each row has two texts, as far as is known before files are read."""
+    if data.spec is not None:
+        return data.spec.mapping.pair is not None
+    mapping = data.source.mapping if isinstance(data.source, FileData) else None
+    return mapping is not None and mapping.pair is not None
 
 
 def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:

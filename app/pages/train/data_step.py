@@ -46,7 +46,8 @@ class DataStep(QWidget):
     def _chooser(self) -> QWidget:
         head = QHBoxLayout()
         head.addWidget(Text(self.tr("Data sets"), "heading"), 1)
-        head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
+        self.import_button = buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import")
+        head.addWidget(self.import_button)
         left = QVBoxLayout()
         left.setSpacing(2 * SPACE)
         left.addLayout(head)
@@ -71,12 +72,13 @@ class DataStep(QWidget):
         return whole
 
     def _nothing(self) -> QWidget:
+        self.sample_button = buttons.plain(self.tr("Use the &sample"), self._state.take_sample)
         return EmptyState(
             "database",
             self.tr("No data yet"),
             self.tr("Import a file with your texts, or begin with the sample that comes along."),
             buttons.primary(self.tr("&Import a file…"), self.import_wanted.emit, "import"),
-            buttons.plain(self.tr("Use the &sample"), self._state.take_sample),
+            self.sample_button,
         )
 
     # ── the list ─────────────────────────────────────────────────────────────────────────────

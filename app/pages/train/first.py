@@ -53,7 +53,7 @@ def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
     choices = replace(Choices(), kind=Kind.SENTENCE, data=data_of(entry), model=model_of(starter))
     rows = entry.spec.rows.get("train", 0) if entry.spec else 0
     share = min(1.0, max(0.01, round(SEEN / max(rows, 1), 2)))
-    epochs = max(1, min(3, SEEN // max(rows, 1)))
+    epochs = max(1, min(3, round(SEEN / max(rows, 1))))
     return choices.with_training(
         choices.training.model_copy(
             update={"batch": 16, "epochs": epochs, "share": share, "max_length": LENGTH}

@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -138,6 +138,16 @@ class PickList(QListView):
         """The key that is chosen, or None."""
         rows = self.selectionModel().selectedIndexes()
         return self.picks.picks[rows[0].row()].key if rows else None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows and Space choose the first entry where none is chosen yet."""
+        keys = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
+        free = [row for row, pick in enumerate(self.picks.picks) if not pick.reason]
+        if event.key() in keys and self.chosen() is None and free:
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
+            self.selectionModel().setCurrentIndex(self.picks.index(free[0], 0), flags)
+        else:
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -46,7 +46,8 @@ class ReviewStep(QWidget):
         what.body.addWidget(self.summary)
         what.body.addLayout(self._warned)
         left.addWidget(what)
-        left.addWidget(EstimateBox(state))
+        self.estimate = EstimateBox(state)
+        left.addWidget(self.estimate)
         left.addStretch()
         inner = QWidget()
         inner.setLayout(left)
@@ -64,7 +65,12 @@ class ReviewStep(QWidget):
     def _without_window(self) -> QWidget:
         card = Card(self.tr("The same without the window"))
         card.body.addWidget(
-            Text(self.tr("This file and this command make the same run anywhere."), "muted")
+            Text(
+                self.tr(
+                    "This command makes the same run from this file, on a server or in a script."
+                ),
+                "muted",
+            )
         )
         self.command = QLineEdit(readOnly=True)
         self.command.setFont(mono_font())
@@ -86,9 +92,9 @@ class ReviewStep(QWidget):
         card.body.addWidget(self.file, 1)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
-        row.addWidget(
-            buttons.plain(self.tr("&Copy the job"), self._copier(self.file.toPlainText), "copy")
-        )
+        text = self._copier(self.file.toPlainText)
+        self.copy_job = buttons.plain(self.tr("&Copy the job"), text, "copy")
+        row.addWidget(self.copy_job)
         row.addWidget(buttons.plain(self.tr("&Save the job…"), self._on_save, "save"))
         row.addStretch()
         card.body.addLayout(row)

@@ -76,10 +76,12 @@ class ScratchForm(QWidget):
         if self._showing:
             return
         problems = self.own.problems()
-        self._state.set_invalid(Step.START, next(iter(problems.values()), ""))
-        if not problems:
-            kept = self._state.choices.scratch.own.model_dump()
-            self._change(own=BertSpec.model_validate({**kept, **self.own.value()}))
+        if problems:
+            self._state.set_invalid(Step.START, next(iter(problems.values())))
+            return
+        kept = self._state.choices.scratch.own.model_dump()
+        self._change(own=BertSpec.model_validate({**kept, **self.own.value()}))
+        self._state.set_invalid(Step.START, "")
 
     # ── vocabulary ───────────────────────────────────────────────────────────────────────────
 

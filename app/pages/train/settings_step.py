@@ -13,8 +13,9 @@ from app.pages.train.choices import Kind, Step
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
-from app.widgets.form import SpecForm, value_in_words
+from app.widgets.form import SpecForm
 from app.widgets.page import Card
+from app.widgets.spec_words import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import Text
 from engine.spec.task import Pretraining
@@ -148,8 +149,8 @@ class SettingsStep(QWidget):
         used = [self._simple_form(), self.more, self.hardware]
         used += [] if self._classifies() else [self.masking]
         wrong = next(iter([s for form in used for s in form.problems().values()]), "")
-        self._state.set_invalid(Step.SETTINGS, wrong)
         if wrong:
+            self._state.set_invalid(Step.SETTINGS, wrong)
             return
         choices = self._state.choices
         training = {**self.more.value(), **self._simple_form().value()}
@@ -158,6 +159,7 @@ class SettingsStep(QWidget):
             HardwareSpec.model_validate(self.hardware.value()),
             Pretraining.model_validate(self.masking.value()),
         )
+        self._state.set_invalid(Step.SETTINGS, "")
 
     def _on_quick(self, on: bool) -> None:
         if not self._showing:

@@ -71,6 +71,7 @@ class TrainState(QObject):
         self.is_starting = False
         self._estimates: dict[str, Estimated] = {}
         self._estimating_for = ""
+        self._declined = ""  # the job that is not measured unasked
         self._errand: Any = None
         self._sight: _Sight | None = None
         self._looking: background.Job | None = None
@@ -343,12 +344,18 @@ class TrainState(QObject):
         training = composed.training.model_copy(update={"seed": 0})
         return composed.model_copy(update={"name": "", "training": training}).model_dump_json()
 
+    def measure_unasked(self) -> None:
+        """Measure, unless the user has stopped that for this job or it was refused."""
+        if self._estimate_key() != self._declined:
+            self.measure()
+
     def measure(self) -> None:
         """Measure one step of the present job, unless that was done or is being done."""
         key = self._estimate_key()
         if not key or key in self._estimates or key == self._estimating_for:
             return
         self.cancel_measuring()
+        self._declined = ""
         composed = self.job()
         assert composed is not None
         self._estimating_for = key
@@ -366,6 +373,7 @@ class TrainState(QObject):
         """Stop measuring; the estimate stays unknown."""
         if self._errand is not None:
             self._errand.cancel()
+            self._declined = self._estimating_for
         self._forget_errand()
         self.estimate_problem = None
         self.measured.emit()
@@ -386,6 +394,7 @@ class TrainState(QObject):
 
     def _on_not_estimated(self, key: str, refusal: Refused) -> None:
         if key == self._estimating_for:
+            self._declined = key
             self._forget_errand()
             self.estimate_problem = StudioError(refusal.problem, refusal.advice)
             self.measured.emit()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
@@ -22,6 +22,8 @@ from app.widgets.page import Page, rule, scrolling
 from app.widgets.text import Text
 from engine.spec.job import JobSpec
 
+PAUSE = 300  # ms after the last change before the job under review is measured
+
 
 class TrainPage(Page):
     """From a task to a run that starts. Back loses nothing; Next says why it waits."""
@@ -38,12 +40,13 @@ class TrainPage(Page):
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
         self.start.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
         self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
+        self.review = ReviewStep(self.state)
         pages = (
             scrolling(self.task),
             self.data,
             self.start,
             scrolling(self.settings),
-            ReviewStep(self.state),
+            self.review,
         )
         for page in pages:
             self.steps.addWidget(page)
@@ -51,7 +54,11 @@ class TrainPage(Page):
         self.body.addWidget(rule())
         self.body.addWidget(self.steps, 1)
         self.body.addLayout(self._footer())
+        self._settled = QTimer(self, singleShot=True, interval=PAUSE)
+        self._settled.timeout.connect(self._measure)
         self.state.changed.connect(self._show)
+        for signal in (self.state.changed, self.state.looked):
+            signal.connect(self._settled.start)
         self.state.listed.connect(self._show)
         self.state.looked.connect(self._show)
         self.state.measured.connect(self._show)
@@ -136,8 +143,12 @@ class TrainPage(Page):
         self._seen = max(self._seen, step)
         self._show()
         self._focus()
-        if step is Step.REVIEW:
-            self.state.measure()
+        self._settled.start()
+
+    def _measure(self) -> None:
+        """Measure what is under review, once nothing about it changes by itself any more."""
+        if self.step is Step.REVIEW and self.isVisible() and not self.state.is_looking:
+            self.state.measure_unasked()
 
     def _focus(self) -> None:
         """Give the keyboard to the first thing of the step that is shown."""

@@ -11,7 +11,9 @@ from engine.spec.model import BertSpec
 from engine.spec.task import Classification, Pretraining
 from engine.spec.training import HardwareSpec, TrainingSpec
 
-NETWORK = BertSpec(vocabulary=120, width=16, layers=2, heads=2, inner=32, positions=64, initial_spread=0.2)
+NETWORK = BertSpec(
+    vocabulary=120, width=16, layers=2, heads=2, inner=32, positions=64, initial_spread=0.2
+)
 GOOD = ("a lovely warm film", "great acting and a happy end", "i loved this fine story")
 BAD = ("a dull cold film", "bad acting and a sad end", "i hated this poor story")
 

@@ -1,0 +1,208 @@
+"""The page as a whole: the way in, and how its parts hang together."""
+
+import os
+import signal
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
+
+from app.pages.explore.study import MOST_CHARACTERS
+from app.pages.explore.view import EXAMPLE, ExplorePage
+from tests.app.accessible import assert_accessible
+
+WORDS, ATTENTION, CLASSES = range(3)
+LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
+HOSTILE = ["<b>x</b> <img src=x> &amp;", "%s %d {0} {x}", "שלום", "東京 😀", "\u202ethe cat\u202c"]
+
+
+@pytest.fixture
+def page(qtbot, workshop, model) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1180, 720)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def ready(page, wait) -> ExplorePage:
+    """The page with “the cat sat” and its model, at rest."""
+    page.arrive({"text": "the cat sat"})
+    wait(lambda: page.study.is_settled and page.study.text == "the cat sat")
+    return page
+
+
+def test_the_page_opens_with_an_example_and_the_first_model(page, wait):
+    wait(lambda: page.study.is_settled)
+    assert page.study.text == EXAMPLE
+    assert page.study.model.name == "tiny"
+    assert page.stack.currentIndex() == 0
+
+
+def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.show()
+    wait(lambda: page.stack.currentIndex() == 1)
+    asked = []
+    workshop.go.connect(lambda key, argument: asked.append((key, argument)))
+    button = next(b for b in page.findChildren(type(page.more)) if "Import" in b.text())
+    button.click()
+    assert asked == [("models", {"import": True})]
+
+
+def test_it_can_be_come_to_with_a_model_and_a_text(page, classifier, wait):
+    page.arrive({"model": classifier, "text": "the dog", "pair": "a cat"})
+    wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
+    assert (page.study.text, page.study.pair) == ("the dog", "a cat")
+    assert page.picker.chosen().path == classifier
+    page.arrive(None)
+    assert page.study.checkpoint == classifier
+
+
+def test_a_model_outside_the_home_can_be_looked_into(page, model, tmp_path, wait):
+    import shutil
+
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(model, elsewhere)
+    page.arrive(elsewhere)
+    wait(lambda: page.study.is_settled and page.study.checkpoint == elsewhere)
+
+
+def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
+    (home.models / "broken").mkdir()
+    page.arrive(home.models / "broken")
+    wait(lambda: workshop.notices.shown)
+    assert workshop.notices.shown[0].is_error
+    assert "broken" in workshop.notices.shown[0].problem
+
+
+def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
+    page.arrive(classifier)
+    wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
+    assert page.panels.currentIndex() == CLASSES
+    assert explorer.asked[-1].kind == "classify"
+    page.panels.setCurrentIndex(WORDS)
+    assert page.words.stack.currentIndex() == 2
+
+
+def test_classes_are_shown_only_where_there_are_some(ready):
+    assert not ready.panels.isTabVisible(CLASSES)
+
+
+def test_only_the_panel_that_is_seen_asks(ready, explorer):
+    ready.study.toggle_mask(2)
+    assert {question.kind for question in explorer.asked} == {"fill"}
+    ready.panels.setCurrentIndex(ATTENTION)
+    assert explorer.asked[-1].kind == "attend"
+    assert explorer.asked[-1].masked == (2,)
+    asked = len(explorer.asked)
+    ready.hide()
+    ready.study.toggle_mask(2)
+    assert len(explorer.asked) == asked
+
+
+def test_typing_asks_after_a_pause(qtbot, ready, explorer, wait):
+    ready.study.toggle_mask(2)
+    asked = len(explorer.asked)
+    ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
+    qtbot.keyClicks(ready.text, " on the mat")
+    wait(lambda: explorer.asked[-1].text == "the cat sat on the mat")
+    assert explorer.asked[-1].masked == (2,)
+    assert len(explorer.asked) < asked + len(" on the mat")
+
+
+def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wait):
+    QGuiApplication.clipboard().setText("the cat sat " * 8_334)
+    page.text.selectAll()
+    page.text.paste()
+    wait(lambda: page.study.is_settled and page.study.cut)
+    said = page.notice.text()
+    assert page.notice.isVisible()
+    assert "100008 characters" in said.replace(",", "")
+    assert f"first {MOST_CHARACTERS} " in said.replace(",", "")
+    assert "first 32 word pieces" in said
+    page.text.set_text("the cat")
+    wait(lambda: page.study.is_settled and not page.study.cut)
+    assert not page.notice.isVisible()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_are_shown_as_text(page, explorer, wait, text):
+    page.arrive({"text": text, "pair": text})
+    wait(lambda: page.study.is_settled and page.study.text == text)
+    page.study.pick(1)
+    page.panels.setCurrentIndex(ATTENTION)
+    wait(lambda: explorer.asked[-1].kind == "attend")
+    explorer.attend(explorer.asked[-1])
+    page.attention._state.point(1, 2)
+    assert explorer.asked[-1].text == text
+    assert page.text.toPlainText() == text
+    labels = page.findChildren(QLabel)
+    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
+    assert not page.grab().isNull()
+
+
+def test_a_second_text_comes_and_goes(qtbot, ready, wait):
+    ready.more.click()
+    assert ready.pair.isVisible()
+    ready.pair.set_text("a dog")
+    wait(lambda: ready.study.is_settled and ready.study.pair == "a dog")
+    ready.more.click()
+    wait(lambda: ready.study.is_settled and ready.study.pair is None)
+
+
+def test_the_token_under_the_mouse_is_described(ready):
+    ready.study.point(2)
+    assert "“cat”" in ready.said.whole()
+    assert "Token 3" in ready.said.whole()
+    ready.study.toggle_mask(2)
+    ready.study.point(1)
+    ready.study.point(2)
+    assert "hidden" in ready.said.whole()
+
+
+def test_everything_can_be_used_by_ear_and_keyboard(ready):
+    assert_accessible(ready)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
+    """Type, hide a word, see guesses; kill the worker: a notice, and guesses again; open a head."""
+    page = ExplorePage(studio)
+    qtbot.addWidget(page)
+    page.resize(1180, 720)
+    page.show()
+    qtbot.waitUntil(lambda: page.study.is_settled, timeout=LATER)
+    page.text.clear()
+    qtbot.keyClicks(page.text, "the cat sat on the mat")
+    qtbot.waitUntil(lambda: len(page.study.tokens) == 8, timeout=LATER)
+    place = page.strip.boxes[2].center().toPoint()
+    qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
+    card = lambda: page.words.cards and page.words.cards[0]  # noqa: E731
+    qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
+    before = card().bars.shown
+    qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=LATER)
+
+    os.kill(studio.explorer.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=LATER)
+    assert "starts again" in studio.notices.shown[0].problem
+    page.text.moveCursor(page.text.textCursor().MoveOperation.End)
+    qtbot.keyClicks(page.text, " .")
+    qtbot.waitUntil(lambda: card().bars.shown != before, timeout=LATER)
+    assert "“cat”" in card().head.whole()
+
+    page.panels.setCurrentIndex(ATTENTION)
+    state = page.attention._state
+    qtbot.waitUntil(lambda: state.wall is not None and len(state.links.weights) > 0, timeout=LATER)
+    assert state.size == (3, 2)
+    first = state.map
+    qtbot.mouseClick(
+        page.attention.wall,
+        Qt.MouseButton.LeftButton,
+        pos=page.attention.wall.cell(1, 1).center().toPoint(),
+    )
+    assert (state.map != first).any()
+    assert state.map.sum(1) == pytest.approx(1, abs=2e-3)

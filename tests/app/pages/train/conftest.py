@@ -1,0 +1,130 @@
+"""Small real things to choose from: data sets and a model, made without torch."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from app import library
+from engine.data.store import import_dataset
+from engine.data.tokenizer import Tokenizer
+from engine.home import Home
+from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
+
+WORDS = [
+    "a",
+    "the",
+    "film",
+    "was",
+    "very",
+    "good",
+    "bad",
+    "and",
+    "long",
+    "or",
+    "short",
+    "but",
+    "never",
+    "dull",
+    "at",
+    "all",
+]
+WIDTH, POSITIONS = 4, 128
+
+MakeData = Callable[..., Path]
+
+
+def write_model(folder: Path, pieces: int = 64) -> Path:
+    """A checkpoint folder of one layer whose weights are zeros."""
+    folder.mkdir(parents=True)
+    texts = [" ".join(WORDS[i : i + 5]) for i in range(len(WORDS))] * 3
+    tokenizer = Tokenizer.train(texts, pieces)
+    tokenizer.save(folder)
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertForMaskedLM"],
+        "vocab_size": tokenizer.size,
+        "hidden_size": WIDTH,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+        "max_position_embeddings": POSITIONS,
+        "type_vocab_size": 2,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    weights = {
+        "bert.embeddings.word_embeddings.weight": np.zeros((tokenizer.size, WIDTH), np.float32),
+        "cls.predictions.bias": np.zeros(tokenizer.size, np.float32),
+    }
+    save_file(weights, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not a starter model came along makes no difference to these tests."""
+    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "none")
+
+
+@pytest.fixture
+def model(home: Home) -> Path:
+    """A model among the imported ones of the home."""
+    return write_model(home.models / "little")
+
+
+@pytest.fixture
+def starter(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A starter model, whether or not one came along."""
+    folder = write_model(home.root / "starter")
+    monkeypatch.setattr(library, "starter_model", lambda: folder)
+    return folder
+
+
+def text_of(row: int) -> str:
+    return " ".join(WORDS[(row * 7 + n) % len(WORDS)] for n in range(3 + row % 5))
+
+
+@pytest.fixture
+def make_data(home: Home, tmp_path: Path) -> MakeData:
+    """`make_data("name", pair=…, label=…)` imports a data set and gives the folder of version 1."""
+
+    def make(
+        name: str, pair: bool = False, label: bool = True, rows: int = 60, dev: float = 0.2
+    ) -> Path:
+        columns = ["text", *(["other"] if pair else []), *(["label"] if label else [])]
+        lines = ["\t".join(columns)]
+        for row in range(rows):
+            cells = [text_of(row)]
+            cells += [text_of(row + 1)] if pair else []
+            cells += [("good", "bad", "dull")[row % 3]] if label else []
+            lines.append("\t".join(cells))
+        file = tmp_path / "source.tsv"
+        file.write_text("\n".join(lines), encoding="utf-8")
+        mapping = Mapping(
+            text="text", pair="other" if pair else None, label="label" if label else None
+        )
+        folder = home.datasets / f"data{len(list(home.datasets.iterdir()))}" / "1"
+        reading = Reading(format="tsv", delimiter="\t")
+        import_dataset(name, {"all": file}, reading, mapping, Split(dev=dev), folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def sentences(make_data: MakeData) -> Path:
+    """60 sentences with three labels."""
+    return make_data("films")
+
+
+@pytest.fixture
+def pairs(make_data: MakeData) -> Path:
+    """60 pairs with three labels."""
+    return make_data("pairs", pair=True)
+
+
+def spec_of(folder: Path) -> DatasetSpec:
+    return DatasetSpec.model_validate_json((folder / "spec.json").read_bytes())

@@ -1,0 +1,169 @@
+from dataclasses import replace
+
+import pytest
+
+from app.pages.train import advice
+from app.pages.train.advice import Lengths
+from app.pages.train.choices import Choices, Data, Kind, Model, Scratch, Step
+from engine.messages import Estimated
+from engine.spec.dataset import FileData, Mapping
+from engine.spec.model import PRESETS
+from engine.spec.task import Pretraining
+from engine.spec.training import HardwareSpec
+from tests.app.pages.train.test_choices import MODEL, chosen, data, dataset
+
+GB = 1_000_000_000
+
+
+def estimate(memory: int = GB, seconds: float = 60) -> Estimated:
+    return Estimated(
+        steps=100,
+        seconds_per_step=0.6,
+        seconds=seconds,
+        memory=memory,
+        available=8 * GB,
+        parameters=10_000_000,
+        device="cpu",
+    )
+
+
+def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
+    assert advice.misfits(dataset(), Kind.SENTENCE) == []
+    assert advice.misfits(dataset(pair=True), Kind.PAIR) == []
+    assert "two texts" in str(advice.misfits(dataset(pair=True), Kind.SENTENCE)[0])
+    assert "needs two" in str(advice.misfits(dataset(), Kind.PAIR)[0])
+
+
+def test_classes_need_labels_and_masked_words_do_not() -> None:
+    bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
+    assert advice.misfits(bare, Kind.SENTENCE)
+    assert advice.misfits(bare, Kind.ONWARD) == []
+    single = dataset().model_copy(update={"labels": {"good": 1000}})
+    assert advice.misfits(single, Kind.SENTENCE)
+
+
+def test_a_data_set_without_training_rows_fits_nothing() -> None:
+    empty = dataset().model_copy(update={"rows": {"dev": 5}})
+    assert all("no rows" in str(advice.misfits(empty, kind)[-1]) for kind in Kind)
+
+
+def test_each_step_says_in_a_sentence_what_is_missing() -> None:
+    nothing = Choices()
+    assert advice.obstacle(nothing, Step.TASK) == "Choose what the model should learn."
+    assert advice.obstacle(nothing, Step.DATA).startswith("Choose a data set")
+    task = Choices(kind=Kind.SENTENCE)
+    assert advice.obstacle(task, Step.START) == "Choose a model to start from."
+    wrong = replace(chosen(Kind.SENTENCE), data=data(pair=True))
+    assert advice.obstacle(wrong, Step.DATA).startswith("“films” does not fit: Every row has two")
+    gone = replace(chosen(Kind.SENTENCE), model=Model("lost", MODEL.path))
+    assert "“lost” is no longer there" in advice.obstacle(gone, Step.START)
+    for kind in Kind:
+        assert [advice.obstacle(chosen(kind), step) for step in Step] == [""] * 5
+
+
+def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None:
+    choices = chosen(Kind.SENTENCE)
+    longer = choices.with_training(choices.training.model_copy(update={"max_length": 300}))
+    assert "at most 256" in advice.obstacle(longer, Step.SETTINGS)
+
+
+def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
+    masking = Pretraining(masked=0.8, randomised=0.3)
+    choices = replace(chosen(Kind.ONWARD), masking=masking)
+    assert "more than 1" in advice.obstacle(choices, Step.SETTINGS)
+    assert advice.obstacle(replace(choices, kind=Kind.SENTENCE), Step.SETTINGS) == ""
+
+
+@pytest.mark.parametrize("gigabytes, word", [(1, "fits"), (7, "tight"), (9, "too big")])
+def test_the_verdict_follows_the_memory_that_is_free(gigabytes: int, word: str) -> None:
+    assert advice.verdict(estimate(gigabytes * GB)) == word
+
+
+def test_warnings_name_what_is_doubtful_and_nothing_else() -> None:
+    assert advice.warnings(chosen(Kind.SENTENCE), Lengths((10, 20)), estimate()) == []
+    spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
+    doubtful = replace(chosen(Kind.SENTENCE), data=replace(data(), spec=spec))
+    said = advice.warnings(doubtful, Lengths((10, 500)), estimate(9 * GB, 1e6))
+    assert [
+        any(word in s for s in said) for word in ("no dev", "“a”", "50 %", "memory", "long")
+    ] == [True] * 5
+    assert "“b”" not in " ".join(said)
+
+
+def test_going_on_without_a_head_for_words_is_said() -> None:
+    assert advice.warnings(chosen(Kind.ONWARD)) == []
+    assert MODEL.info is not None
+    bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
+    headless = replace(chosen(Kind.ONWARD), model=replace(MODEL, info=bare))
+    assert "no head" in advice.warnings(headless)[0]
+
+
+def test_the_length_that_is_suggested_holds_99_of_100_inputs() -> None:
+    lengths = Lengths(tuple(sorted([30] * 990 + [400] * 10)))
+    assert lengths.suggested(512) in (400, 32)
+    assert Lengths((20,) * 995 + (400,) * 5).suggested(512) == 24
+    assert Lengths((100,) * 100).suggested(512) == 112
+    assert Lengths((900,) * 100).suggested(512) == 512
+    assert Lengths((3,)).suggested(512) == 16
+    assert lengths.share_cut(30) == pytest.approx(0.01)
+
+
+def test_the_summary_says_what_is_learned_and_how_long() -> None:
+    said = advice.summary(chosen(Kind.SENTENCE))
+    assert said == (
+        "“little” learns to sort the texts of “films” into 2 labels; all its weights are trained."
+        " It sees the 900 training rows 3 times in batches of 32."
+        " It is judged by 100 dev rows, and the best state is kept."
+    )
+    quick = chosen(Kind.PAIR).with_quick_look(True)
+    assert "10 % of the training rows (90)" in advice.summary(quick)
+    steps = chosen(Kind.ONWARD)
+    steps = steps.with_training(steps.training.model_copy(update={"steps": 70}))
+    assert "70 steps of 32 examples" in advice.summary(steps)
+    assert "size “small”" in advice.summary(chosen(Kind.SCRATCH))
+    plain = replace(chosen(Kind.SENTENCE), data=Data("a.csv", FileData(path="a.csv")))  # type: ignore[arg-type]
+    assert "The last state is kept." in advice.summary(plain)
+
+
+def test_names_with_markup_or_braces_are_told_as_they_are() -> None:
+    hostile = "<b>{labels}</b>%n&amp;"
+    choices = replace(chosen(Kind.SENTENCE), data=replace(data(), name=hostile))
+    assert hostile in advice.summary(choices)
+
+
+def test_what_advanced_changed_is_listed_with_the_default() -> None:
+    choices = chosen(Kind.ONWARD)
+    assert advice.changed_by_advanced(choices) == []
+    simple = choices.training.model_copy(update={"batch": 16, "seed": 1, "share": 0.1})
+    assert advice.changed_by_advanced(choices.with_training(simple)) == []
+    changed = replace(
+        choices.with_training(choices.training.model_copy(update={"warmup": 0.2})),
+        hardware=HardwareSpec(threads=1),
+        masking=Pretraining(chosen=0.3),
+    )
+    assert advice.changed_by_advanced(changed) == [
+        "Warm-up: 0.2 instead of 0.1",
+        "Threads: 1 instead of 0",
+        "Masked share: 0.3 instead of 0.15",
+    ]
+    suggested = chosen(Kind.SENTENCE).with_suggested_length(48)
+    assert advice.changed_by_advanced(suggested) == []
+
+
+def test_the_parameters_are_those_of_the_published_models() -> None:
+    assert advice.parameters(PRESETS["base"]) == 109_514_298  # bert-base-uncased, masked words
+    assert advice.parameters(PRESETS["large"]) == 335_174_458
+
+
+def test_the_command_can_be_pasted_into_a_shell() -> None:
+    assert (
+        advice.command("films · little")
+        == "bert-studio train films-little.json --into films-little"
+    )
+    hostile = advice.command("$(rm -rf ~); `x` 'y'")
+    assert not set("$`;'\"()~").intersection(hostile)
+
+
+def test_scratch_without_its_vocabulary_model_waits() -> None:
+    lost = Scratch(vocabulary=Model("lost", MODEL.path))
+    assert "“lost”" in advice.obstacle(replace(chosen(Kind.SCRATCH), scratch=lost), Step.START)

@@ -1,0 +1,171 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.pages.train.choices import (
+    LONGEST_NAME,
+    OWN_SIZE,
+    Choices,
+    Data,
+    Kind,
+    Model,
+    Scratch,
+    choices_of,
+    job,
+    network,
+    suggested_name,
+)
+from engine.messages import CheckpointInfo
+from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.model import PRESETS, bert
+from engine.spec.task import Classification, Pretraining
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+INFO = CheckpointInfo(
+    layers=2,
+    width=128,
+    heads=2,
+    inner=512,
+    positions=256,
+    vocabulary=1000,
+    parameters=500_000,
+    task_heads=("masked words",),
+)
+MODEL = Model("little", Path("/models/little"), INFO)
+
+
+def dataset(pair: bool = False) -> DatasetSpec:
+    return DatasetSpec(
+        name="films",
+        version=1,
+        sources={"all": Path("films.csv")},
+        reading=Reading(),
+        mapping=Mapping(text="text", pair="other" if pair else None, label="label"),
+        split=Split(),
+        columns=("text", "other", "label"),
+        rows={"train": 900, "dev": 100},
+        labels={"bad": 500, "good": 500},
+        fingerprint="f" * 64,
+    )
+
+
+def data(pair: bool = False) -> Data:
+    source = StoredData(folder=Path("/home/datasets/films/1"), fingerprint="f" * 64)
+    return Data("films", source, dataset(pair))
+
+
+def chosen(kind: Kind) -> Choices:
+    return Choices(kind=kind, data=data(kind is Kind.PAIR), model=MODEL)
+
+
+def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_settings() -> None:
+    assert job(chosen(Kind.SENTENCE)) == JobSpec(
+        name="films · little",
+        task=Classification(),
+        start=FromCheckpoint(path=MODEL.path),
+        data=data().source,
+        training=TrainingSpec(),
+    )
+
+
+def test_from_scratch_takes_the_size_and_a_vocabulary_of_its_own() -> None:
+    choices = replace(
+        chosen(Kind.SCRATCH), scratch=Scratch(size="tiny", pieces=5000, lowercase=False)
+    )
+    start = job(choices).start
+    assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
+
+
+def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> None:
+    choices = replace(chosen(Kind.SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
+    start = job(choices).start
+    assert isinstance(start, FromScratch)
+    assert (start.model.vocabulary, start.tokenizer) == (INFO.vocabulary, MODEL.path)
+
+
+def test_an_own_size_is_taken_as_it_is() -> None:
+    own = PRESETS["tiny"].model_copy(update={"layers": 5, "positions": 64})
+    spec = network(replace(chosen(Kind.SCRATCH), scratch=Scratch(size=OWN_SIZE, own=own)))
+    assert spec == own.model_copy(update={"vocabulary": 8000})
+
+
+def test_each_task_keeps_its_own_settings_when_another_is_chosen() -> None:
+    fine = chosen(Kind.SENTENCE).with_training(TrainingSpec(batch=16, learning_rate=3e-5))
+    scratch = replace(fine, kind=Kind.SCRATCH)
+    assert scratch.training.learning_rate == 5e-4
+    changed = scratch.with_training(TrainingSpec(learning_rate=1e-3))
+    assert replace(changed, kind=Kind.PAIR).training.batch == 16
+    assert changed.training.learning_rate == 1e-3
+
+
+def test_a_quick_look_takes_a_tenth_and_back() -> None:
+    quick = chosen(Kind.SENTENCE).with_quick_look(True)
+    assert (quick.quick_look, quick.training.share) == (True, 0.1)
+    assert quick.with_quick_look(False).training.share == 1
+
+
+def test_a_suggested_length_never_replaces_what_the_user_set() -> None:
+    choices = chosen(Kind.SENTENCE).with_suggested_length(48)
+    assert choices.training.max_length == 48
+    assert choices.with_suggested_length(64).training.max_length == 64
+    by_hand = choices.with_training(choices.training.model_copy(update={"max_length": 100}))
+    assert by_hand.with_suggested_length(48).training.max_length == 100
+
+
+def test_a_suggested_name_is_never_too_long_nor_empty() -> None:
+    long = replace(chosen(Kind.SENTENCE), data=replace(data(), name="x" * 500))
+    assert len(suggested_name(long)) == LONGEST_NAME
+    assert job(replace(long, name="  ")).name == suggested_name(long)
+    assert suggested_name(Choices()) == "run"
+
+
+def test_an_incomplete_choice_makes_no_job() -> None:
+    with pytest.raises(ValueError, match="not chosen"):
+        job(Choices())
+    with pytest.raises(ValueError, match="no model"):
+        job(Choices(kind=Kind.SENTENCE, data=data()))
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
+    choices = replace(
+        chosen(kind),
+        name="again",
+        hardware=HardwareSpec(device="cpu", threads=2),
+        masking=Pretraining(chosen=0.2),
+        scratch=Scratch(size="mini", pieces=4000, lowercase=False),
+    ).with_training(TrainingSpec(epochs=2, batch=16, seed=7, share=0.5))
+    composed = job(choices)
+    back = choices_of(composed, [data(kind is Kind.PAIR)], [MODEL])
+    assert job(back) == composed
+    assert back.kind is kind
+    assert back.data == data(kind is Kind.PAIR)
+
+
+def test_a_preset_is_found_again_and_any_other_size_is_an_own_one() -> None:
+    def start(spec_of_model: object) -> Choices:
+        given = job(chosen(Kind.SCRATCH)).model_copy(
+            update={"start": FromScratch.model_validate({"model": spec_of_model})}
+        )
+        return choices_of(given, [], [])
+
+    assert start(bert(8, 512, 123)).scratch == Scratch(
+        size="medium", own=bert(8, 512, 123), pieces=123
+    )
+    assert start(bert(3, 128)).scratch.size == OWN_SIZE
+
+
+def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
+    given = JobSpec(
+        name="elsewhere",
+        task=Classification(labels=("b", "a")),
+        start=FromCheckpoint(path=Path("/gone/model")),
+        data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
+    )
+    choices = choices_of(given, [data()], [MODEL])
+    assert choices.kind is Kind.PAIR
+    assert choices.model == Model("model", Path("/gone/model"))
+    assert choices.data == Data("films.csv", given.data)
+    assert job(choices) == given

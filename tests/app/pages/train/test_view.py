@@ -1,0 +1,384 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QAbstractButton, QLabel
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from app.pages.train.choices import Kind, Step, job
+from app.pages.train.picks import PICK, Pick, PickList
+from app.pages.train.view import TrainPage
+from app.studio import Studio
+from app.theme import Choice
+from engine.messages import Estimated
+from engine.spec.job import JobSpec
+from tests.app.accessible import assert_accessible
+from tests.app.pages.train.conftest import MakeData
+from tests.app.pages.train.test_state import AskedErrand, errands  # noqa: F401 - a fixture
+
+HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
+
+
+@pytest.fixture
+def page(
+    studio: Studio,
+    qtbot: QtBot,
+    sentences: Path,
+    model: Path,
+    errands: list[AskedErrand],  # noqa: F811
+) -> TrainPage:
+    """The wizard on the screen, with its lists read."""
+    made = TrainPage(studio)
+    qtbot.addWidget(made)
+    made.resize(1180, 760)
+    with qtbot.waitExposed(made):
+        made.show()
+    qtbot.waitUntil(lambda: made.state.datasets is not None)
+    return made
+
+
+def press(qtbot: QtBot, button: QAbstractButton) -> None:
+    assert button.isEnabled(), button.text()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def pick(qtbot: QtBot, picks: PickList, title: str) -> None:
+    """Click the entry of this title."""
+    model = picks.model()
+    for row in range(model.rowCount()):
+        index = model.index(row, 0)
+        if index.data() == title:
+            place = picks.visualRect(index).center()
+            qtbot.mouseClick(picks.viewport(), Qt.MouseButton.LeftButton, pos=place)
+            return
+    raise AssertionError(f"no {title!r} in the list")
+
+
+def go_through(qtbot: QtBot, page: TrainPage) -> None:
+    """Choose everything for a fine-tuning with the mouse; ends at the review."""
+    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.next)
+    pick(qtbot, page.data.list, "films")
+    press(qtbot, page.next)
+    pick(qtbot, page.start.list, "little")
+    press(qtbot, page.next)
+    press(qtbot, page.next)
+    assert page.step is Step.REVIEW
+    qtbot.waitUntil(lambda: not page.state.is_looking)
+
+
+def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
+    go_through(qtbot, page)
+    page.review.name.setFocus()
+    qtbot.keyClicks(page.review.name, "my first")
+    composed = page.state.job()
+    assert composed is not None and composed.name == "my first"
+    with qtbot.waitSignal(studio.go) as gone:
+        press(qtbot, page.next)
+    assert gone.args[0] == "runs"
+    with studio.record.read() as session:
+        from engine.record.runs import run
+
+        found = run(session, gone.args[1]["run"])
+        assert found is not None and found.asked() == composed
+
+
+def test_next_says_why_it_waits_until_something_is_chosen(page: TrainPage, qtbot: QtBot) -> None:
+    assert not page.next.isEnabled()
+    assert page.why.text() == "Choose what the model should learn."
+    press(qtbot, page.task.cards[Kind.PAIR])
+    assert page.next.isEnabled() and not page.why.text()
+    press(qtbot, page.next)
+    assert not page.next.isEnabled()
+    assert page.why.text().startswith("Choose a data set")
+    pick(qtbot, page.data.list, "films")  # it does not fit, so it is not chosen
+    assert page.state.choices.data is None
+    reasons = [p.reason for p in page.data.list.picks.picks]
+    assert any("a pair needs two" in reason for reason in reasons)
+
+
+def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
+    go_through(qtbot, page)
+    before = page.state.choices
+    for _ in range(4):
+        press(qtbot, page.back)
+    assert page.step is Step.TASK and not page.back.isEnabled()
+    assert page.task.cards[Kind.SENTENCE].isChecked()
+    press(qtbot, page.next)
+    assert page.data.list.chosen() == before.data.source.folder  # type: ignore[union-attr]
+    press(qtbot, page.next)
+    assert page.start.list.chosen() == before.model.path  # type: ignore[union-attr]
+    assert page.state.choices == before
+
+
+def test_the_keyboard_alone_goes_through(page: TrainPage, qtbot: QtBot) -> None:
+    page.activateWindow()
+    with qtbot.waitActive(page):
+        page.raise_()
+    page.task.cards[Kind.SENTENCE].setFocus()
+    qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Space)
+    qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Return)
+    assert page.step is Step.DATA
+    qtbot.keyClick(page.data.list, Qt.Key.Key_Down)
+    assert page.data.list.chosen() is not None
+    qtbot.keyClick(page.data.list, Qt.Key.Key_Return)
+    assert page.step is Step.START
+    pick(qtbot, page.start.list, "little")
+    qtbot.keyClick(page.start.list, Qt.Key.Key_Return)
+    assert page.step is Step.SETTINGS
+    qtbot.keyClick(page, Qt.Key.Key_B, Qt.KeyboardModifier.AltModifier)
+    assert page.step is Step.START
+    qtbot.keyClick(page, Qt.Key.Key_N, Qt.KeyboardModifier.AltModifier)
+    assert page.step is Step.SETTINGS
+
+
+def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot) -> None:
+    assert not page.bar.steps[Step.START].isEnabled()
+    assert "Choose what the model should learn" in page.bar.steps[Step.START].toolTip()
+    go_through(qtbot, page)
+    press(qtbot, page.bar.steps[Step.DATA])
+    assert page.step is Step.DATA
+    press(qtbot, page.bar.steps[Step.REVIEW])
+    assert page.step is Step.REVIEW
+
+
+def test_the_review_shows_the_job_the_command_and_the_estimate(
+    page: TrainPage,
+    qtbot: QtBot,
+    errands: list[AskedErrand],  # noqa: F811
+) -> None:
+    go_through(qtbot, page)
+    assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
+    assert page.review.command.text() == "bert-studio train films-little.json --into films-little"
+    qtbot.waitUntil(lambda: len(errands) == 1)
+    assert not page.review.estimate.cancel.isHidden()
+    errands[0].done(
+        Estimated(
+            steps=20,
+            seconds_per_step=0.25,
+            seconds=90,
+            memory=900_000_000,
+            available=1_000_000_000,
+            parameters=4_400_000,
+            device="cpu",
+        )
+    )
+    assert page.review.estimate.verdict.text() == "Tight on this machine: about 1 min 30 s in all."
+    assert "4.4 M parameters" in page.review.estimate.facts.text()
+    assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
+    press(qtbot, page.bar.steps[Step.START])
+    assert "tight" in [p.verdict for p in page.start.list.picks.picks]
+
+
+def test_leaving_the_estimate_is_possible_at_once(
+    page: TrainPage,
+    qtbot: QtBot,
+    errands: list[AskedErrand],  # noqa: F811
+) -> None:
+    go_through(qtbot, page)
+    qtbot.waitUntil(lambda: len(errands) == 1)
+    press(qtbot, page.review.estimate.cancel)
+    assert errands[0].cancelled
+    assert not page.review.estimate.measure.isHidden()
+    page.state.measure_unasked()
+    assert len(errands) == 1
+    press(qtbot, page.review.estimate.measure)
+    assert len(errands) == 2
+
+
+def test_the_job_file_is_copied_and_saved(page: TrainPage, qtbot: QtBot, tmp_path: Path) -> None:
+    go_through(qtbot, page)
+    press(qtbot, page.review.copy_job)
+    assert json.loads(QGuiApplication.clipboard().text())["name"] == "films · little"
+    file = tmp_path / "my job.json"
+    page.review.save_to(str(file))
+    qtbot.waitUntil(lambda: "my job.json" in page.review.command.text())
+    assert JobSpec.model_validate_json(file.read_bytes()) == page.state.job()
+    assert f"'{file}'" in page.review.command.text()
+
+
+def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) -> None:
+    go_through(qtbot, page)
+    press(qtbot, page.back)
+    form = page.settings.fine_tuning
+    texts = {
+        name: [b.text() for b in field.segments.group.buttons()]  # type: ignore[attr-defined]
+        for name, field in form.fields.items()
+        if getattr(field, "segments", None)
+    }
+    assert texts == {
+        "batch": ["16", "32", "Other"],
+        "learning_rate": ["5e-5", "3e-5", "2e-5", "Other"],
+        "epochs": ["2", "3", "4", "Other"],
+    }
+    press(qtbot, form.fields["batch"].segments.group.button(0))  # type: ignore[attr-defined]
+    press(qtbot, page.settings.quick)
+    assert page.state.choices.training.batch == 16
+    assert page.state.choices.training.share == 0.1
+
+
+def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
+    page: TrainPage, qtbot: QtBot
+) -> None:
+    go_through(qtbot, page)
+    press(qtbot, page.back)
+    settings = page.settings
+    assert settings.advanced.isHidden() and settings.changes.isHidden()
+    press(qtbot, settings.mode.group.button(1))
+    assert not settings.advanced.isHidden()
+    settings.more.fields["warmup"].put(0.3)
+    assert page.state.choices.training.warmup == 0.3
+    assert settings.changes.text() == "Advanced has changed: Warm-up: 0.3 instead of 0.1."
+    press(qtbot, settings.mode.group.button(0))
+    assert not settings.changes.isHidden()
+    press(qtbot, settings.reset)
+    assert page.state.choices.training.warmup == 0.1
+    assert settings.changes.isHidden()
+
+
+def test_a_value_that_is_none_stops_the_wizard_with_its_reason(
+    page: TrainPage, qtbot: QtBot
+) -> None:
+    go_through(qtbot, page)
+    press(qtbot, page.back)
+    seed = page.settings.fine_tuning.fields["seed"]
+    seed.number.lineEdit().setText("often")  # type: ignore[attr-defined]
+    assert not page.next.isEnabled()
+    assert page.why.text() == "This must be a whole number."
+    seed.number.lineEdit().setText("7")  # type: ignore[attr-defined]
+    assert page.next.isEnabled()
+    assert page.state.choices.training.seed == 7
+
+
+def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
+    page: TrainPage, qtbot: QtBot
+) -> None:
+    press(qtbot, page.task.cards[Kind.SCRATCH])
+    page.arrive({"task": "pretraining"})
+    assert page.step is Step.TASK and page.state.choices.kind is Kind.SCRATCH
+    settings = page.settings
+    assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
+    rate = settings.pre_training.fields["learning_rate"].segments  # type: ignore[attr-defined]
+    assert [b.text() for b in rate.group.buttons()] == ["1e-4", "3e-4", "5e-4", "Other"]
+    assert rate.choice() == 2
+    assert not settings.masking_card.isHidden()
+    settings.masking.fields["chosen"].put(0.2)
+    assert page.state.choices.masking.chosen == 0.2
+
+
+def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: QtBot) -> None:
+    press(qtbot, page.task.cards[Kind.SCRATCH])
+    press(qtbot, page.next)
+    pick(qtbot, page.data.list, "films")
+    press(qtbot, page.next)
+    form = page.start.scratch
+    press(qtbot, form.sizes.group.button(0))
+    assert page.state.choices.scratch.size == "tiny"
+    assert form.own.isHidden()
+    press(qtbot, form.sizes.group.button(6))
+    assert not form.own.isHidden()
+    form.own.fields["layers"].put(3)
+    assert page.state.choices.scratch.own.layers == 3
+    form.own.fields["heads"].put(5)
+    assert "do not divide" in page.why.text() and not page.next.isEnabled()
+    form.own.fields["heads"].put(4)
+    assert page.next.isEnabled()
+    press(qtbot, form.source.group.button(1))
+    chosen = page.state.choices.scratch.vocabulary
+    assert chosen is not None and chosen.name == "little"
+    press(qtbot, form.source.group.button(0))
+    form.pieces.setValue(500)
+    press(qtbot, form.lowercase)
+    scratch = page.state.choices.scratch
+    assert (scratch.vocabulary, scratch.pieces, scratch.lowercase) == (None, 500, False)
+
+
+def test_import_leads_to_the_page_for_it(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
+    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.next)
+    with qtbot.waitSignal(studio.go) as gone:
+        press(qtbot, page.data.import_button)
+    assert gone.args == ["data", {"import": True}]
+
+
+def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, model: Path) -> None:
+    page = TrainPage(studio)
+    qtbot.addWidget(page)
+    with qtbot.waitExposed(page):
+        page.show()
+    qtbot.waitUntil(lambda: page.state.datasets == [])
+    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.next)
+    with qtbot.waitSignal(page.state.listed, timeout=20_000):
+        press(qtbot, page.data.sample_button)
+    qtbot.waitUntil(lambda: page.data.list.chosen() is not None)
+    assert page.next.isEnabled()
+
+
+@pytest.mark.parametrize(
+    "wish, step", [("data", Step.TASK), ("model", Step.TASK), ("job", Step.SETTINGS)]
+)
+def test_wishes_from_elsewhere_are_taken(
+    page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, wish: str, step: Step
+) -> None:
+    go_through(qtbot, page)
+    given: dict[str, Any] = {"data": sentences, "model": model, "job": job(page.state.choices)}
+    with qtbot.waitSignal(page.state.listed):
+        page.arrive({wish: given[wish]})
+    assert page.state.choices.data is not None and page.state.choices.model is not None
+    assert page.step is (Step.DATA if wish == "data" else step)
+
+
+def test_names_with_markup_are_shown_as_they_are(
+    page: TrainPage, studio: Studio, qtbot: QtBot, make_data: MakeData
+) -> None:
+    make_data(HOSTILE)
+    with qtbot.waitSignal(page.state.listed):
+        page.state.read_lists()
+    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.next)
+    pick(qtbot, page.data.list, HOSTILE)
+    press(qtbot, page.next)
+    pick(qtbot, page.start.list, "little")
+    press(qtbot, page.next)
+    press(qtbot, page.next)
+    assert HOSTILE in page.review.summary.text()
+    assert page.bar.steps[Step.DATA].accessibleDescription() == HOSTILE
+    for label in page.findChildren(QLabel):
+        assert label.textFormat() == Qt.TextFormat.PlainText or HOSTILE not in label.text()
+    qtbot.waitUntil(lambda: not page.state.is_looking)
+
+
+def test_everything_has_a_name_in_every_step(page: TrainPage, qtbot: QtBot) -> None:
+    go_through(qtbot, page)
+    assert_accessible(page)
+
+
+def test_a_pick_list_is_a_sound_model(qtbot: QtBot, qtmodeltester: ModelTester) -> None:
+    picks = PickList("Things")
+    qtbot.addWidget(picks)
+    shown = [Pick(1, "one", "1 row"), Pick(2, "two", "2 rows", reason="It does not fit.")]
+    picks.show_picks(shown, chosen=1)
+    qtmodeltester.check(picks.picks)
+    assert picks.chosen() == 1
+    assert picks.model().index(1, 0).data(PICK) == shown[1]
+    with qtbot.assertNotEmitted(picks.picked):
+        picks.show_picks(shown, chosen=2)  # it cannot be chosen
+    assert picks.chosen() is None
+
+
+def test_every_step_draws_itself_in_both_themes(
+    page: TrainPage, qtbot: QtBot, looks: Callable[[Choice], None], screen: Any
+) -> None:
+    go_through(qtbot, page)
+    themes: tuple[Choice, ...] = ("light", "dark")
+    for theme in themes:
+        looks(theme)
+        for step in Step:
+            press(qtbot, page.bar.steps[step])
+            screen(page, f"train-{step.name.lower()}-{theme}")
