@@ -19,7 +19,7 @@ from engine.spec.job import JobSpec
 from engine.worker.train import main as work
 from tests.engine.training import small
 
-KILLS = 6
+KILLS = 4
 
 
 def final(run: RunFolder) -> dict[str, str]:
