@@ -60,7 +60,8 @@ class ExplorePage(Page):
         self.panels.addTab(self.words, self.tr("Words"))
         self.panels.addTab(self.attention, self.tr("Attention"))
         self.panels.addTab(self.classes, self.tr("Classes"))
-        self.panels.tabBar().setAccessibleName(self.tr("Panels"))
+        for part in (self.panels, self.panels.tabBar()):
+            part.setAccessibleName(self.tr("Panels"))
         self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())

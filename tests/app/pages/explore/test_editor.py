@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.pages.explore.editor import Editor
 from app.pages.explore.study import MOST_CHARACTERS
@@ -65,9 +66,20 @@ def test_pasted_markup_stays_text(editor):
     assert editor.toPlainText() == "<b>x</b>"
 
 
-def test_tab_leaves_the_editor(qtbot, editor):
-    qtbot.keyClick(editor, Qt.Key.Key_Tab)
-    assert editor.toPlainText() == ""
+def test_tab_leaves_the_editor(qtbot):
+    both = QWidget()
+    qtbot.addWidget(both)
+    column = QVBoxLayout(both)
+    first, second = Editor("Text", "Type"), Editor("Second text", "Type")
+    column.addWidget(first)
+    column.addWidget(second)
+    with qtbot.waitExposed(both):
+        both.show()
+    both.activateWindow()
+    first.setFocus()
+    qtbot.keyClick(first, Qt.Key.Key_Tab)
+    assert first.toPlainText() == ""
+    assert both.focusWidget() is second
 
 
 def test_the_editor_grows_with_its_lines_and_then_scrolls(qtbot, editor):
