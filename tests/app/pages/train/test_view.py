@@ -118,8 +118,7 @@ def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
 
 def test_the_keyboard_alone_goes_through(page: TrainPage, qtbot: QtBot) -> None:
     page.activateWindow()
-    with qtbot.waitActive(page):
-        page.raise_()
+    qtbot.waitUntil(page.isActiveWindow)
     page.task.cards[Kind.SENTENCE].setFocus()
     qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Space)
     qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Return)
@@ -132,9 +131,9 @@ def test_the_keyboard_alone_goes_through(page: TrainPage, qtbot: QtBot) -> None:
     qtbot.keyClick(page.start.list, Qt.Key.Key_Return)
     assert page.step is Step.SETTINGS
     qtbot.keyClick(page, Qt.Key.Key_B, Qt.KeyboardModifier.AltModifier)
-    assert page.step is Step.START
+    qtbot.waitUntil(lambda: page.step is Step.START)
     qtbot.keyClick(page, Qt.Key.Key_N, Qt.KeyboardModifier.AltModifier)
-    assert page.step is Step.SETTINGS
+    qtbot.waitUntil(lambda: page.step is Step.SETTINGS)
 
 
 def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot) -> None:
