@@ -1,23 +1,19 @@
 """The models that there are; importing, copying and deleting them. No widgets."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
+from app.copying import copy_model
 from app.explorer import Errand
 from app.library import ModelEntry
 from app.studio import Studio
-from engine.durable import MANIFEST, verify, whole_folder
-from engine.errors import StudioError
 from engine.home import folder_name, free_folder
 from engine.messages import Answer, Import, Imported, Refused, Working
 
 WEIGHTS = ("config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
-LEFT_BEHIND = ("resume", MANIFEST)  # of a checkpoint folder, by a copy for use elsewhere
-CHUNK = 4 << 20  # bytes that are copied between two looks at whether to go on
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
@@ -189,47 +185,3 @@ class ModelsState(QObject):
             lambda _: self._studio.models_changed.emit(),
             self._studio.notices.show,
         )
-
-
-def copy_model(source: Path, target: Path, progress: background.Progress) -> Path | None:
-    """Copy a checkpoint folder after a look at whether it is what was saved; None when cancelled.
-
-    Raises StudioError where the checkpoint is damaged, the target cannot be written or the disk is
-    full; nothing is at the target then.
-    """
-    verify(source)
-    files = [f for f in sorted(source.iterdir()) if f.is_file() and f.name not in LEFT_BEHIND]
-    total, done = sum(file.stat().st_size for file in files), 0
-    try:
-        with whole_folder(target) as folder:
-            for file in files:
-                with open(file, "rb") as read, open(folder / file.name, "xb") as written:
-                    while chunk := read.read(CHUNK):
-                        if progress.cancelled():
-                            raise _CancelledError
-                        written.write(chunk)
-                        done += len(chunk)
-                        progress(done, total)
-    except _CancelledError:
-        return None
-    except OSError as error:
-        raise StudioError(
-            f"{source.name} could not be copied to {target}: {error.strerror}.",
-            "Choose a folder in which you may write.",
-        ) from error
-    _give_usual_rights(target)
-    return target
-
-
-class _CancelledError(Exception):
-    """Leaves the block that writes a whole folder."""
-
-
-def _give_usual_rights(folder: Path) -> None:
-    """A copy outside the home is no secret: the rights that the user's own files get."""
-    pattern = folder.with_name(f".{folder.name}.rights")
-    pattern.mkdir()
-    try:
-        shutil.copymode(pattern, folder)
-    finally:
-        pattern.rmdir()

@@ -6,11 +6,10 @@ from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.pages.runs import words
 from app.pages.runs.run_state import Points, RunState
 from app.settings import Settings
 from app.theme import SPACE, Role
-from app.widgets import buttons, numbers
+from app.widgets import buttons, numbers, run_words
 from app.widgets.curves import Curve
 from app.widgets.page import Card
 from app.widgets.switch import Switch
@@ -74,7 +73,7 @@ class Charts(QWidget):
 
     def last_speed(self) -> float | None:
         """The last tokens per second; None before the first."""
-        name = words.metric_word("tokens_per_second")
+        name = run_words.metric_word("tokens_per_second")
         if name not in self.speed.names() or not len(self.speed.series(name)):
             return None
         return float(self.speed.series(name).values[-1])
@@ -201,13 +200,13 @@ class Charts(QWidget):
             case "dev_loss":
                 return self.loss, self.tr("dev")
             case "learning_rate":
-                return self.rate, words.metric_word(name)
+                return self.rate, run_words.metric_word(name)
             case "tokens_per_second":
-                return self.speed, words.metric_word(name)
+                return self.speed, run_words.metric_word(name)
             case "gradient_norm":
-                return self.gradient, words.metric_word(name)
+                return self.gradient, run_words.metric_word(name)
             case _ if name.startswith("dev_"):
-                return self.dev, words.metric_word(name)
+                return self.dev, run_words.metric_word(name)
         return None
 
     def _look_at(self, step: float) -> None:

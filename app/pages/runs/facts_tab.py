@@ -9,7 +9,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, numbers, run_words
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from engine.spec.dataset import StoredData
@@ -84,7 +84,7 @@ class FactsTab(QWidget):
 
     def _lines(self, row: RunRow) -> list[tuple[str, str]]:
         lines = [
-            (self.tr("Task"), words.task_word(row.task)),
+            (self.tr("Task"), run_words.task_word(row.task)),
             (self.tr("Data"), row.data),
             (self.tr("Start"), row.start),
             (self.tr("Asked for"), words.moment(row.created)),

@@ -5,7 +5,6 @@ from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QTabWidget, QVBoxLayout, QWidget
 
 from app import resources
-from app.pages.runs import words
 from app.pages.runs.actions import deeds, resume_text
 from app.pages.runs.charts import Charts
 from app.pages.runs.checkpoints_tab import CheckpointsTab, ask_where
@@ -18,7 +17,7 @@ from app.pages.runs.run_state import RunState
 from app.pages.runs.state_badge import StateBadge
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, numbers, run_words
 from app.widgets.text import OneLine, Text
 
 BEAT = 1000  # ms between two looks at the clock
@@ -126,7 +125,7 @@ class RunView(QWidget):
             self._stage = None
         self.name.setText(row.name)
         self.badge.show_state(row.state)
-        about = (words.task_word(row.task), row.data, row.start, row.device)
+        about = (run_words.task_word(row.task), row.data, row.start, row.device)
         self.about.setText(" · ".join(part for part in about if part))
         self.banner.show_run(row)
         self.facts.show_run(row)
@@ -176,8 +175,8 @@ class RunView(QWidget):
         elif row.seconds:
             said.append(self.tr("{0} spent").format(numbers.duration(row.seconds)))
         if row.best_metric is not None:
-            name = words.metric_word(row.best_metric_name)
-            value = words.metric_value(row.best_metric_name, row.best_metric)
+            name = run_words.metric_word(row.best_metric_name)
+            value = run_words.metric_value(row.best_metric_name, row.best_metric)
             said.append(self.tr("best {0}: {1}").format(name, value))
         if row.state == "queued":
             said.append(self.tr("waits until the device is free"))

@@ -8,6 +8,7 @@ from app import theme
 from app.pages.runs import words
 from app.pages.runs.delegate import SIDE, paint_state
 from app.theme import SPACE
+from app.widgets import run_words
 from app.widgets.text import font
 
 
@@ -22,13 +23,13 @@ class StateBadge(QWidget):
     def show_state(self, state: str) -> None:
         self._state = state
         self.setAccessibleName(
-            words.translate("Runs", "State: {0}").format(words.state_word(state))
+            words.translate("Runs", "State: {0}").format(run_words.state_word(state))
         )
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        width = self.fontMetrics().horizontalAdvance(words.state_word(self._state))
+        width = self.fontMetrics().horizontalAdvance(run_words.state_word(self._state))
         return QSize(SIDE + 2 * SPACE + width + 2, max(SIDE, self.fontMetrics().height()) + 4)
 
     def minimumSizeHint(self) -> QSize:
@@ -43,5 +44,5 @@ class StateBadge(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self.font())
-        paint_state(painter, QRectF(self.rect()), self._state, words.state_word(self._state))
+        paint_state(painter, QRectF(self.rect()), self._state, run_words.state_word(self._state))
         painter.end()

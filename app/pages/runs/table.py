@@ -18,7 +18,7 @@ from app import resources
 from app.pages.runs import words
 from app.pages.runs.rows import RunRow
 from app.theme import Role
-from app.widgets import numbers
+from app.widgets import numbers, run_words
 from app.widgets.text import tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
@@ -170,11 +170,11 @@ class RunsTable(QAbstractTableModel):
     def _text(self, row: RunRow, column: Column) -> str:
         match column:
             case Column.STATE:
-                return words.state_word(row.state)
+                return run_words.state_word(row.state)
             case Column.NAME:
                 return row.name
             case Column.TASK:
-                return words.task_word(row.task)
+                return run_words.task_word(row.task)
             case Column.DATA:
                 return row.data
             case Column.START:
@@ -182,7 +182,7 @@ class RunsTable(QAbstractTableModel):
             case Column.BEST:
                 if row.best_metric is None:
                     return ""
-                return words.metric_value(row.best_metric_name, row.best_metric)
+                return run_words.metric_value(row.best_metric_name, row.best_metric)
             case Column.LOSS:
                 return numbers.decimal(row.losses[-1], 3) if row.losses else ""
             case Column.PROGRESS:
@@ -203,7 +203,7 @@ class RunsTable(QAbstractTableModel):
                 return f"{row.name}\n{row.notes}"
             case Column.BEST if row.best_metric is not None:
                 template = self.tr("{0} at step {1}")
-                name = words.metric_word(row.best_metric_name)
+                name = run_words.metric_word(row.best_metric_name)
                 return template.format(name, numbers.count(row.best_step))
             case Column.PROGRESS if row.steps:
                 template = self.tr("step {0} of {1}")
@@ -217,7 +217,7 @@ def _sorted_by(row: RunRow, column: Column) -> Any:
     """What a column is sorted by; numbers by their size, runs without one last."""
     match column:
         case Column.STATE:
-            return list(words.ICONS).index(row.state) if row.state in words.ICONS else 99
+            return list(run_words.ICONS).index(row.state) if row.state in run_words.ICONS else 99
         case Column.NAME:
             return row.name.casefold()
         case Column.TASK:
@@ -273,8 +273,8 @@ class RunsFilter(QSortFilterProxyModel):
         row = self.sourceModel().index(number, 0, parent).data(ROW)
         if not isinstance(row, RunRow) or not self._is_shown(row):
             return False
-        task = f"{row.task} {words.task_word(row.task)}"
-        state = f"{row.state} {words.state_word(row.state)}"
+        task = f"{row.task} {run_words.task_word(row.task)}"
+        state = f"{row.state} {run_words.state_word(row.state)}"
         text = f"{row.name} {row.notes} {row.data} {row.start} {task} {state}".casefold()
         return all(word in text for word in self._words)
 
