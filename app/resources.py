@@ -58,6 +58,13 @@ def _drawing(name: str) -> str:
     return (resources() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
 
 
+@cache
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    """The icon in one colour, read once: lists draw it many times."""
+    drawing = _drawing(name).replace("currentColor", colour)
+    return QSvgRenderer(QByteArray(drawing.encode("utf-8")))
+
+
 class _Engine(QIconEngine):
     """Draws a Lucide icon at any size in a colour of the present theme.
 
@@ -72,12 +79,10 @@ class _Engine(QIconEngine):
         role = self._active if state == QIcon.State.On else self._role
         if mode == QIcon.Mode.Disabled:
             role = Role.DISABLED
-        colour = theme.colour(role).name()
-        drawing = _drawing(self._name).replace("currentColor", colour)
-        renderer = QSvgRenderer(QByteArray(drawing.encode("utf-8")))
         side = min(rect.width(), rect.height())
         top = rect.top() + (rect.height() - side) / 2
-        renderer.render(painter, QRectF(rect.left(), top, side, side))
+        drawn = _renderer(self._name, theme.colour(role).name())
+        drawn.render(painter, QRectF(rect.left(), top, side, side))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         picture = QPixmap(size)

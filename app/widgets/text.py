@@ -101,8 +101,9 @@ def _dress(label: QLabel, look: Look) -> None:
     label.setFont(font(look))
     if label.property("look") != look:
         label.setProperty("look", look)
-        label.style().unpolish(label)
-        label.style().polish(label)
+        if label.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            label.style().unpolish(label)
+            label.style().polish(label)
 
 
 def visible(text: str) -> str:
