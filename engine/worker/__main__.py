@@ -3,10 +3,13 @@
 import sys
 from pathlib import Path
 
+from engine.worker import share_the_processor
+
 USAGE = "usage: bert-studio-worker train RUN_FOLDER | explore SCRATCH_FOLDER"
 
 
 def main(arguments: list[str] | None = None) -> int:
+    share_the_processor()
     match sys.argv[1:] if arguments is None else arguments:
         case ["train", folder]:
             from engine.worker.train import main as train
