@@ -45,6 +45,7 @@ SIZE = (1280, 820)
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews", "Words of speeches"
 TEXT = "The president spoke to the people of the United States about peace and [MASK]."
+MEASURING = 2  # the first step of the wizard that shows time and memory
 QUIET = 500  # ms in which nothing happens before a picture is taken
 PATIENCE = 15_000  # ms after which it is taken all the same: a live run is never quiet
 
@@ -79,6 +80,11 @@ def wizard(step: int) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
         page = stage.show("train", {"preset": "first"})
         page.bar.wanted.emit(step)  # type: ignore[attr-defined]
+        settle()
+        state = page.state  # type: ignore[attr-defined]
+        if step >= MEASURING:
+            over = lambda: state.estimate is not None or state.estimate_problem is not None  # noqa: E731
+            until(over, 300, "the estimate of time and memory")
 
     return arrange
 
@@ -87,6 +93,8 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
         model = stage.best_checkpoint() if fine_tuned else starter_model()
         page = stage.show("explore", {"model": model, "text": TEXT})
+        study = page.study  # type: ignore[attr-defined]
+        until(lambda: study.checkpoint == model and study.is_settled, 60, f"tokens of {model.name}")
         page.panels.setCurrentWidget(getattr(page, panel))  # type: ignore[attr-defined]
 
     return arrange
