@@ -79,7 +79,7 @@ def test_colours_follow_the_theme(qapp, looks: Callable[[theme.Choice], None]) -
 def test_icons_take_the_colour_of_the_theme_at_any_size(
     qapp, looks: Callable[[theme.Choice], None]
 ) -> None:
-    icon = resources.icon("square")
+    icon = resources.icon("box")
     for choice, colours in (("light", LIGHT), ("dark", DARK)):
         looks(choice)
         for side in (16, 32, 64):
@@ -107,3 +107,11 @@ def test_an_icon_that_is_not_there_is_a_mistake(qapp) -> None:
 def test_the_licence_of_what_is_bundled_lies_beside_it() -> None:
     for file in resources.licence_files().values():
         assert file.stat().st_size > 500
+
+
+def test_only_icons_that_are_used_are_shipped() -> None:
+    folder = resources.resources()
+    files = (folder.parent / "app").rglob("*.py")
+    sources = "".join(file.read_text(encoding="utf-8") for file in files)
+    names = {file.stem for file in (folder / "icons").glob("*.svg")} - {"bert-studio"}
+    assert {name for name in names if f'"{name}"' not in sources} == set()
