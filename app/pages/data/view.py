@@ -27,18 +27,18 @@ class DataPage(QWidget):
         super().__init__()
         self._studio = studio
         self.state = DataState(studio, self)
-        self.list = DataList()
-        self.importing = ImportView(ImportState(studio, self.state.known, self))
         self.dataset: DatasetView | None = None
         self._wanted: Path | None = None  # to open once the list has been read
         self._models: list[ModelEntry] = []
         self._reading_models: background.Job | None = None
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.list)
-        self.stack.addWidget(self.importing)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        self.stack = QStackedWidget()
         column.addWidget(self.stack)
+        self.list = DataList(self.stack)
+        self.importing = ImportView(ImportState(studio, self.state.known, self), self.stack)
+        self.stack.addWidget(self.list)
+        self.stack.addWidget(self.importing)
         studio.settings.remember(self.importing.splitter, "data.import")
         self.list.import_asked.connect(self.choose_files)
         self.list.sample_asked.connect(self.state.add_sample)
@@ -100,7 +100,7 @@ class DataPage(QWidget):
 
     def open_dataset(self, folder: Path) -> None:
         self._forget_dataset()
-        view = DatasetView(self._studio, folder)
+        view = DatasetView(self._studio, folder, self.stack)
         view.left.connect(self.show_list)
         view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)

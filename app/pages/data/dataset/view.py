@@ -60,12 +60,10 @@ class DatasetView(Page):
             self.action_row.addWidget(button)
         self.train.hide()
         self.set_title(folder.parent.name, self.tr("Opening…"))
-        self.labels = LabelsCard()
-        self.lengths = LengthsCard(self.state)
-        self.facts = FactsCard(self._words)
         self.splitter = QSplitter()
-        self.splitter.addWidget(self._rows())
-        self.splitter.addWidget(self._side())
+        self.body.addWidget(self.splitter, 1)
+        self._add_rows()
+        self._add_side()
         self.splitter.setStretchFactor(0, 1)
         self.splitter.setStretchFactor(1, 0)
         self.splitter.setSizes([10_000, SIDE])
@@ -74,7 +72,6 @@ class DatasetView(Page):
         self.splitter.hide()
         self.problem = EmptyState("triangle-alert", self.tr("This data set cannot be read"), "")
         self.problem.hide()
-        self.body.addWidget(self.splitter, 1)
         self.body.addWidget(self.problem, 1)
         self.state.opened.connect(self._on_opened)
         self.state.found.connect(self._on_found)
@@ -90,21 +87,29 @@ class DatasetView(Page):
         if self.state.dataset is not None:
             self.facts.show_spec(self.state.spec, self.state.folder, state)
 
-    # ── the parts of the page ────────────────────────────────────────────────────────────────
+    # ── the parts of the page, each put in its place before it is filled: that is quicker ────
 
-    def _rows(self) -> QWidget:
+    def _add_rows(self) -> None:
+        made = QWidget()
+        self.splitter.addWidget(made)
+        column = QVBoxLayout(made)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        above = QHBoxLayout()
+        above.setSpacing(3 * SPACE)
+        column.addLayout(above)
+        self._stack = QStackedLayout()
+        column.addLayout(self._stack, 1)
         self.search = QLineEdit(clearButtonEnabled=True)
         self.search.setPlaceholderText(self.tr("Find rows with this text"))
         self.search.setAccessibleName(self.tr("Find rows with this text"))
         self.parts = Segments([self.tr("All"), *PARTS], self.tr("Part"))
         self.parts.choose(0)
         self.count = Text("", "muted", wraps=False)
-        above = QHBoxLayout()
-        above.setSpacing(3 * SPACE)
         above.addWidget(self.search, 1)
         above.addWidget(self.parts)
         above.addWidget(self.count)
-        self.table = QTableView()
+        self.table = QTableView(made)
         dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self.none = EmptyState(
@@ -113,41 +118,36 @@ class DatasetView(Page):
             self.tr("Try a shorter text, another part or all labels."),
             buttons.plain(self.tr("Show all rows"), self._show_all),
         )
-        self._stack = QStackedLayout()
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(self.none)
         self.row_text = QPlainTextEdit(readOnly=True)
         self.row_text.setAccessibleName(self.tr("The chosen row in full"))
         self.row_text.setTabChangesFocus(True)
         self.row_text.setFixedHeight(26 * SPACE)
         self.row_text.setPlaceholderText(self.tr("Choose a row to read it in full."))
-        made = QWidget()
-        column = QVBoxLayout(made)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(above)
-        column.addLayout(self._stack, 1)
-        self._stack.addWidget(self.table)
-        self._stack.addWidget(self.none)
         column.addWidget(self.row_text)
         pause = QTimer(self, singleShot=True, interval=PAUSE)
         pause.timeout.connect(self._seek)
         self.search.textChanged.connect(pause.start)
         self.search.returnPressed.connect(self._seek)
         self.parts.chosen.connect(lambda _: self._seek())
-        self.labels.chosen.connect(lambda _: self._seek())
-        return made
 
-    def _side(self) -> QWidget:
+    def _add_side(self) -> None:
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
-        column.setSpacing(4 * SPACE)
-        for card in (self.labels, self.lengths, self.facts):
-            column.addWidget(card)
-        column.addStretch(1)
         area = scrolling(inner)
         area.setMinimumWidth(SIDE)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        return area
+        self.splitter.addWidget(area)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setSpacing(4 * SPACE)
+        self.labels = LabelsCard(inner)
+        self.lengths = LengthsCard(self.state, inner)
+        self.facts = FactsCard(self._words, inner)
+        for card in (self.labels, self.lengths, self.facts):
+            column.addWidget(card)
+        column.addStretch(1)
+        self.labels.chosen.connect(lambda _: self._seek())
 
     # ── what the state says ──────────────────────────────────────────────────────────────────
 

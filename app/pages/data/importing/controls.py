@@ -1,7 +1,7 @@
 """How the files are read, what their columns are, and how rows are dealt out."""
 
 from PySide6.QtCore import QStringListModel, QTimer
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.section import Section
@@ -20,8 +20,8 @@ AFTER_LABEL = " "
 class ReadingControls(Section):
     """Format, encoding, delimiter, quotes and header: what was recognised, and can be changed."""
 
-    def __init__(self, state: ImportState) -> None:
-        super().__init__()
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("Read as"))
         self.format = QComboBox()
@@ -98,8 +98,8 @@ class ReadingControls(Section):
 class FileControls(Section):
     """Which part each of several files is."""
 
-    def __init__(self, state: ImportState) -> None:
-        super().__init__()
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("Files"))
         self.parts: list[QComboBox] = []
@@ -135,8 +135,8 @@ class FileControls(Section):
 class ColumnControls(Section):
     """Which columns are text, second text and label."""
 
-    def __init__(self, state: ImportState) -> None:
-        super().__init__()
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("Columns"))
         self._columns: tuple[str, ...] = ()
@@ -173,8 +173,8 @@ class ColumnControls(Section):
 class SplitControls(Section):
     """What part of the rows is for dev and test, or which column says it."""
 
-    def __init__(self, state: ImportState) -> None:
-        super().__init__()
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("Split"))
         self._columns: tuple[str, ...] = ()
@@ -263,8 +263,8 @@ class SplitControls(Section):
 class NameControls(Section):
     """The name of the data set."""
 
-    def __init__(self, state: ImportState) -> None:
-        super().__init__()
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("Name"))
         self.name = QLineEdit()

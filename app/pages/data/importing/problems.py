@@ -18,8 +18,8 @@ MOST_NOTES = 50
 class Problems(QWidget):
     """Problems first, then remarks; it scrolls when there are many, and has no height when none."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setAccessibleName(self.tr("Problems and remarks"))
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
         self._inner = QWidget()

@@ -9,8 +9,8 @@ from app.widgets.text import Text, tooltip
 class Section(QWidget):
     """One group of the controls beside the rows."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.heading = Text("", "heading")
         self.note = Text("", "small")
         self.note.hide()

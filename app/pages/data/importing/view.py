@@ -3,7 +3,6 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QFrame,
     QHBoxLayout,
     QSplitter,
     QStackedLayout,
@@ -57,17 +56,12 @@ class ImportView(Page):
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
         self.others = buttons.plain(self.tr("Other &files…"), self.files_asked.emit, "folder-open")
         self.action_row.addWidget(self.others)
-        self.reading = ReadingControls(state)
-        self.files = FileControls(state)
-        self.columns = ColumnControls(state)
-        self.split = SplitControls(state)
-        self.name = NameControls(state)
         middle = QHBoxLayout()
         middle.setSpacing(5 * SPACE)
-        middle.addWidget(self._rows_and_examples(), 1)
-        middle.addWidget(self._side())
         self.body.addLayout(middle, 1)
-        self.body.addWidget(self._foot())
+        self._add_rows_and_examples(middle)
+        self._add_side(middle)
+        self._add_foot()
         self._connect()
 
     def set_models(self, models: list[ModelEntry]) -> None:
@@ -79,20 +73,36 @@ class ImportView(Page):
             self.state.set_tokenizer(usable.path)
         self._show_examples()
 
-    # ── the parts of the page ────────────────────────────────────────────────────────────────
+    # ── the parts of the page, each put in its place before it is filled: that is quicker ────
 
-    def _rows_and_examples(self) -> QWidget:
+    def _add_rows_and_examples(self, middle: QHBoxLayout) -> None:
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(4 * SPACE)
+        middle.addWidget(self.splitter, 1)
+        upper, self.seen = QWidget(), QWidget()
+        self.splitter.addWidget(upper)
+        self.splitter.addWidget(self.seen)
+        self.splitter.setSizes([1_000, 1_000])
+        self._fill_rows(_column(upper))
+        self._fill_examples(_column(self.seen))
+
+    def _fill_rows(self, column: QVBoxLayout) -> None:
+        above = QHBoxLayout()
+        above.setSpacing(3 * SPACE)
+        column.addLayout(above)
         self.shown_file = QComboBox()
         self.shown_file.setAccessibleName(self.tr("File whose rows are shown"))
         self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)
         self.count = Text("", "muted")
-        above = QHBoxLayout()
-        above.setSpacing(3 * SPACE)
         above.addWidget(Text(self.tr("First rows, as read"), "heading", wraps=False))
         above.addWidget(self.shown_file)
         above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        self.table_or_not = QStackedLayout()
+        column.addLayout(self.table_or_not, 1)
         self.table = QTableView()
+        self.table_or_not.addWidget(self.table)
         self.rows = PreviewModel(self)
         self.table.setModel(self.rows)
         dress(self.table, self.tr("First rows, as read"))
@@ -104,64 +114,56 @@ class ImportView(Page):
             "",
             buttons.plain(self.tr("Choose other files…"), self.files_asked.emit, "folder-open"),
         )
-        rows = QWidget()
-        self.table_or_not = QStackedLayout(rows)
-        self.table_or_not.addWidget(self.table)
         self.table_or_not.addWidget(self.unread)
-        upper = _column(above, rows)
+
+    def _fill_examples(self, column: QVBoxLayout) -> None:
+        above = QHBoxLayout()
+        above.setSpacing(3 * SPACE)
+        column.addLayout(above)
+        above.addWidget(Text(self.tr("As the model will see them"), "heading", wraps=False))
+        above.addStretch()
         self.tokenizer = CheckpointBox(parent=self)
         self.tokenizer.setAccessibleName(self.tr("Model whose word pieces are shown"))
         self.tokenizer.picked.connect(lambda entry: self.state.set_tokenizer(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)
-        between = QHBoxLayout()
-        between.setSpacing(3 * SPACE)
-        title = Text(self.tr("As the model will see them"), "heading", wraps=False)
-        between.addWidget(title)
-        between.addStretch()
-        between.addWidget(self.tokenizer)
+        above.addWidget(self.tokenizer)
         self.examples = Examples()
-        self.seen = _column(between, self.examples)
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.addWidget(upper)
-        self.splitter.addWidget(self.seen)
-        self.splitter.setSizes([1_000, 1_000])
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(4 * SPACE)
-        return self.splitter
+        column.addWidget(self.examples, 1)
 
-    def _side(self) -> QWidget:
+    def _add_side(self, middle: QHBoxLayout) -> None:
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
-        column.setSpacing(6 * SPACE)
-        for section in (self.files, self.reading, self.columns, self.split, self.name):
-            column.addWidget(section)
-        column.addStretch(1)
         self.side = scrolling(inner)
         self.side.setFixedWidth(SIDE)
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        return self.side
+        middle.addWidget(self.side)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setSpacing(6 * SPACE)
+        self.files = FileControls(self.state, inner)
+        self.reading = ReadingControls(self.state, inner)
+        self.columns = ColumnControls(self.state, inner)
+        self.split = SplitControls(self.state, inner)
+        self.name = NameControls(self.state, inner)
+        for section in (self.files, self.reading, self.columns, self.split, self.name):
+            column.addWidget(section)
+        column.addStretch(1)
 
-    def _foot(self) -> QWidget:
-        self.problems = Problems()
-        self.why_not = Text("", "muted")
-        self.why_not.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")
-        self.progress = ProgressLine(self.tr("Import of a data set"), in_bytes=True)
-        self.progress.cancelled.connect(self.state.cancel_import)
+    def _add_foot(self) -> None:
         self.choices = QWidget()
+        self.body.addWidget(self.choices)
         row = QHBoxLayout(self.choices)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4 * SPACE)
+        self.problems = Problems(self.choices)
+        self.why_not = Text("", "muted")
+        self.why_not.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")
         row.addWidget(self.problems, 3)
         row.addWidget(self.why_not, 1)
         row.addWidget(self.start, 0, Qt.AlignmentFlag.AlignVCenter)
-        foot = QFrame()
-        column = QVBoxLayout(foot)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.choices)
-        column.addWidget(self.progress)
-        return foot
+        self.progress = ProgressLine(self.tr("Import of a data set"), in_bytes=True)
+        self.progress.cancelled.connect(self.state.cancel_import)
+        self.body.addWidget(self.progress)
 
     # ── what the state says ──────────────────────────────────────────────────────────────────
 
@@ -299,12 +301,8 @@ class ImportView(Page):
         self.shown_file.setEnabled(editable)
 
 
-def _column(top: QHBoxLayout, below: QWidget) -> QWidget:
-    """A line of controls over a widget that takes the room."""
-    made = QWidget()
-    column = QVBoxLayout(made)
+def _column(inside: QWidget) -> QVBoxLayout:
+    column = QVBoxLayout(inside)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(2 * SPACE)
-    column.addLayout(top)
-    column.addWidget(below, 1)
-    return made
+    return column

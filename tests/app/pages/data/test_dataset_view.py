@@ -120,12 +120,12 @@ def test_another_tokenizer_counts_anew(qtbot, page, studio, reviews) -> None:
     view = opened(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     first = view.state.lengths
-    view.state.measure_with(write_model(studio.home.models / "larger", pieces=90))
+    view.state.measure_with(write_model(studio.home.models / "smaller", pieces=34))
     qtbot.waitUntil(
         lambda: view.state.lengths is not None and view.state.lengths is not first,
         timeout=PATIENCE,
     )
-    assert view.state.lengths.longest < first.longest
+    assert view.state.lengths.longest > first.longest
 
 
 def test_the_share_that_is_cut_is_told(qtbot, page, write) -> None:

@@ -162,8 +162,10 @@ def test_the_dialog_for_files_gives_what_was_chosen(qtbot, page, reviews) -> Non
 
 def test_markup_is_shown_letter_by_letter(qtbot, page, write) -> None:
     cell = MARKUP.replace('"', '""')
-    rows = "".join(f'"{cell} {n}","{cell}"\n' for n in range(5))
-    view = begin(qtbot, page, write("&<b>bold<b>.csv", f'"<i>text</i>","{cell}"\n{rows}'))
+    rows = "".join(f'"{cell} {n}","{cell} {n % 2}"\n' for n in range(6))
+    view = begin(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
+    view.state.set_roles(Roles("sentence", None, MARKUP))
+    qtbot.waitUntil(lambda: bool(view.state.examples))
     assert view.rows.index(0, 0).data() == f"{MARKUP} 0"
     tip = view.rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert "&lt;img" in tip
@@ -192,8 +194,8 @@ def test_a_cell_of_two_million_characters_does_not_hold_the_window(qtbot, page, 
 
 def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> None:
     names = ",".join(f"column{n}" for n in range(3_000))
-    row = ",".join(["a long and worded text"] + ["0"] * 2_999)
-    view = begin(qtbot, page, write("wide.csv", "\n".join([names, *[row] * 30]) + "\n"))
+    rows = [",".join([f"a long text {n}", *[str(n % 2)] * 2_999]) for n in range(30)]
+    view = begin(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
     assert view.rows.columnCount() == 200
     assert view.columns.text.count() == 3_001
     assert any("200 of 3,000" in note for note in view.state.look.preview.notes)
