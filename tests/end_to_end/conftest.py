@@ -11,3 +11,8 @@ def qapp(qapp: QApplication) -> QApplication:
     resources.load(qapp)
     theme.apply(qapp, "light")
     return qapp
+
+
+@pytest.fixture(autouse=True)
+def watchdog() -> None:
+    """Off in stories, whose workers take all cores: the tests of the pages watch the window."""

