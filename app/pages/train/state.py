@@ -13,8 +13,9 @@ from app.library import DataEntry, ModelEntry
 from app.pages.train import advice
 from app.pages.train.choices import Choices, Kind, Step, choices_of, job, network
 from app.pages.train.entries import data_of, model_of
-from app.pages.train.first import first_of, sample_entry
+from app.pages.train.first import first_of
 from app.pages.train.look import Look, look
+from app.sample import sample_entry
 from app.studio import Studio
 from engine.errors import StudioError, describe_validation
 from engine.messages import Answer, Estimate, Estimated, Refused, Working
