@@ -84,16 +84,21 @@ class Bars(QWidget):
         font = mono_font()
         font.setBold(bar.emphasised)
         painter.setFont(font)
-        painter.setPen(colour(Role.TEXT))
         row = QRectF(0, top, self.width(), ROW)
+        if bar.emphasised:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.ACCENT_SOFT))
+            painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+        row.adjust(SPACE, 0, -SPACE, 0)
+        painter.setPen(colour(Role.TEXT))
         middle = Qt.AlignmentFlag.AlignVCenter
         label = QFontMetricsF(font).elidedText(
             _line(bar.label), Qt.TextElideMode.ElideRight, label_width + 1
         )
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, chance(bar.probability))
-        left = label_width + 2 * SPACE
-        room = self.width() - left - number_width - 2 * SPACE
+        left = label_width + 4 * SPACE
+        room = self.width() - left - number_width - 3 * SPACE
         if room > 0:
             track = QRectF(left, row.center().y() - 5, room, 10)
             painter.setPen(Qt.PenStyle.NoPen)

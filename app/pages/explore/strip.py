@@ -196,13 +196,14 @@ class Strip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(mono_font())
-        seen = QRectF(event.rect()).adjusted(0, -6, 0, 6)
-        for number, box in enumerate(self._boxes[: len(self._study.tokens)]):
+        plain, struck = mono_font(), mono_font()
+        struck.setStrikeOut(True)
+        study, seen = self._study, QRectF(event.rect()).adjusted(0, -6, 0, 6)
+        for number, box in enumerate(self._boxes[: len(study.tokens)]):
             if box.intersects(seen):
-                self._paint(painter, number, box)
+                self._paint(painter, number, box, struck if study.is_masked(number) else plain)
 
-    def _paint(self, painter: QPainter, number: int, box: QRectF) -> None:
+    def _paint(self, painter: QPainter, number: int, box: QRectF, font: QFont) -> None:
         study = self._study
         token = study.tokens[number]
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
@@ -218,7 +219,7 @@ class Strip(QWidget):
             painter.setPen(QPen(colour(Role.SURFACE if hidden else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
-        painter.setFont(self._font(study.is_masked(number)))
+        painter.setFont(font)
         ink = Role.ON_ACCENT if hidden else Role.MUTED if token.special else Role.TEXT
         painter.setPen(colour(ink))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
@@ -250,11 +251,6 @@ class Strip(QWidget):
         if not closes:
             path.addRect(QRectF(box.right() - ROUND, box.top(), ROUND, box.height()))
         return path.simplified() if not (opens and closes) else path
-
-    def _font(self, struck: bool) -> QFont:
-        font = mono_font()
-        font.setStrikeOut(struck)
-        return font
 
 
 class StripArea(QScrollArea):

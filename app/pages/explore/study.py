@@ -105,11 +105,7 @@ class Study(QObject):
         return self.texts[token.segment][token.start : token.end]
 
     def word(self, number: int) -> tuple[int, ...]:
-        """The numbers of all tokens of this token's word; of a special token itself alone.
-
-        A vocabulary that does not mark inner pieces has no words: what stands between two spaces
-        may be a whole chemical reaction.
-        """
+        """The numbers of all tokens of this token's word; of a special token itself alone."""
         return tuple(self._words.get(self._key(number), (number,)))
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
@@ -222,11 +218,9 @@ class Study(QObject):
             self.settled.emit()
 
     def _key(self, number: int) -> tuple[int, int]:
-        """Segment and word of a token; special tokens, and pieces of no word, are alone."""
-        token, tokenizer = self.tokens[number], self._tokenizer
-        has_words = tokenizer is not None and tokenizer.vocabulary.marked
-        word = token.word if has_words else None
-        return token.segment, -1 - number if word is None else word
+        """Segment and word of a token; a special token is alone."""
+        token = self.tokens[number]
+        return token.segment, -1 - number if token.word is None else token.word
 
     def _stretch(self, numbers: Sequence[int]) -> Stretch:
         return self.tokens[numbers[0]].start, self.tokens[numbers[-1]].end

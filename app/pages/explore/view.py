@@ -18,8 +18,9 @@ from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import MOST_CHARACTERS, Study
+from app.resources import icon
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_picker import CheckpointBox
 from app.widgets.page import EmptyState, Page
@@ -215,6 +216,7 @@ class ExplorePage(Page):
         self.more.setText(
             self.tr("&Remove the second text") if shown else self.tr("&Add a second text")
         )
+        self.more.setIcon(icon("x" if shown else "plus", Role.ACCENT))
         self.more.setAccessibleName(self.more.text().replace("&", ""))
         self._on_edited()
 

@@ -202,3 +202,14 @@ def test_a_model_that_claims_to_be_huge_is_refused_and_the_worker_lives_on(
     assert not refused.bug
     assert psutil.Process(worker.process.pid).memory_info().rss < 1_500_000_000
     assert isinstance(worker.ask(Examine(number=2, folder=tiny_folder)), Examined)
+
+
+def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets, tmp_path):
+    into = tmp_path / "imported"
+    source = assets / "models" / "rxnfp-bert-pretrained"
+    worker.ask(Import(number=1, folder=source, into=into))
+    imported = worker.read()
+    assert isinstance(imported, Imported)
+    assert imported.info.layers == 12
+    asked = Fill(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
+    assert worker.ask(asked).guesses[0].ranked[0].label == "C"

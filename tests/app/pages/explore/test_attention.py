@@ -134,8 +134,8 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
     share = whole[:, [0, 4]].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.note.whole()
-    assert "not rescaled" in view.note.whole()
+    assert f"{share:.0%}".removesuffix("%") in view.left_out.text()
+    assert "not rescaled" in view.left_out.text()
     assert int(state.links.rows.max()) < 3
     state.pick_token(0)
     assert state.study.picked == 1

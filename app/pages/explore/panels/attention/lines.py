@@ -239,8 +239,8 @@ class Lines(QWidget):
         masked = self._state.is_masked(number)
         role = Role.ACCENT if masked else Role.MUTED if token.special else Role.TEXT
         painter.setPen(colour(role))
-        text = QFontMetricsF(mono_font()).elidedText(
-            painted(token.text), Qt.TextElideMode.ElideRight, box.width() - 2 * SPACE
+        text = painter.fontMetrics().elidedText(
+            painted(token.text), Qt.TextElideMode.ElideRight, round(box.width() - 2 * SPACE)
         )
         at_left = box.left() == 0
         align = Qt.AlignmentFlag.AlignRight if at_left else Qt.AlignmentFlag.AlignLeft

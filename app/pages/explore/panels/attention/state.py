@@ -74,6 +74,11 @@ class AttentionState(QObject):
         """The token that is picked on the page, as a row of the map; -1 where it is not shown."""
         return self._shown(self.study.picked)
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """Which tokens of the text are shown, int [S], from 0."""
+        return self._kept
+
     def is_masked(self, row: int) -> bool:
         """Whether the model saw [MASK] in place of this token."""
         number = int(self._kept[row])

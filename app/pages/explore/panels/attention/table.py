@@ -20,7 +20,7 @@ class LinkRows(QAbstractTableModel):
     def __init__(self, state: AttentionState) -> None:
         super().__init__(state)
         self._state = state
-        self._links, self._tokens = state.links, state.tokens
+        self._links, self._tokens, self._numbers = state.links, state.tokens, state.numbers
         state.links_changed.connect(self._on_links)
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -49,17 +49,20 @@ class LinkRows(QAbstractTableModel):
     ) -> Any:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
             return (self.tr("From"), self.tr("To"), self.tr("Weight"))[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return super().headerData(section, orientation, role)
 
     def _cell(self, row: int, column: int) -> str:
         if column == 2:
             return decimal(float(self._links.weights[row]))
-        number = self.ends(row)[column]
-        return f"{number + 1}  {painted(self._tokens[number].text)}"
+        end = self.ends(row)[column]
+        return f"{self._numbers[end] + 1:>3}  {painted(self._tokens[end].text)}"
 
     def _on_links(self) -> None:
         self.beginResetModel()
-        self._links, self._tokens = self._state.links, self._state.tokens
+        state = self._state
+        self._links, self._tokens, self._numbers = state.links, state.tokens, state.numbers
         self.endResetModel()
 
 
@@ -77,7 +80,9 @@ class LinkTable(QTableView):
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
         self.verticalHeader().hide()
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.selectionModel().currentRowChanged.connect(self._on_current)
 
     def _on_current(self, now: QModelIndex) -> None:

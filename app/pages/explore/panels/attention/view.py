@@ -52,6 +52,7 @@ class AttentionView(QWidget):
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
         self.wall_said = OneLine("", "small")
         self.readout, self.note = OneLine(""), OneLine("", "small")
+        self.left_out = Text("", "small")
         self.note.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
@@ -113,11 +114,12 @@ class AttentionView(QWidget):
         column.setSpacing(2 * SPACE)
         column.addLayout(self._first_row())
         column.addLayout(self._second_row())
+        column.addWidget(self.left_out)
         column.addWidget(self.forms, 1)
         said = QHBoxLayout()
         said.setSpacing(4 * SPACE)
-        said.addWidget(self.readout, 3)
-        said.addWidget(self.note, 2)
+        said.addWidget(self.readout, 4)
+        said.addWidget(self.note, 1)
         column.addLayout(said)
         return part
 
@@ -224,26 +226,29 @@ class AttentionView(QWidget):
         self.share_said.setText(self.tr("The strongest {0} of the attention").format(share))
         hint = self.tr("Point at a token or a cell to see its numbers; a click picks the token.")
         self.readout.setText(state.readout() or hint)
-        self.note.setText(" ".join(self._notes()))
+        self.note.setText(self._drawn())
+        self.left_out.setText(self._left_out())
+        self.left_out.setVisible(state.hides_special)
         if not self.wall_said.whole():
             self._on_wall_pointed(-1, -1)
 
-    def _notes(self) -> list[str]:
-        state, links = self._state, self._state.links
-        notes = []
-        if len(links.weights):
-            drawn = self.tr("%n link(s) drawn.", "", len(links.weights))
-            cut = self.tr("The {0} strongest of {1} links are drawn.").format(
-                numbers.count(MOST), numbers.count(links.wanted)
-            )
-            notes.append(cut if links.is_cut else drawn)
-        if state.hides_special:
-            text = self.tr(
-                "[CLS] and [SEP] are hidden; {0} of this head's attention goes to them. "
-                "The other values are not rescaled."
-            )
-            notes.append(text.format(numbers.percent(state.hidden_mass, 0)))
-        return notes
+    def _drawn(self) -> str:
+        """How many links are drawn, and of how many where they are too many."""
+        links = self._state.links
+        if links.is_cut:
+            text = self.tr("{0} of {1} links")
+            return text.format(numbers.count(MOST), numbers.count(links.wanted))
+        return self.tr("%n link(s)", "", len(links.weights))
+
+    def _left_out(self) -> str:
+        """What hidden special tokens had; empty where none are hidden."""
+        if not self._state.hides_special:
+            return ""
+        text = self.tr(
+            "[CLS] and [SEP] are hidden; {0} of this head’s attention goes to them. "
+            "The other values are not rescaled."
+        )
+        return text.format(numbers.percent(self._state.hidden_mass, 0))
 
     # ── saving ───────────────────────────────────────────────────────────────────────────────
 
@@ -297,14 +302,13 @@ class AttentionView(QWidget):
             state.head + 1,
             state.size[1],
         )
-        share = numbers.percent(state.share, 0)
         caption = self.tr(
-            "Lines: the strongest {0} of the attention. Matrix: rows look at columns, square-root "
-            "scale from 0 to 1."
-        ).format(share)
+            "Lines: the strongest {0} of the attention ({1}). Matrix: rows look at columns, "
+            "square-root scale from 0 to 1. {2}"
+        ).format(numbers.percent(state.share, 0), self._drawn(), self._left_out())
         return figure.Figure(
             title=title,
-            caption=" ".join([caption, *self._notes()]),
+            caption=caption.strip(),
             tokens=tuple(painted(token.text) for token in state.tokens),
             weights=state.map,
             links=state.links,

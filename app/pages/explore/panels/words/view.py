@@ -170,7 +170,7 @@ class PlaceCard(Card):
         assert place.actual is not None
         share = chance(place.actual.probability)
         if place.rank == 1:
-            return self.tr("Token {0}: the model's first guess, {1}").format(place.token + 1, share)
+            return self.tr("Token {0}: the model’s first guess, {1}").format(place.token + 1, share)
         if place.rank:
             text = self.tr("Token {0}: guess number {1}, {2}")
             return text.format(place.token + 1, place.rank, share)
