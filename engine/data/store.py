@@ -179,7 +179,8 @@ def open_dataset(folder: Path) -> Dataset:
         raise describe_validation(error, f"The data set {folder.name}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise StudioError(
-            f"There is no data set in {folder}.", "Choose its folder, or import it again."
+            "The folder holds no data set.",
+            f"It was looked for in {folder}; choose its folder, or import it again.",
         ) from error
     return Dataset(folder, spec)
 
