@@ -80,7 +80,7 @@ class Notices(QObject):
         act: Callable[[], None] | None = None,
     ) -> None:
         """Say what is wrong in one sentence and what to do in another."""
-        log.warning("%s", one_line(f"{problem} {advice} {details}"))
+        log.warning("%s", shortened(f"{problem} {advice} {details}", 4000))
         self._arrived.emit(Notice(problem, advice, details, True, action, act))
 
     def show(self, exception: BaseException) -> None:

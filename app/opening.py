@@ -11,6 +11,7 @@ from app.claim import Claim
 from app.garbage import Collector
 from app.logs import log_to
 from app.notices import Notices, catch_exceptions, log_qt_messages, one_line
+from app.signals import Ending
 from app.single import Doorbell, ring
 from app.studio import Studio
 from app.translation import English
@@ -82,10 +83,13 @@ def _show(app: QApplication, home: Home, studio: Studio) -> int:
     doorbell = Doorbell(home, window.come_to_front, studio)
     if not doorbell.is_listening:
         log.warning("no local socket: a second start cannot bring this window to the front")
+    ending = Ending(window.end, studio)
     window.show()
     window.begin()
     background.run(studio, lambda: library.clear_away(home), lambda _: None)
-    return app.exec()
+    code = app.exec()
+    ending.close()
+    return code
 
 
 def make_application(arguments: list[str]) -> QApplication:

@@ -181,8 +181,7 @@ class MainWindow(QMainWindow):
         studio.explorer.busy_changed.connect(self.status.show_explorer)
         self.resize(*FIRST_SIZE)
         studio.settings.remember(self, "window")
-        last = studio.settings.place("page", PAGES[0].key)
-        self.go(last if last in self.entries else PAGES[0].key)
+        self._show_first_page()
 
     def begin(self) -> None:
         """Start what goes on behind the window, once it is on the screen."""
@@ -225,12 +224,26 @@ class MainWindow(QMainWindow):
         background.run(self._palette, lambda: commands.by_name(self.studio), self._palette.add)
         self._palette.open()
 
+    def end(self) -> None:
+        """Close without a question, as when the system shuts down."""
+        self._may_close = True
+        self.close()
+
     def come_to_front(self) -> None:
         """For a second start of the program."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def _show_first_page(self) -> None:
+        """The page of the last time; where that one is broken, the way in."""
+        last = self.studio.settings.place("page", PAGES[0].key)
+        try:
+            self.go(last if last in self.entries else PAGES[0].key)
+        except Exception as error:  # noqa: BLE001  # one bad page must not keep the window closed
+            self.studio.notices.show(error)
+            self.go(PAGES[0].key)
 
     def _make(self, key: str) -> QWidget:
         page = self.entries[key].make(self.studio)
@@ -356,8 +369,7 @@ class MainWindow(QMainWindow):
 
     def _on_close_answer(self, answer: str) -> None:
         if answer == "close":
-            self._may_close = True
-            self.close()
+            self.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app import resources, theme
-from app.notices import Notice, Notices
+from app.notices import Notice, Notices, shortened
 from app.theme import SPACE, Role
 from app.widgets import buttons
 from app.widgets.page import MARGIN, Picture
@@ -23,10 +23,10 @@ class Banner(QFrame):
         self.notice, self._notices = notice, notices
         self._role = Role.BAD if notice.is_error else Role.ACCENT
         self.setProperty("look", "banner")
-        self.setAccessibleName(notice.problem)
-        self.setAccessibleDescription(notice.advice)
-        self.problem = Text(notice.problem, "strong", selectable=True)
-        self.advice = Text(notice.advice, "muted", selectable=True)
+        self.setAccessibleName(shortened(notice.problem))
+        self.setAccessibleDescription(shortened(notice.advice))
+        self.problem = Text(shortened(notice.problem), "strong", selectable=True)
+        self.advice = Text(shortened(notice.advice), "muted", selectable=True)
         self.advice.setVisible(bool(notice.advice))
         words = QVBoxLayout()
         words.setSpacing(2)
@@ -57,7 +57,9 @@ class Banner(QFrame):
 
     def repeat(self, times: int) -> None:
         """The same came again: say how often by now."""
-        self.problem.setText(self.tr("{0} ({1} times)").format(self.notice.problem, times))
+        self.problem.setText(
+            self.tr("{0} ({1} times)").format(shortened(self.notice.problem), times)
+        )
 
     def enterEvent(self, event: object) -> None:
         if not self.notice.is_error:

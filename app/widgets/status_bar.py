@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from app.theme import SPACE
@@ -13,6 +13,7 @@ from app.widgets.text import Text, plain_menu_text
 
 MOST = 2  # runs that are named; of the others the number is told
 LONGEST = 32  # characters of a name
+BLINK = 400  # ms
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,10 @@ class StatusBar(QFrame):
         self.setAccessibleName(self.tr("Status"))
         self.idle = Text(self.tr("Nothing is running"), "small", wraps=False)
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
-        self.explorer = Text("", "small", wraps=False)
+        self.explorer = Text(self.tr("The explorer is computing…"), "small", wraps=False)
         self.explorer.hide()
+        self._blink = QTimer(self, singleShot=True, interval=BLINK)
+        self._blink.timeout.connect(self.explorer.show)
         self.device = Text("", "small", wraps=False)
         row = QHBoxLayout(self)
         row.setContentsMargins(3 * SPACE, 0, 4 * SPACE, 0)
@@ -91,8 +94,12 @@ class StatusBar(QFrame):
         self.more.setText(self.tr("and %n more", "", rest))
 
     def show_explorer(self, busy: bool) -> None:
-        self.explorer.setText(self.tr("The explorer is computing…") if busy else "")
-        self.explorer.setVisible(busy)
+        """Tell of what takes longer than a blink."""
+        if busy:
+            self._blink.start()
+        else:
+            self._blink.stop()
+            self.explorer.hide()
 
     def show_device(self, words: str) -> None:
         self.device.setText(words)

@@ -157,6 +157,16 @@ def test_a_killed_window_does_not_stop_the_next_start(
     assert run("-c", VISITING).returncode == 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_closes_the_window_in_good_order(
+    home: Home, staying: subprocess.Popen[str], number: int
+) -> None:
+    os.kill(staying.pid, number)
+    assert staying.wait(20) == 0
+    assert home.settings.is_file(), "what the window remembers was written"
+
+
 def test_a_record_of_a_newer_program_is_left_alone_in_words(home: Home) -> None:
     assert run("-m", "app", "rebuild").returncode == 0
     with closing(sqlite3.connect(home.record)) as record:

@@ -86,6 +86,14 @@ def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banner
     assert all(banners.banner(n).isVisible() for n in notices.shown)
 
 
+def test_a_message_without_end_leaves_room_for_the_page(notices: Notices, banners: Banners) -> None:
+    notices.error("word " * 5000, "advice " * 5000)
+    banner = banners.banner(notices.shown[0])
+    assert len(banner.problem.text()) <= 300 and banner.heightForWidth(900) < 200
+    banner.copy.click()
+    assert len(QGuiApplication.clipboard().text()) > 50_000, "the copy has all of it"
+
+
 def test_markup_in_a_message_is_shown_as_it_is(notices: Notices, banners: Banners) -> None:
     notices.error("<b>bold</b><img src='file:///x.png'>")
     assert banners.banner(notices.shown[0]).problem.text().startswith("<b>bold</b>")

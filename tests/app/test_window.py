@@ -209,6 +209,27 @@ def test_a_page_that_cannot_be_made_leaves_the_window_alive(
     assert window.current == "home" and window.navigation.buttons["home"].isChecked()
 
 
+def test_a_broken_last_page_does_not_keep_the_window_closed(
+    qtbot, pages: None, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Studio) -> QWidget:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(frame, "PAGES", [*frame.PAGES, PageEntry("x", "X", "house", "", broken)])
+    studio.settings.keep("page", "x")
+    made = MainWindow(studio)
+    qtbot.addWidget(made)
+    assert made.current == "home" and "no such thing" in studio.notices.shown[0].problem
+
+
+def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -> None:
+    window.studio.explorer.busy_changed.emit(True)
+    assert not window.status.explorer.isVisible()
+    qtbot.waitUntil(window.status.explorer.isVisible)
+    window.studio.explorer.busy_changed.emit(False)
+    assert not window.status.explorer.isVisible()
+
+
 def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> None:
     assert isinstance(studio.notices, Notices)
     studio.notices.error("Told before the window was there.")
