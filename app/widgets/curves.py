@@ -4,10 +4,12 @@ A million points stay fluent: pyqtgraph draws the peaks of what is in view. Line
 and in their dashes. Where a value was not finite the line has a gap.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyqtgraph
+import shiboken6
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -76,7 +78,7 @@ class Curve(QWidget):
         self.setMinimumHeight(140)
         self._pause = QTimer(self, singleShot=True, interval=PAUSE)
         self._pause.timeout.connect(self._draw)
-        QTimer.singleShot(0, self, lambda: self.plot)
+        _make_soon(self)
 
     @property
     def plot(self) -> Plot:
@@ -370,6 +372,24 @@ class Curve(QWidget):
         self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))
         self.plot.setAccessibleName(self.accessibleName())
         self.plot.setAccessibleDescription(self.accessibleDescription())
+
+
+_waiting: deque[Curve] = deque()  # for their drawings
+
+
+def _make_soon(curve: Curve) -> None:
+    """Make the drawing of `curve`, one in each round of the event loop."""
+    _waiting.append(curve)
+    if len(_waiting) == 1:
+        QTimer.singleShot(0, _make_one)
+
+
+def _make_one() -> None:
+    curve = _waiting.popleft()
+    if shiboken6.isValid(curve):
+        _ = curve.plot
+    if _waiting:
+        QTimer.singleShot(0, _make_one)
 
 
 def _dots(series: Series, line: pyqtgraph.PlotDataItem) -> dict[str, object]:
