@@ -20,28 +20,32 @@ def one_line(cell: str) -> str:
     return f"{shown}…" if len(cell) > PAINTED else shown
 
 
-def role_of(column: str, text: str | None, pair: str | None, label: str | None) -> str | None:
-    """“text”, “pair” or “label” where the column is that one."""
-    pairs = (("text", text), ("pair", pair), ("label", label))
-    return next((role for role, name in pairs if name == column), None)
+def roles_of(text: str | None, pair: str | None, label: str | None) -> dict[str, str]:
+    """What the columns that are used are: “text”, “pair” or “label” by the column's name."""
+    named = {"label": label, "pair": pair, "text": text}
+    return {column: role for role, column in named.items() if column is not None}
 
 
-def role_in_mapping(column: str, mapping: Mapping) -> str | None:
-    return role_of(column, mapping.text, mapping.pair, mapping.label)
+def roles_in(mapping: Mapping) -> dict[str, str]:
+    return roles_of(mapping.text, mapping.pair, mapping.label)
 
 
-def heading(column: str, used: str | None, role: int) -> Any:
-    """What the header of a column shows: its name, and a picture of what it is used for."""
-    name = one_line(column[:100])
-    match role:
-        case Qt.ItemDataRole.DisplayRole:
-            return name
-        case Qt.ItemDataRole.ToolTipRole:
-            return tooltip(f"{_named(used)}: {column}" if used else column)
-        case Qt.ItemDataRole.AccessibleTextRole if used:
-            return f"{name}, {_named(used)}"
-        case Qt.ItemDataRole.DecorationRole if used:
-            return icon(PICTURES[used], COLOURS[used])
+def heading(column: str, roles: dict[str, str], role: int) -> Any:
+    """What the header of a column shows: its name, and a picture of what it is used for.
+
+    Qt asks for a dozen roles of each of up to 200 columns at once, so each answer is short.
+    """
+    if role == Qt.ItemDataRole.DisplayRole:
+        return one_line(column[:100])
+    used = roles.get(column)
+    if role == Qt.ItemDataRole.ToolTipRole:
+        return tooltip(f"{_named(used)}: {column}" if used else column)
+    if used is None:
+        return None
+    if role == Qt.ItemDataRole.DecorationRole:
+        return icon(PICTURES[used], COLOURS[used])
+    if role == Qt.ItemDataRole.AccessibleTextRole:
+        return f"{one_line(column[:100])}, {_named(used)}"
     return None
 
 

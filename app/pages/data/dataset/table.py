@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.pages.data.cells import heading, one_line, role_in_mapping
+from app.pages.data.cells import heading, one_line, roles_in
 from app.pages.data.dataset.state import PAGE, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
@@ -24,6 +24,7 @@ class RowsModel(QAbstractTableModel):
         super().__init__(parent)
         self._state = state
         self._rows = 0
+        self._roles = roles_in(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         state.found.connect(self._on_found)
         state.page_read.connect(self._on_page_read)
@@ -54,11 +55,12 @@ class RowsModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation != Qt.Orientation.Horizontal or section >= self.columnCount():
+        if orientation != Qt.Orientation.Horizontal:
             return None
         if section >= OWN:
-            column = self._state.columns[section - OWN]
-            return heading(column, self._role(column), role)
+            columns = self._state.columns
+            inside = section - OWN < len(columns)
+            return heading(columns[section - OWN], self._roles, role) if inside else None
         if role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Line"), self.tr("Part"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
@@ -85,10 +87,7 @@ class RowsModel(QAbstractTableModel):
         return page[row][index.column()] if row < len(page) else ""
 
     def _is_aside(self, column: int) -> bool:
-        return column < OWN or self._role(self._state.columns[column - OWN]) is None
-
-    def _role(self, column: str) -> str | None:
-        return role_in_mapping(column, self._state.spec.mapping) if self._state.dataset else None
+        return column < OWN or self._state.columns[column - OWN] not in self._roles
 
     def _on_found(self) -> None:
         if self._state.is_seeking:

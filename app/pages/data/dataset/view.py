@@ -170,10 +170,13 @@ class DatasetView(Page):
         for number, part in enumerate(PARTS, start=1):
             self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))
         self.model = RowsModel(self.state, self)
+        self.splitter.show()
+        QTimer.singleShot(0, self, self._show_table)  # once it has its place
+
+    def _show_table(self) -> None:
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
-        self.splitter.show()
-        QTimer.singleShot(0, self, self._size_columns)  # once the table has its place
+        self._size_columns()
 
     def _size_columns(self) -> None:
         mapping = self.state.spec.mapping

@@ -4,7 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.pages.data.cells import heading, one_line, role_of
+from app.pages.data.cells import heading, one_line, roles_of
 from app.pages.data.importing.state import Roles
 from app.theme import Role, colour
 from app.widgets.text import tooltip
@@ -20,7 +20,7 @@ class PreviewModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._preview = Preview((), [], ())
-        self._roles = Roles()
+        self._roles: dict[str, str] = {}
 
     def show_preview(self, preview: Preview) -> None:
         self.beginResetModel()
@@ -28,7 +28,7 @@ class PreviewModel(QAbstractTableModel):
         self.endResetModel()
 
     def show_roles(self, roles: Roles) -> None:
-        self._roles = roles
+        self._roles = roles_of(roles.text, roles.pair, roles.label)
         last = self.columnCount() - 1
         if last >= 0:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)
@@ -49,7 +49,7 @@ class PreviewModel(QAbstractTableModel):
                 return one_line(self._cell(index))
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(self._cell(index))
-            case Qt.ItemDataRole.ForegroundRole if self._role(index.column()) is None:
+            case Qt.ItemDataRole.ForegroundRole if not self._is_used(index.column()):
                 return colour(Role.MUTED)
         return None
 
@@ -62,13 +62,11 @@ class PreviewModel(QAbstractTableModel):
             return None
         if section >= len(self._preview.columns):
             return None
-        return heading(self._preview.columns[section], self._role(section), role)
+        return heading(self._preview.columns[section], self._roles, role)
 
     def _cell(self, index: Index) -> str:
         cells = self._preview.rows[index.row()].cells
         return cells[index.column()] if index.column() < len(cells) else ""
 
-    def _role(self, section: int) -> str | None:
-        """Which role the column plays."""
-        roles = self._roles
-        return role_of(self._preview.columns[section], roles.text, roles.pair, roles.label)
+    def _is_used(self, column: int) -> bool:
+        return self._preview.columns[column] in self._roles
