@@ -19,6 +19,8 @@ from engine.messages import (
     Attended,
     Classified,
     Classify,
+    Estimate,
+    Estimated,
     Examine,
     Examined,
     Fill,
@@ -30,6 +32,7 @@ from engine.messages import (
     Working,
 )
 from engine.worker.explore import Inbox, is_out_of_memory, parse
+from tests.engine.training.small import classifying
 
 
 class Worker:
@@ -213,3 +216,15 @@ def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets
     assert imported.info.layers == 12
     asked = Fill(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
     assert worker.ask(asked).guesses[0].ranked[0].label == "C"
+
+
+def test_an_estimate_tells_its_stages_and_then_time_and_memory(worker, tmp_path):
+    worker.write(Estimate(number=9, job=classifying(tmp_path)).line())
+    stages = []
+    while isinstance(answer := worker.read(), Working):
+        stages.append(answer.stage)
+    assert isinstance(answer, Estimated)
+    assert answer.to == 9
+    assert answer.steps > 0
+    assert answer.memory > 0
+    assert len(stages) >= 3
