@@ -89,8 +89,12 @@ class Curve(QWidget):
             self._plot.left.connect(self.reset_view)
             self._column.takeAt(self._column.count() - 1)
             self._column.addWidget(self._plot, 1)
+            self._plot.setLogMode(x=False, y=self._log)
             self._dress()
+            for name in self._series:
+                self._make_line(name)
             self._describe()
+            self._pause.start()
         return self._plot
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
@@ -118,7 +122,7 @@ class Curve(QWidget):
     def remove(self, name: str) -> None:
         """Take a series away."""
         if self._series.pop(name, None) is not None:
-            for line in self._lines.pop(name):
+            for line in self._lines.pop(name, ()):
                 self.plot.removeItem(line)
             self._dress()
             self._pause.start()
@@ -141,7 +145,8 @@ class Curve(QWidget):
     def set_log(self, log: bool) -> None:
         """A logarithmic axis of values; what is not above zero becomes a gap."""
         self._log = log
-        self.plot.setLogMode(x=False, y=log)
+        if self._plot is not None:
+            self._plot.setLogMode(x=False, y=log)
         self._draw()
 
     def set_clip(self, clip: bool) -> None:
@@ -205,18 +210,20 @@ class Curve(QWidget):
         QGuiApplication.clipboard().setText("\n".join(rows))
 
     def _make_line(self, name: str) -> None:
-        if name in self._lines:
+        if self._plot is None or name in self._lines:
             return
         faint, line = (pyqtgraph.PlotDataItem(connect="finite") for _ in range(2))
         line.setZValue(2)
         for item in (faint, line):
-            self.plot.addItem(item)
+            self._plot.addItem(item)
         self._lines[name] = (faint, line)
         self._dress()
 
     def _dress(self) -> None:
         """Give every part its colour of the present theme."""
-        self.plot.dress()
+        if self._plot is None:
+            return
+        self._plot.dress()
         for number, name in enumerate(self._lines):
             faint, line = self._lines[name]
             line.setPen(self._pen(number))
@@ -248,10 +255,10 @@ class Curve(QWidget):
 
     def _draw(self) -> None:
         """Hand the points to the plot, set the ranges, and say in words what there is."""
-        if not self.isVisible():
+        if self._plot is None or not self.isVisible():
             self._describe()
             return
-        if not self.plot.is_free():
+        if not self._plot.is_free():
             self._set_ranges()
         for name, (faint, line) in self._lines.items():
             series = self._series[name]
@@ -321,13 +328,15 @@ class Curve(QWidget):
         there = {name: series.at(self._step) for name, series in self._series.items()}
         found = {name: point for name, point in there.items() if point is not None}
         if self._step != self._step or not found:
-            self.plot.show_crosshair(float("nan"), [])
+            if self._plot is not None:
+                self._plot.show_crosshair(float("nan"), [])
             last = {n: float(s.values[-1]) for n, s in self._series.items() if len(s)}
             self.readout.setText(self._values(last))
             return
         step = min((point[0] for point in found.values()), key=lambda s: abs(s - self._step))
         values = {name: value for name, (_, value) in found.items()}
-        self.plot.show_crosshair(step, list(values.values()))
+        if self._plot is not None:
+            self._plot.show_crosshair(step, list(values.values()))
         self.readout.setText(
             self.tr("step {0}: {1}").format(numbers.count(round(step)), self._values(values))
         )
@@ -370,8 +379,9 @@ class Curve(QWidget):
             said.append(words)
         self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
         self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))
-        self.plot.setAccessibleName(self.accessibleName())
-        self.plot.setAccessibleDescription(self.accessibleDescription())
+        if self._plot is not None:
+            self._plot.setAccessibleName(self.accessibleName())
+            self._plot.setAccessibleDescription(self.accessibleDescription())
 
 
 _waiting: deque[Curve] = deque()  # for their drawings
