@@ -34,7 +34,7 @@ class Charts(QWidget):
         self.rate = Curve(self.tr("Learning rate"))
         self.speed = Curve(self.tr("Speed"), self.tr("tokens per second"), places=0)
         self.gradient = Curve(self.tr("Gradient norm"))
-        self._marks: list[pyqtgraph.InfiniteLine] = []
+        self.marks: list[pyqtgraph.InfiniteLine] = []
         self._marked = list[tuple[int, str]]()
         grid = QGridLayout()
         grid.setSpacing(3 * SPACE)
@@ -66,10 +66,15 @@ class Charts(QWidget):
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
         self._queue: list[tuple[str, Points]] = []
+        self._is_read = False
         self._bring_back()
 
     def curves(self) -> tuple[Curve, ...]:
         return self.loss, self.dev, self.rate, self.speed, self.gradient
+
+    def is_filling(self) -> bool:
+        """Whether curves still wait to be drawn, or were not read yet."""
+        return not self._is_read or bool(self._queue)
 
     def last_speed(self) -> float | None:
         """The last tokens per second; None before the first."""
@@ -161,6 +166,7 @@ class Charts(QWidget):
 
     def _on_read(self, found: dict[str, Points]) -> None:
         """Take all curves, one in each round of the event loop, so that none holds it."""
+        self._is_read = True
         self._queue = sorted(found.items(), key=lambda item: item[0] != "loss")
         QTimer.singleShot(0, self, self._take_one)
 
@@ -224,15 +230,15 @@ class Charts(QWidget):
 
     def _place_marks(self) -> None:
         """A line at every step whose loss was no number, and a sentence."""
-        for line in self._marks:
+        for line in self.marks:
             self.loss.plot.removeItem(line)
         pen = QPen(theme.colour(Role.BAD), 1.5, Qt.PenStyle.DotLine)
         pen.setCosmetic(True)
-        self._marks = [
+        self.marks = [
             pyqtgraph.InfiniteLine(pos=step, angle=90, pen=pen, movable=False)
             for step, _ in self._marked[:MOST_MARKS]
         ]
-        for line in self._marks:
+        for line in self.marks:
             self.loss.plot.addItem(line, ignoreBounds=True)
         self.not_finite.setVisible(bool(self._marked))
         self.not_finite.setText(self._told())

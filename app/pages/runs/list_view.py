@@ -141,6 +141,9 @@ class RunsList(QWidget):
         return whole
 
     def _empty(self) -> QWidget:
+        self.first = buttons.primary(
+            self.tr("&Try the first fine-tuning"), self.first_wanted.emit, "rocket"
+        )
         return EmptyState(
             "activity",
             self.tr("No runs yet"),
@@ -148,9 +151,7 @@ class RunsList(QWidget):
                 "Fine-tune the starter model on the sample, which takes about a minute,"
                 " or train on your own texts. Runs appear here and stay."
             ),
-            buttons.primary(
-                self.tr("&Try the first fine-tuning"), self.first_wanted.emit, "rocket"
-            ),
+            self.first,
             buttons.plain(self.tr("&Choose what to train…"), self.new_wanted.emit),
         )
 

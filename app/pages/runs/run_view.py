@@ -43,6 +43,7 @@ class RunView(QWidget):
         self.banner.resume_wanted.connect(self._on_resume)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.setAccessibleName(self.tr("Parts of the run"))
         self.tabs.addTab(self.charts, self.tr("C&urves"))
         self.tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         self.tabs.addTab(LogTab(state), self.tr("&Log"))

@@ -100,8 +100,10 @@ class RunsTable(QAbstractTableModel):
         return 0 if parent.isValid() else len(Column)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
         usual = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
-        if index.isValid() and index.column() == Column.NAME:
+        if index.column() == Column.NAME:
             return usual | Qt.ItemFlag.ItemIsEditable
         return usual
 

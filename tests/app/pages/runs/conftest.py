@@ -1,0 +1,132 @@
+"""Run folders as workers leave them, listed in the record of a studio."""
+
+import json
+import math
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from app.studio import Studio
+from engine.durable import MANIFEST
+from engine.messages import (
+    Ended,
+    Event,
+    Noted,
+    Prepared,
+    Saved,
+    Started,
+    measured,
+    now,
+)
+from engine.record.follow import take_in
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from tests.engine.runs import fake_worker
+
+MakeRun = Callable[..., str]
+
+
+def events_of(
+    folder: RunFolder,
+    steps: int,
+    upto: int,
+    outcome: str | None,
+    problem: str = "",
+    not_finite: Sequence[int] = (),
+    save_every: int = 5,
+) -> list[Event]:
+    """What a worker says that trains `upto` of `steps` steps at one a second."""
+    at = now() - timedelta(hours=1)
+    said: list[Event] = [
+        Started(pid=1, at=at),
+        Prepared(
+            steps=steps,
+            parameters=1234,
+            examples=99,
+            device="cpu",
+            threads=2,
+            versions={"torch": "2.13.0"},
+            at=at,
+        ),
+        Noted(text="2 texts were cut.", at=at),
+    ]
+    for step in range(1, upto + 1):
+        at += timedelta(seconds=1)
+        loss = math.nan if step in not_finite else 2 / step
+        said.append(measured("loss", step, loss).model_copy(update={"at": at}))
+        said.append(measured("tokens_per_second", step, 1000).model_copy(update={"at": at}))
+        if step % save_every == 0:
+            said.append(measured("dev_accuracy", step, 1 - 1 / step).model_copy(update={"at": at}))
+            checkpoint = folder.checkpoint(step)
+            checkpoint.mkdir(parents=True)
+            (checkpoint / "config.json").write_text("{}")
+            (checkpoint / MANIFEST).write_text(json.dumps({"files": {}}))
+            relative = checkpoint.relative_to(folder.path).as_posix()
+            said.append(Saved(step=step, folder=relative, best=step == save_every, at=at))
+    if outcome is not None:
+        said.append(
+            Ended.model_validate(
+                {
+                    "outcome": outcome,
+                    "step": upto,
+                    "problem": problem,
+                    "advice": "Take a smaller batch." if problem else "",
+                    "details": "Traceback: in loop.py" if problem else "",
+                    "at": at,
+                }
+            )
+        )
+    return said
+
+
+@pytest.fixture
+def make_run(studio: Studio) -> MakeRun:
+    """`make_run("name", upto=…, outcome=…)` lists a run that a worker left so; gives its id."""
+
+    def make(
+        name: str,
+        steps: int = 20,
+        upto: int = 20,
+        outcome: str | None = "finished",
+        job: JobSpec | None = None,
+        **more: object,
+    ) -> str:
+        asked = job or fake_worker.job(name)
+        number = len(list(studio.home.runs.iterdir()))
+        folder = RunFolder.create(studio.home.runs / f"run{number}", asked)
+        said = events_of(folder, steps, upto, outcome, **more)  # type: ignore[arg-type]
+        folder.events_file.write_bytes(b"".join(event.line() for event in said))
+        folder.log.write_text("loading\nstep 1\n")
+        with studio.record.session() as session:
+            return take_in(session, folder, asked).id
+
+    return make
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> Iterator[None]:
+    """Runs of this studio get workers without torch, which end with the test."""
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    pids: list[int] = []
+    start = launch.start
+
+    def remember(folder: Path) -> "subprocess.Popen[bytes]":
+        worker = start(folder)
+        pids.append(worker.pid)
+        return worker
+
+    monkeypatch.setattr(launch, "start", remember)
+    yield
+    studio.dispatcher.close()
+    for folder in studio.home.runs.iterdir():
+        launch.stop_now(folder)
+    for pid in pids:
+        try:
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            continue

@@ -1,0 +1,166 @@
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.run_state import LONGEST_LINE, Points, RunState, Saved, points_of
+from app.pages.runs.state import RunsState
+from app.studio import Studio
+from engine.messages import measured, now
+from engine.record.metrics import add_metrics
+from engine.record.runs import run as find
+from tests.app.pages.runs.conftest import MakeRun
+
+
+@pytest.fixture
+def runs(studio: Studio) -> RunsState:
+    return RunsState(studio, studio)
+
+
+def opened(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunState:
+    state = RunState(studio, runs, run_id, studio)
+    with qtbot.waitSignals([state.changed, state.curves_read, state.checkpoints_read]):
+        state.open()
+    return state
+
+
+def test_a_run_is_read_when_it_is_opened(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("mine", upto=10, outcome="stopped", not_finite=[3])
+    state = RunState(studio, runs, run_id, studio)
+    said: dict[str, Any] = {}
+    state.curves_read.connect(lambda found: said.update(curves=found))
+    state.checkpoints_read.connect(lambda found: said.update(checkpoints=found))
+    state.log_read.connect(lambda found: said.update(log=found))
+    state.open()
+    qtbot.waitUntil(lambda: len(said) == 3)
+    loss: Points = said["curves"]["loss"]
+    assert loss.steps == [float(step) for step in range(1, 11)]
+    assert loss.values[:4] == [2.0, 1.0, None, 0.5]
+    assert loss.not_finite == ((3, "nan"),)
+    saved: list[Saved] = said["checkpoints"]
+    assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
+    assert saved[0].bytes > 0
+    assert said["log"] == "• 2 texts were cut.\nloading\nstep 1"
+    assert state.row is not None
+    assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
+
+
+def test_points_that_come_while_the_curves_are_read_are_not_lost(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("mine", upto=4, outcome=None)
+    state = RunState(studio, runs, run_id, studio)
+    heard: list[str] = []
+    state.curves_read.connect(lambda _: heard.append("read"))
+    state.measured.connect(lambda found: heard.append(f"new {found['loss'].steps}"))
+    state.open()
+    studio.dispatcher.measured.emit(run_id, [measured("loss", 5, 1.0), measured("loss", 6, 0.5)])
+    studio.dispatcher.measured.emit("somebody", [measured("loss", 7, 1.0)])
+    qtbot.waitUntil(lambda: len(heard) == 2)
+    assert heard == ["read", "new [5.0, 6.0]"]
+    studio.dispatcher.measured.emit(run_id, [measured("loss", 7, 1.0)])
+    assert heard[2] == "new [7.0]"
+
+
+def test_a_step_that_is_measured_again_counts_once_with_its_last_value() -> None:
+    found = points_of([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
+    assert found["loss"] == Points([3.0, 4.0], [0.5, 0.4])
+
+
+def test_the_time_left_follows_the_last_steps(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("mine", steps=200, upto=20, outcome=None)
+    with studio.record.session() as session:
+        found = find(session, run_id)
+        assert found is not None
+        found.state = "running"  # as if its worker lived
+    state = opened(runs, studio, run_id, qtbot)
+    assert state.seconds_left() == pytest.approx(180)  # at one step a second
+    at = now()
+    slow = [
+        measured("loss", 21 + n, 1.0).model_copy(update={"at": at + timedelta(seconds=4 * n)})
+        for n in range(10)
+    ]
+    studio.dispatcher.measured.emit(run_id, slow)
+    assert state.seconds_left() == pytest.approx(720)
+    backwards = [
+        measured("loss", 31 + n, 1.0).model_copy(update={"at": at - timedelta(days=n)})
+        for n in range(60)
+    ]
+    studio.dispatcher.measured.emit(run_id, backwards)
+    left = state.seconds_left()
+    assert left is not None and left >= 0  # whatever somebody does to the clock
+
+
+def test_the_log_is_cut_where_a_line_would_stop_the_window(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("mine")
+    state = opened(runs, studio, run_id, qtbot)
+    (studio.home.runs / run_id / "worker.log").write_text("x" * 1_000_000 + "\nend")
+    state.follow_log(True)
+    qtbot.waitUntil(lambda: state.log.endswith("end"))
+    assert max(map(len, state.log.splitlines())) <= LONGEST_LINE + 1
+    state.follow_log(False)
+
+
+def test_a_removed_run_is_told(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    state = RunState(studio, runs, "nobody", studio)
+    with qtbot.waitSignal(state.gone):
+        state.open()
+    run_id = make_run("mine")
+    with qtbot.waitSignal(runs.listed):
+        runs.read()
+    there = opened(runs, studio, run_id, qtbot)
+    with qtbot.waitSignal(there.gone):
+        studio.dispatcher.run_removed.emit(run_id)
+    assert run_id not in runs.rows
+
+
+def test_a_checkpoint_is_copied_out_without_what_only_a_resume_needs(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
+) -> None:
+    run_id = make_run("mine/..\\x")
+    state = opened(runs, studio, run_id, qtbot)
+    assert state.row is not None and state.row.checkpoint is not None
+    (state.row.checkpoint / "resume").mkdir()
+    target = tmp_path / "out"
+    target.mkdir()
+    ends: list[tuple[int, int]] = []
+    state.copying.connect(lambda done, total: ends.append((done, total)))
+    state.copy_out(state.row.checkpoint, target)
+    qtbot.waitUntil(lambda: ends[-1:] == [(0, 0)])
+    [copy] = target.iterdir()
+    assert sorted(file.name for file in copy.iterdir()) == ["config.json", "manifest.json"]
+    qtbot.waitUntil(lambda: str(copy) in studio.notices.shown[-1].problem)
+
+
+def test_a_checkpoint_that_cannot_be_copied_says_why(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
+) -> None:
+    state = opened(runs, studio, make_run("mine"), qtbot)
+    file = tmp_path / "file"
+    file.touch()
+    assert state.row is not None and state.row.checkpoint is not None
+    state.copy_out(state.row.checkpoint, file)
+    qtbot.waitUntil(lambda: bool(studio.notices.shown))
+    assert studio.notices.shown[0].is_error
+
+
+def test_many_points_are_read_without_holding_the_window(
+    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("long", upto=1)
+    with studio.record.session() as session:
+        add_metrics(session, run_id, [measured("loss", s, 1 / s) for s in range(1, 50_001)])
+    state = RunState(studio, runs, run_id, studio)
+    with qtbot.waitSignal(state.curves_read, timeout=30_000) as read:
+        state.open()  # the watchdog looks on
+    assert len(read.args[0]["loss"].steps) == 50_000

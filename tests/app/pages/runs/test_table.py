@@ -1,0 +1,131 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.rows import RunRow, read_rows
+from app.pages.runs.table import ROW, Column, RunsFilter, RunsTable, Shown
+from app.studio import Studio
+from tests.app.pages.runs.conftest import MakeRun
+
+
+@pytest.fixture
+def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
+    """Three runs, the newest first: stopped, failed, finished."""
+    make_run("first")
+    make_run("second", upto=7, outcome="failed", problem="Memory ran out.")
+    make_run("third", upto=12, outcome="stopped")
+    return read_rows(studio.record)
+
+
+def cell(model: Any, row: int, column: Column) -> str:
+    return str(model.index(row, column).data())
+
+
+def test_a_run_is_told_in_its_cells(rows: list[RunRow], qtbot: QtBot) -> None:
+    table = RunsTable()
+    table.show_rows(rows)
+    place = table.place("run1")
+    told = [cell(table, place, column) for column in Column]
+    assert told[:6] == ["failed", "second", "classify", "data.csv", "model", "80.0 %"]
+    assert told[Column.PROGRESS] == "35 %"
+    assert told[Column.TIME] == "7 s"
+    tip = table.index(place, Column.STATE).data(Qt.ItemDataRole.ToolTipRole)
+    assert "Memory ran out. Take a smaller batch." in tip
+    spoken = table.index(place, Column.BEST).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Best: 80.0 %"
+
+
+def test_the_model_is_sound_while_rows_come_change_and_go(
+    rows: list[RunRow], qtbot: QtBot, qtmodeltester: ModelTester
+) -> None:
+    table = RunsTable()
+    qtmodeltester.check(table)
+    table.show_rows(rows[1:])
+    table.show_row(rows[0])
+    table.show_row(replace(rows[1], name="another"))
+    table.remove_row(rows[2].id)
+    table.remove_row("nobody")
+    assert [cell(table, n, Column.NAME) for n in range(2)] == [rows[0].name, "another"]
+    filtered = RunsFilter()
+    filtered.setSourceModel(table)
+    qtmodeltester.check(filtered)
+
+
+def test_an_equal_row_changes_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
+    table = RunsTable()
+    table.show_rows(rows)
+    with qtbot.assertNotEmitted(table.dataChanged):
+        table.show_row(replace(rows[0]))
+
+
+def test_only_the_name_can_be_edited_and_never_to_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
+    table = RunsTable()
+    table.show_rows(rows)
+    index = table.index(0, Column.NAME)
+    assert index.flags() & Qt.ItemFlag.ItemIsEditable
+    assert not table.index(0, Column.STATE).flags() & Qt.ItemFlag.ItemIsEditable
+    with qtbot.assertNotEmitted(table.renamed):
+        assert not table.setData(index, "   ")
+        assert table.setData(index, rows[0].name)
+    with qtbot.waitSignal(table.renamed) as renamed:
+        assert table.setData(index, " better ")
+    assert renamed.args == [rows[0].id, "better"]
+    assert table.rowCount(index) == 0 and table.rowCount(QModelIndex()) == 3
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("", {"first", "second", "third"}),
+        ("SECOND", {"second"}),
+        ("data.csv stopped", {"third"}),
+        ("masked", set()),
+        ("finished", {"first"}),
+    ],
+)
+def test_every_word_of_a_search_must_occur(
+    rows: list[RunRow], qtbot: QtBot, text: str, names: set[str]
+) -> None:
+    table, filtered = RunsTable(), RunsFilter()
+    table.show_rows(rows)
+    filtered.setSourceModel(table)
+    filtered.search(text)
+    assert {cell(filtered, n, Column.NAME) for n in range(filtered.rowCount())} == names
+
+
+@pytest.mark.parametrize(
+    "shown, names",
+    [
+        (Shown.ALL, {"first", "second", "third"}),
+        (Shown.ACTIVE, set()),
+        (Shown.FINISHED, {"first"}),
+        (Shown.ENDED_EARLY, {"second", "third"}),
+        (Shown.STARRED, {"second"}),
+    ],
+)
+def test_the_filter_shows_the_runs_in_these_states(
+    rows: list[RunRow], qtbot: QtBot, shown: Shown, names: set[str]
+) -> None:
+    table, filtered = RunsTable(), RunsFilter()
+    table.show_rows([replace(row, star=row.name == "second") for row in rows])
+    filtered.setSourceModel(table)
+    filtered.show_only(shown)
+    assert {filtered.index(n, 0).data(ROW).name for n in range(filtered.rowCount())} == names
+
+
+def test_columns_are_sorted_by_their_values_not_their_words(
+    rows: list[RunRow], qtbot: QtBot
+) -> None:
+    table, filtered = RunsTable(), RunsFilter()
+    values = (0.09, None, 0.1)
+    table.show_rows([replace(r, best_metric=v) for r, v in zip(rows, values, strict=True)])
+    filtered.setSourceModel(table)
+    filtered.sort(Column.BEST, Qt.SortOrder.DescendingOrder)
+    found = [filtered.index(n, 0).data(ROW).best_metric for n in range(3)]
+    assert found == [0.1, 0.09, None]
+    for column in Column:  # every column can be sorted
+        filtered.sort(column, Qt.SortOrder.AscendingOrder)
