@@ -85,6 +85,16 @@ def compose(
     cased: Annotated[
         bool, typer.Option("--cased", help="A new vocabulary keeps case and accents.")
     ] = False,
+    head_start: Annotated[
+        bool,
+        typer.Option(
+            "--head-start",
+            help=(
+                "Begin with word vectors from counts and heads that look at the nearest words, "
+                "with --size."
+            ),
+        ),
+    ] = False,
     dev: Annotated[
         Path | None, typer.Option(help="A second file with the rows to judge by.")
     ] = None,
@@ -109,7 +119,12 @@ def compose(
     start: Start
     if size is not None:
         network = PRESETS[size].model_copy(update={"vocabulary": vocabulary})
-        start = FromScratch(model=network, tokenizer=_absolute(tokenizer), lowercase=not cased)
+        start = FromScratch(
+            model=network,
+            tokenizer=_absolute(tokenizer),
+            lowercase=not cased,
+            head_start=head_start,
+        )
     else:
         start = FromCheckpoint(path=(model or starter_model()).absolute())
     training = {

@@ -82,8 +82,12 @@ class Packed:
         """How often each of the first `pieces` pieces stands in all inputs, int64 [pieces]."""
         found = np.zeros(pieces, dtype=np.int64)
         for first in range(0, self.tokens, COUNTED):
-            found += np.bincount(self._ids[first : first + COUNTED], minlength=pieces)
+            found += np.bincount(self.stretch(first, COUNTED), minlength=pieces)
         return found
+
+    def stretch(self, first: int, count: int) -> NDArray[np.int64]:
+        """int64 [≤ count], the ids of all inputs one after another, from place `first`."""
+        return self._ids[first : first + count].astype(np.int64)
 
     def segments(self, number: int) -> NDArray[np.int64]:
         """int64 [T], 0 in the first text and 1 in the second."""

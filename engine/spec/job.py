@@ -27,6 +27,14 @@ class FromScratch(Spec):
     lowercase: bool = Field(
         True, title="Lower case", description="Whether a new vocabulary ignores case and accents."
     )
+    head_start: bool = Field(
+        False,
+        title="Head start",
+        description=(
+            "Begin with word vectors from counts and with heads that look at the nearest words, "
+            "instead of chance alone. Not in the paper; it saves a small budget many steps."
+        ),
+    )
 
 
 class FromCheckpoint(Spec):

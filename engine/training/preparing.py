@@ -18,9 +18,10 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
-from engine.tasks.learner import Examples, Learner
+from engine.tasks.learner import Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
 from engine.training.batches import Order
+from engine.training.head_start import give_head_start
 from engine.training.saving import Tell
 
 
@@ -75,6 +76,9 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         raise StudioError("The training rows hold no words.", "Choose another text column.")
     if weights is None and isinstance(job.start, FromScratch):
         learner.prime(network, train, tokenizer)
+        if job.start.head_start:
+            stage = _stage(tell, "Counting which words stand together")
+            give_head_start(network, train.packed, special_ids(tokenizer), stage)
     plan = job.training
     order = Order(train.packed.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)

@@ -29,8 +29,8 @@ CARD = """\
 
 A small English BERT, pre-trained from scratch by BERT Studio itself, so that the program is of use
 before anything else is downloaded: for typing sentences, looking at attention, and a first
-fine-tuning. The figures below say how much it has learned: with few million word pieces, hardly
-more than how frequent words are.
+fine-tuning. It read a few million word pieces where published models read thousands of millions:
+it knows grammar and which words go together, and next to nothing about the world.
 
 | | |
 | --- | --- |
@@ -64,7 +64,9 @@ python packaging/starter/ship.py {runs}
 ```
 
 `corpus/` stands beside the job files in `packaging/starter/`. The order of examples, the masks and
-the fresh weights follow from the seed in the job.
+the fresh weights follow from the seed in the job. The job takes a head start
+(`engine/training/head_start.py`): word vectors from counts over the training text, and heads that
+first look at the nearest words.
 
 ## Limits
 

@@ -80,6 +80,7 @@ class Scratch:
     vocabulary: Model | None = None  # None: a new one is made from the data
     pieces: int = 8000
     lowercase: bool = True
+    head_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,7 @@ def _start(choices: Choices) -> Start:
             model=spec,
             tokenizer=vocabulary.path if vocabulary else None,
             lowercase=choices.scratch.lowercase,
+            head_start=choices.scratch.head_start,
         )
     if choices.model is None:
         raise ValueError("no model is chosen yet")
@@ -267,6 +269,7 @@ def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
         vocabulary=_model_at(start.tokenizer, models) if start.tokenizer else None,
         pieces=start.model.vocabulary,
         lowercase=start.lowercase,
+        head_start=start.head_start,
     )
 
 

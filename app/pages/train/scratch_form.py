@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
@@ -65,6 +66,19 @@ class ScratchForm(QWidget):
         card.body.addWidget(self.sizes)
         card.body.addWidget(self._size_note)
         card.body.addWidget(self.own)
+        self.head_start = QCheckBox(self.tr("&Head start (not in the paper)"))
+        self.head_start.setAccessibleName(self.tr("Head start (not in the paper)"))
+        self.head_start.toggled.connect(lambda on: self._change(head_start=on))
+        card.body.addWidget(self.head_start, 0, Qt.AlignmentFlag.AlignLeft)
+        card.body.addWidget(
+            Text(
+                self.tr(
+                    "Begins with word vectors from counts and with heads that look at the nearest"
+                    " words, instead of chance alone. It saves a small budget many steps."
+                ),
+                "muted",
+            )
+        )
         return card
 
     def _on_size(self, number: int) -> None:
@@ -169,6 +183,7 @@ class ScratchForm(QWidget):
         self.models.setVisible(not new)
         self.pieces.setValue(scratch.pieces)
         self.lowercase.setChecked(scratch.lowercase)
+        self.head_start.setChecked(scratch.head_start)
         if scratch.vocabulary is not None:
             self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
         self._showing = False

@@ -21,37 +21,32 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 
 Index = QModelIndex | QPersistentModelIndex
+SIDE = 80 * SPACE  # width of the facts
 
 
 class OverviewTab(QWidget):
     """Facts at the left, parts at the right."""
 
-    def __init__(self, model: ModelEntry, words: Words) -> None:
-        super().__init__()
+    def __init__(self, model: ModelEntry, words: Words, parent: QWidget) -> None:
+        super().__init__(parent)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 4 * SPACE, 0, 0)
         row.setSpacing(4 * SPACE)
-        facts = Card(self.tr("Facts"))
-        facts.setFixedWidth(80 * SPACE)
-        self.facts = Facts(self.tr("Facts"))
+        inner = QWidget()
+        area = scrolling(inner)
+        area.setFixedWidth(SIDE + 3 * SPACE)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        row.addWidget(area)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        card = Card(self.tr("Facts"), inner)
+        column.addWidget(card)
+        column.addStretch(1)
+        self.facts = Facts(self.tr("Facts"), card)
+        card.body.addWidget(self.facts)
         self.facts.show_facts(words.facts(model))
-        facts.body.addWidget(self.facts)
-        facts.body.addStretch(1)
-        row.addWidget(_beside(facts))
         self.parts = PartsView()
         row.addWidget(self.parts, 1)
-
-
-def _beside(card: Card) -> QWidget:
-    """A card of fixed width that scrolls where the window is low."""
-    inner = QWidget()
-    column = QVBoxLayout(inner)
-    column.setContentsMargins(0, 0, 3 * SPACE, 0)
-    column.addWidget(card)
-    area = scrolling(inner)
-    area.setFixedWidth(card.maximumWidth() + 3 * SPACE)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return area
 
 
 class PartsView(QTreeView):

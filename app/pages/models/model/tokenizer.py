@@ -17,8 +17,8 @@ PAUSE = 150  # ms after a key before the text is taken
 class TokenizerTab(QWidget):
     """A text, and what becomes of it in three steps."""
 
-    def __init__(self, state: ModelState) -> None:
-        super().__init__()
+    def __init__(self, state: ModelState, parent: QWidget) -> None:
+        super().__init__(parent)
         self._state = state
         self._unknown = -1
         self.text = QLineEdit()

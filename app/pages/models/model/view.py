@@ -41,17 +41,33 @@ class ModelView(Page):
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("About this model"))
         self.tabs.setDocumentMode(True)
-        self.overview = OverviewTab(model, words)
-        self.vocabulary = VocabularyTab(self.state)
-        self.tokenizer = TokenizerTab(self.state)
-        self.card = CardTab()
-        self.tabs.addTab(self.overview, self.tr("Overview"))
-        self.tabs.addTab(self.vocabulary, self.tr("Vocabulary"))
-        self.tabs.addTab(self.tokenizer, self.tr("Tokenizer"))
-        self.tabs.addTab(self.card, self.tr("Model card"))
         self.body.addWidget(self.tabs, 1)
+        places = [self._place(title) for title in self._titles()]
+        self.overview = OverviewTab(model, words, places[0])
+        self.vocabulary = VocabularyTab(self.state, places[1])
+        self.tokenizer = TokenizerTab(self.state, places[2])
+        self.card = CardTab(places[3])
+        tabs = (self.overview, self.vocabulary, self.tokenizer, self.card)
+        for place, tab in zip(places, tabs, strict=True):
+            column = QVBoxLayout(place)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.addWidget(tab)
         self.state.read.connect(self._on_read)
         self.state.start()
+
+    def _titles(self) -> tuple[str, ...]:
+        return (
+            self.tr("Overview"),
+            self.tr("Vocabulary"),
+            self.tr("Tokenizer"),
+            self.tr("Model card"),
+        )
+
+    def _place(self, title: str) -> QWidget:
+        """An empty place for a tab: what is filled in its place is quicker to make."""
+        place = QWidget()
+        self.tabs.addTab(place, title)
+        return place
 
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
         self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
@@ -86,8 +102,8 @@ class ModelView(Page):
 class CardTab(QWidget):
     """The README of the model as it is written; never as markup, which could open other files."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4 * SPACE, 0, 0)
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")

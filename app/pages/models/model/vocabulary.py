@@ -22,8 +22,8 @@ PAUSE = 150  # ms after a key before the text is taken
 class VocabularyTab(QWidget):
     """A field to search in, and the pieces."""
 
-    def __init__(self, state: ModelState) -> None:
-        super().__init__()
+    def __init__(self, state: ModelState, parent: QWidget) -> None:
+        super().__init__(parent)
         self._model: VocabularyModel | None = None
         self._state = state
         self.search = QLineEdit()

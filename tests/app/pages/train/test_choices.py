@@ -135,7 +135,7 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
         name="again",
         hardware=HardwareSpec(device="cpu", threads=2),
         masking=Pretraining(chosen=0.2),
-        scratch=Scratch(size="mini", pieces=4000, lowercase=False),
+        scratch=Scratch(size="mini", pieces=4000, lowercase=False, head_start=True),
     ).with_training(TrainingSpec(epochs=2, batch=16, seed=7, share=0.5))
     composed = job(choices)
     back = choices_of(composed, [data(kind is Kind.PAIR)], [MODEL])

@@ -293,7 +293,9 @@ def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: 
     press(qtbot, form.source.group.button(0))
     form.pieces.setValue(500)
     press(qtbot, form.lowercase)
+    press(qtbot, form.head_start)
     scratch = page.state.choices.scratch
+    assert scratch.head_start
     assert (scratch.vocabulary, scratch.pieces, scratch.lowercase) == (None, 500, False)
 
 

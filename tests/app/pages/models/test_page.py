@@ -1,0 +1,391 @@
+"""The Models page: list, one model, copies, deleting, importing with a real worker."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QPlainTextEdit
+
+from app.background import Progress
+from app.library import ModelEntry
+from app.pages.models.importing import Section
+from app.pages.models.model.view import ModelView
+from app.pages.models.state import copy_model, model_folder
+from app.pages.models.view import ModelsPage
+from app.widgets.dialogs import Question
+from engine.data.checkpoint_info import checkpoint_info
+from engine.durable import verify, whole_folder
+from engine.errors import BadCheckpoint
+from engine.models.heads import Heads
+from tests.app.accessible import assert_accessible
+from tests.app.pages.train.conftest import write_model
+from tests.engine.models.small import folder as small_checkpoint
+
+PATIENCE = 60_000  # ms; a worker loads torch first
+MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
+
+
+def opened(qtbot, page: ModelsPage, folder: Path) -> ModelView:
+    """The page of a model, its folder read."""
+    page.arrive(folder)
+    qtbot.waitUntil(lambda: page.model is not None)
+    view = page.model
+    assert view is not None
+    qtbot.waitUntil(lambda: view.state.contents is not None)
+    return view
+
+
+def names(page: ModelsPage) -> list[str]:
+    model = page.list.list.entries
+    return [model.entry(row).title for row in range(model.rowCount())]
+
+
+# ── the list ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_list_tells_size_heads_and_origin(page, little) -> None:
+    model = page.list.list.entries
+    row = model.row_of(little)
+    said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    for part in ("little", "Imported", "L 1  H 4  A 1", "masked words", "float32"):
+        assert part in said
+
+
+def test_a_model_is_opened_by_keyboard(qtbot, page, little) -> None:
+    view = page.list.list
+    view.setFocus()
+    view.setCurrentIndex(view.entries.index(view.entries.row_of(little), 0))
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert page.stack.currentWidget() is page.model
+    qtbot.mouseClick(page.model.back, Qt.MouseButton.LeftButton)
+    assert page.stack.currentWidget() is page.list
+
+
+def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> None:
+    broken = studio.home.models / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text("{")
+    studio.models_changed.emit()
+    qtbot.waitUntil(lambda: "broken" in names(page))
+    view = opened(qtbot, page, broken)
+    assert not view.explore.isEnabled()
+    assert view.delete.isEnabled(), "what is damaged can be thrown away"
+
+
+def test_a_model_that_is_gone_is_told(qtbot, page, studio, tmp_path) -> None:
+    page.arrive(tmp_path / "nowhere")
+    qtbot.waitUntil(lambda: bool(studio.notices.shown))
+    assert "no model" in studio.notices.shown[-1].problem
+
+
+# ── one model ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_models_page_tells_its_facts_and_parts(qtbot, page, little) -> None:
+    view = opened(qtbot, page, little)
+    facts = {name: label.text() for name, label in view.overview.facts.values.items()}
+    assert facts["Layers (L)"] == "1"
+    assert facts["Heads"] == "masked words"
+    assert view.overview.parts.model().rowCount() == 3
+
+
+def test_the_buttons_lead_on(qtbot, page, studio, little) -> None:
+    view = opened(qtbot, page, little)
+    for button, went in (
+        (view.explore, ["explore", little]),
+        (view.tune, ["train", {"model": little}]),
+    ):
+        with qtbot.waitSignal(studio.go) as signal:
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert signal.args == went
+
+
+def test_pieces_are_searched(qtbot, page, little) -> None:
+    view = opened(qtbot, page, little)
+    view.tabs.setCurrentIndex(1)
+    whole = view.vocabulary.table.model().rowCount()
+    qtbot.keyClicks(view.vocabulary.search, "[mask]")
+    qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == 1)
+    assert view.vocabulary.table.model().index(0, 1).data() == "[MASK]"
+    view.vocabulary.search.setText("qqqqq")
+    qtbot.waitUntil(lambda: "No piece" in view.vocabulary.count.text())
+    view.vocabulary.search.clear()
+    qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == whole)
+
+
+def test_the_tokenizer_is_tried_out(qtbot, page, little) -> None:
+    view = opened(qtbot, page, little)
+    view.tabs.setCurrentIndex(2)
+    view.tokenizer.text.clear()
+    qtbot.keyClicks(view.tokenizer.text, "The FILM")
+    qtbot.waitUntil(lambda: view.tokenizer.normalised.toPlainText() == "the film")
+    assert view.tokenizer.words.toPlainText() == "the  |  film"
+    assert next(token.text for token in view.tokenizer.pieces.shown) == "[CLS]"
+    assert "2" in view.tokenizer.count.text()
+
+
+def test_a_card_is_shown_as_it_is_written(qtbot, page, little) -> None:
+    card = f"# Title\n![x](file:///CANARY.png)\n{MARKUP}\n" + "y" * 50_000
+    (little / "README.md").write_text(card)
+    view = opened(qtbot, page, little)
+    view.tabs.setCurrentIndex(3)
+    shown = view.card.text
+    assert isinstance(shown, QPlainTextEdit)
+    assert MARKUP in shown.toPlainText()
+    assert max(map(len, shown.toPlainText().splitlines())) < 2_100
+    view.grab()
+
+
+def test_a_model_without_vocabulary_says_so_in_its_tabs(qtbot, page, little) -> None:
+    for name in ("tokenizer.json", "vocab.txt"):
+        (little / name).unlink(missing_ok=True)
+    view = opened(qtbot, page, little)
+    assert "no vocabulary" in view.vocabulary.count.text()
+    assert "no vocabulary" in view.tokenizer.problem.text()
+    assert not view.tokenizer.text.isEnabled()
+
+
+def test_names_with_markup_are_shown_letter_by_letter(qtbot, page, studio) -> None:
+    folder = studio.home.models / MARKUP.replace("/", "_")
+    write_model(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["model_type"] = MARKUP
+    (folder / "config.json").write_text(json.dumps(config))
+    view = opened(qtbot, page, folder)
+    assert view.title.text() == folder.name
+    assert MARKUP[:40] in view.overview.facts.values["Family"].text()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_every_tab_is_accessible(qtbot, page, looks, screen, look, little) -> None:
+    looks(look)
+    view = opened(qtbot, page, little)
+    for number in range(view.tabs.count()):
+        view.tabs.setCurrentIndex(number)
+        qtbot.wait(1)
+        screen(page, f"model-{look}-{number}")
+    assert_accessible(page)
+
+
+# ── deleting and copying ─────────────────────────────────────────────────────────────────────
+
+
+def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, trash) -> None:
+    view = opened(qtbot, page, little)
+    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    question = QApplication.activeModalWidget()
+    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list)
+    assert not little.exists()
+    assert [entry.name for entry in trash.iterdir()] == ["little"]
+    qtbot.waitUntil(lambda: "little" not in names(page))
+    studio.notices.shown[-1].act()
+    qtbot.waitUntil(lambda: "little" in names(page))
+    assert checkpoint_info(little).layers == 1
+    assert not list(trash.iterdir())
+
+
+@pytest.mark.parametrize("origin, said", [("starter", "comes with the program"), ("run", "run")])
+def test_what_is_not_imported_says_why_it_stays(qtbot, page, little, origin, said) -> None:
+    model = ModelEntry("other", little, checkpoint_info(little), origin)
+    view = ModelView(model, page.state.why_not_delete(model))
+    qtbot.addWidget(view)
+    assert not view.delete.isEnabled()
+    assert said in view.delete.accessibleDescription()
+    qtbot.waitUntil(lambda: view.state.contents is not None)
+
+
+def test_a_copy_is_whole_and_leaves_the_resume_state_behind(
+    qtbot, page, studio, little, tmp_path
+) -> None:
+    (little / "resume").mkdir()
+    (little / "resume" / "optimiser.safetensors").write_bytes(b"x")
+    view = opened(qtbot, page, little)
+    qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
+    dialog = page.findChild(QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path))
+    dialog.close()
+    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
+    copy = tmp_path / "little"
+    assert str(copy) in studio.notices.shown[-1].problem
+    verify(copy)
+    assert checkpoint_info(copy) == checkpoint_info(little)
+    assert not (copy / "resume").exists()
+    qtbot.waitUntil(page.copying.isHidden)
+
+
+def never(_done: int, _total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+class Cancelled:
+    """A Progress that was cancelled before it began."""
+
+    def __call__(self, done: int, total: int) -> None:
+        never(done, total)
+
+    def cancelled(self) -> bool:
+        return True
+
+
+def test_a_cancelled_copy_leaves_nothing(little, tmp_path) -> None:
+    assert copy_model(little, tmp_path / "copy", Cancelled()) is None
+    assert not [entry for entry in tmp_path.iterdir() if "copy" in entry.name]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_place_that_cannot_be_written_is_told(qtbot, page, studio, little, tmp_path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    page.state.save_copy(page.state.model_at(little), locked)
+    qtbot.waitUntil(lambda: bool(studio.notices.shown))
+    assert "could not be copied" in studio.notices.shown[-1].problem
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(little, tmp_path, monkeypatch) -> None:
+    """A limit on the size of files makes every large write fail as a full disk does."""
+    resource = pytest.importorskip("resource")
+    big = little / "model.safetensors"
+    big.write_bytes(big.read_bytes() + b"\0" * 3_000_000)
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, old[1]))
+    try:
+        with pytest.raises(Exception, match="disk is full"):
+            copy_model(little, tmp_path / "copy", Progress(never, _Event()))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert not [entry for entry in tmp_path.iterdir() if "copy" in entry.name]
+
+
+class _Event:
+    def is_set(self) -> bool:
+        return False
+
+
+def test_a_damaged_checkpoint_is_not_copied(little, tmp_path) -> None:
+    saved = tmp_path / "saved"
+    with whole_folder(saved) as folder:
+        shutil.copytree(little, folder, dirs_exist_ok=True)
+    with open(saved / "model.safetensors", "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x7f")
+    with pytest.raises(BadCheckpoint, match="damaged"):
+        copy_model(saved, tmp_path / "copy", Progress(never, _Event()))
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_link_at_the_target_is_not_followed(little, tmp_path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / "copy").symlink_to(victim)
+    copy_model(little, tmp_path / "copy", Progress(never, _Event()))
+    assert not list(victim.iterdir())
+    assert not (tmp_path / "copy").is_symlink()
+
+
+# ── importing ────────────────────────────────────────────────────────────────────────────────
+
+
+def imported(qtbot, page: ModelsPage) -> None:
+    qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
+
+
+def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio, tmp_path) -> None:
+    source = small_checkpoint(tmp_path / "small", Heads(masked_words=True, next_sentence=True))
+    assert page.accept_drop([source / "config.json"])
+    assert page.stack.currentWidget() is page.importing
+    assert page.importing.progress.isVisible()
+    imported(qtbot, page)
+    assert page.importing.title.text() == "“small” is imported"
+    loaded, fresh, left_over = page.importing.sections
+    assert loaded.list.model().rowCount() > 30
+    assert not loaded.list.isVisible()
+    qtbot.waitUntil(loaded.toggle.isVisible)
+    qtbot.wait(1)  # its place comes with the next turn of the loop
+    qtbot.mouseClick(loaded.toggle, Qt.MouseButton.LeftButton)
+    assert loaded.list.isVisible()
+    assert not fresh.toggle.isEnabled()
+    assert not left_over.toggle.isEnabled()
+    assert_accessible(page)
+    assert page.importing.isVisible(), "the report stays until the user leaves it"
+    page.importing.opened.emit(page.state.imported.folder)
+    qtbot.waitUntil(lambda: page.model is not None)
+    assert page.model.state.model.path == studio.home.models / "small"
+
+
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("config.json", b"{", "config.json"),
+        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "config.json"),
+        ("pytorch_model.bin", b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", "config"),
+    ],
+)
+def test_a_folder_that_is_no_model_gets_a_sentence(
+    qtbot, page, studio, tmp_path, name, content, said
+) -> None:
+    source = tmp_path / "strange"
+    source.mkdir()
+    (source / name).write_bytes(content)
+    assert page.accept_drop([source])
+    imported(qtbot, page)
+    assert "could not be imported" in page.importing.title.text()
+    assert said in page.state.problem.problem
+    assert not page.state.problem.bug
+    assert not (studio.home.models / "strange").exists()
+
+
+def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> None:
+    source = small_checkpoint(tmp_path / "evil")
+    (source / "model.safetensors").unlink()
+    (source / "manifest.json").unlink(missing_ok=True)
+    canary = tmp_path / "canary"
+    code = f"cposix\nsystem\nX{len(f'touch {canary}').to_bytes(4, 'little').decode('latin-1')}"
+    payload = b"\x80\x02" + code.encode("latin-1") + f"touch {canary}".encode() + b"\x85R."
+    (source / "pytorch_model.bin").write_bytes(payload)
+    page.import_from(source)
+    imported(qtbot, page)
+    assert page.state.problem is not None
+    assert not page.state.problem.bug
+    assert not canary.exists()
+    assert not (studio.home.models / "evil").exists()
+
+
+def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
+    source = small_checkpoint(tmp_path / "small")
+    page.import_from(source)
+    qtbot.mouseClick(page.importing.back, Qt.MouseButton.LeftButton)
+    assert not page.state.is_importing
+    assert page.stack.currentWidget() is page.list
+    left = [entry.name for entry in studio.home.models.iterdir()]
+    assert left == ["little"]
+
+
+def test_the_dialog_for_a_folder_gives_what_was_chosen(qtbot, page, tmp_path) -> None:
+    page.arrive({"import": True})
+    dialog = page.findChild(QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path / "nothing here"))
+    dialog.close()
+    imported(qtbot, page)
+    assert "could not be imported" in page.importing.title.text()
+
+
+def test_data_is_left_to_others(page, tmp_path) -> None:
+    (tmp_path / "reviews.csv").write_text("text,label\n")
+    assert not page.accept_drop([tmp_path / "reviews.csv"])
+    assert not page.accept_drop([])
+    assert model_folder([tmp_path]) is None
+
+
+def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:
+    section = Section("10,000 left over", "Help.", [f"{MARKUP}.{n}" for n in range(10_000)])
+    qtbot.addWidget(section)
+    section.show()
+    section.toggle.click()
+    assert section.list.model().rowCount() == 5_001
+    assert section.list.model().index(0, 0).data() == f"{MARKUP}.0"

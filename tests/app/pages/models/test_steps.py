@@ -1,0 +1,81 @@
+"""What the tokenizer does, in its three steps, and what is found in its vocabulary."""
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.models.model.steps import steps
+from app.pages.models.model.table import VocabularyModel, find_pieces
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL, Vocabulary
+
+PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer(Vocabulary(PIECES))
+
+
+def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
+    taken = steps(tokenizer, "The  FILMS, ungood")
+    assert taken.normalised == "the  films, ungood"
+    assert taken.words == ("the", "films", ",", "ungood")
+    pieces = [token.text for token in taken.tokens]
+    assert pieces == ["[CLS]", "the", "film", "##s", "[UNK]", "un", "##good", "[SEP]"]
+    assert not taken.cut
+
+
+def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -> None:
+    taken = steps(tokenizer, "The [MASK] Good")
+    assert taken.normalised == "the [MASK] good"
+    assert taken.words == ("the", "[MASK]", "good")
+
+
+def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
+    assert steps(tokenizer, "Fílm").normalised == "film"
+    cased = Tokenizer(Vocabulary(PIECES, lowercase=False))
+    assert steps(cased, "Fílm").normalised == "Fílm"
+
+
+def test_a_very_long_text_is_cut_and_said_to_be(tokenizer: Tokenizer) -> None:
+    taken = steps(tokenizer, "the film " * 20_000)
+    assert taken.cut
+    assert len(taken.tokens) < 2_100
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\ud800", "\x00\u202e", "日本語"])
+def test_odd_texts_are_taken(tokenizer: Tokenizer, text: str) -> None:
+    taken = steps(tokenizer, text)
+    assert [token.text for token in taken.tokens][:1] == ["[CLS]"]
+
+
+def test_the_steps_agree_with_published_vocabularies(assets: Path) -> None:
+    for name in ("bert-tiny-splade-en", "rxnfp-bert-pretrained"):
+        tokenizer = Tokenizer.from_folder(assets / "models" / name)
+        taken = steps(tokenizer, "Unbelievably good CCO words.")
+        assert tuple(token.id for token in taken.tokens) == tuple(
+            tokenizer.encode("Unbelievably good CCO words.").ids
+        )
+
+
+def test_pieces_that_begin_with_it_come_first() -> None:
+    vocabulary = Vocabulary(PIECES)
+    found = [PIECES[number] for number in find_pieces(vocabulary, "Good")]
+    assert found == ["good", "##good"]
+    assert find_pieces(vocabulary, "12")[0] == 12, "the piece with this id"
+    assert PIECES.index("12") in find_pieces(vocabulary, "12")
+    assert find_pieces(vocabulary, "nothing like it") == []
+
+
+def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
+    model = VocabularyModel(Vocabulary(PIECES))
+    qtmodeltester.check(model)
+    kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
+    assert kinds["[CLS]"] == "special"
+    assert kinds["[unused1]"] == "unused"
+    assert kinds["##s"] == "goes on a word"
+    assert kinds["the"] == "begins a word"
+    model.show_only([5, 8])
+    assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
+    qtmodeltester.check(model)

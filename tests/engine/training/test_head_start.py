@@ -1,0 +1,130 @@
+"""A head start: word vectors from counts, heads that look at a neighbour."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.data.packed import Packed, pack_stream
+from engine.data.tokenizer import Tokenizer
+from engine.models.bert import Network
+from engine.models.heads import Heads
+from engine.spec.model import BertSpec
+from engine.tasks.learner import special_ids
+from engine.training.head_start import LOOKS, give_head_start, word_vectors
+from engine.training.loop import train
+from tests.engine.training.small import new_run, pretraining
+
+DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]
+VERBS = {"drinks": DRINKS, "takes": TOOLS}
+
+
+def nothing(done: int, total: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = ["she", "he", "now", "then", "unseen", *VERBS, *DRINKS, *TOOLS]
+    path.write_text("\n".join(specials + words) + "\n", encoding="utf-8")
+    return Tokenizer.from_vocabulary(path, lowercase=True)
+
+
+@pytest.fixture(scope="module")
+def text(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Packed:
+    """Who drinks a drink, or takes a tool."""
+    chance = np.random.default_rng(3)
+    sentences = []
+    for _ in range(400):
+        verb = chance.choice(list(VERBS))
+        words = [chance.choice(["she", "he"]), verb, chance.choice(VERBS[verb])]
+        sentences.append(" ".join([*words, chance.choice(["now", "then"])]))
+    folder = tmp_path_factory.mktemp("text") / "packed"
+    return pack_stream([" ".join(sentences)], tokenizer, 32, folder)
+
+
+def ids(tokenizer: Tokenizer, words: list[str]) -> list[int]:
+    return [tokenizer.contents([word])[0][0] for word in words]
+
+
+def test_words_with_the_same_neighbours_get_similar_vectors(
+    tokenizer: Tokenizer, text: Packed
+) -> None:
+    vectors = torch.from_numpy(
+        word_vectors(text, tokenizer.size, 4, special_ids(tokenizer), nothing)
+    )
+    unit = vectors / vectors.norm(dim=1, keepdim=True).clamp_min(1e-9)
+    drinks, tools = unit[ids(tokenizer, DRINKS)], unit[ids(tokenizer, TOOLS)]
+    assert float((drinks @ drinks.T).min()) > float((drinks @ tools.T).max()) + 0.3
+    assert not vectors[ids(tokenizer, ["unseen"])].any()
+    assert not vectors[special_ids(tokenizer)].any()
+
+
+def test_a_product_of_two_vectors_says_how_well_they_go_together(
+    tokenizer: Tokenizer, text: Packed
+) -> None:
+    vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), nothing)
+    drinks, takes = ids(tokenizer, ["drinks", "takes"])
+    tea, saw = ids(tokenizer, ["tea", "saw"])
+    assert vectors[drinks] @ vectors[tea] > vectors[takes] @ vectors[tea]
+    assert vectors[takes] @ vectors[saw] > vectors[drinks] @ vectors[saw]
+
+
+def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
+    tokenizer: Tokenizer, text: Packed
+) -> None:
+    spec = BertSpec(vocabulary=tokenizer.size, width=256, layers=3, heads=4, inner=64, positions=64)
+    torch.manual_seed(0)
+    network = Network(spec, Heads(masked_words=True)).eval()
+    give_head_start(network, text, special_ids(tokenizer), nothing)
+    tokens = torch.from_numpy(text.ids(0))[None]
+    with torch.inference_mode():
+        weights = network.encoder(tokens, torch.zeros_like(tokens), keep_weights=True).weights[0][0]
+    for head, look in enumerate(LOOKS[0]):
+        shares = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
+        assert max(shares, key=lambda o: shares[o]) == look
+        assert shares[look] > 0.25
+
+
+@pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
+@pytest.mark.parametrize("head", [Heads(masked_words=True), Heads(classes=2)])
+def test_every_shape_of_network_stays_finite(
+    tokenizer: Tokenizer, text: Packed, width: int, heads: int, layers: int, head: Heads
+) -> None:
+    spec = BertSpec(
+        vocabulary=tokenizer.size, width=width, layers=layers, heads=heads, inner=8, positions=32
+    )
+    network = Network(spec, head).eval()
+    give_head_start(network, text, special_ids(tokenizer), nothing)
+    tokens = torch.from_numpy(text.ids(0))[None]
+    with torch.inference_mode():
+        assert network.encoder(tokens, torch.zeros_like(tokens)).last.isfinite().all()
+
+
+def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    alone = pack_stream(["tea"], tokenizer, 8, tmp_path / "packed")
+    vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
+    assert not vectors.any()
+    spec = BertSpec(vocabulary=tokenizer.size, width=8, layers=1, heads=2, inner=8, positions=8)
+    network = Network(spec, Heads(masked_words=True))
+    give_head_start(network, alone, special_ids(tokenizer), nothing)
+    assert all(parameter.isfinite().all() for parameter in network.parameters())
+
+
+def test_a_run_with_a_head_start_begins_better_and_repeats(tmp_path: Path) -> None:
+    def first_losses(name: str, head_start: bool) -> list[float]:
+        job = pretraining(tmp_path, steps=4, learning_rate=1e-9)
+        job = job.model_copy(
+            update={"start": job.start.model_copy(update={"head_start": head_start})}
+        )
+        told = []
+        train(job, told.append, lambda: False, new_run(tmp_path / name, job))
+        return [e.value for e in told if getattr(e, "name", "") == "loss"]
+
+    chance, counted = first_losses("chance", False), first_losses("counted", True)
+    assert len(counted) == 4
+    assert np.mean(counted) < np.mean(chance)
+    assert first_losses("again", True) == counted
