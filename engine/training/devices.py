@@ -10,6 +10,8 @@ import torch
 from engine.errors import StudioError
 from engine.spec.training import HardwareSpec
 
+BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -24,6 +26,13 @@ class Machine:
         if self.bf16:
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return nullcontext()
+
+    @property
+    def emulates_bf16(self) -> bool:
+        """Whether bf16 was asked for of a processor that works it out in software."""
+        known = torch.cpu.get_capabilities()
+        here = self.device.type == "cpu" and known.get("architecture") == "x86_64"
+        return self.bf16 and here and not any(known.get(name) for name in BF16_INSTRUCTIONS)
 
     def free_memory(self) -> int:
         """Bytes."""

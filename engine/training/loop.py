@@ -35,6 +35,8 @@ def train(
 ) -> tuple[Outcome, int]:
     """Train to the end, or until a stop is wanted; returns how it ended and after which step."""
     machine = choose(job.hardware)
+    if machine.emulates_bf16:
+        tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
     found = saving.latest(run, tell)
     made = prepare(job, run, tell, found[0] if found else None)
     network = made.network.to(machine.device)
