@@ -44,8 +44,7 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def __init__(self, parent: QWidget) -> None:
         axes = {"left": _Values(orientation="left"), "bottom": _Steps(orientation="bottom")}
-        super().__init__(parent, axisItems=axes)
-        self.setMenuEnabled(False)
+        super().__init__(parent, axisItems=axes, enableMenu=False)
         self.hideButtons()
         self.setMouseEnabled(x=True, y=False)
         self.setFrameShape(self.Shape.NoFrame)

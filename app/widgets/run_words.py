@@ -45,7 +45,12 @@ def metric_word(name: str) -> str:
     """A metric by a name for people; an unknown one keeps its own."""
     words = {
         "loss": translate("Runs", "training loss"),
+        "loss_masked_words": translate("Runs", "masked words"),
+        "loss_next_sentence": translate("Runs", "next sentence"),
         "dev_loss": translate("Runs", "dev loss"),
+        "dev_loss_masked_words": translate("Runs", "masked words, dev"),
+        "dev_loss_next_sentence": translate("Runs", "next sentence, dev"),
+        "dev_next_sentence_accuracy": translate("Runs", "dev next-sentence accuracy"),
         "dev_accuracy": translate("Runs", "dev accuracy"),
         "dev_f1_macro": translate("Runs", "dev macro F1"),
         "dev_top5": translate("Runs", "dev top-5 accuracy"),

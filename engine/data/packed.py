@@ -113,10 +113,9 @@ def pack_examples(
 
     What already stands in `folder` is opened; name it by `key`.
     """
-    ready = _ready(folder)
-    if ready is not None:
-        return ready
-    with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
+    if (made := ready(folder)) is not None:
+        return made
+    with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
         for first in range(0, len(texts), MOST_TEXTS):
             last = min(first + MOST_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
@@ -144,10 +143,9 @@ def pack_stream(
     Raises:
         StudioError: when there is no text at all.
     """
-    ready = _ready(folder)
-    if ready is not None:
-        return ready
-    with whole_folder(folder) as new, _Writer(new, tokenizer.size) as writer:
+    if (made := ready(folder)) is not None:
+        return made
+    with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
         cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
@@ -174,8 +172,8 @@ def pack_stream(
     return Packed.open(folder)
 
 
-def _ready(folder: Path) -> Packed | None:
-    """What stands in `folder` already, if it is whole."""
+def ready(folder: Path) -> Packed | None:
+    """The inputs that stand in `folder` already, if they are whole."""
     if not folder.is_dir():
         return None
     try:
@@ -185,7 +183,7 @@ def _ready(folder: Path) -> Packed | None:
         return None
 
 
-class _Writer:
+class Writer:
     """Writes the files of a folder row by row; on leaving without an error they are complete."""
 
     def __init__(self, folder: Path, vocabulary: int) -> None:

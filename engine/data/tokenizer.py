@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import (
     AddedToken,
     decoders,
@@ -119,6 +121,12 @@ class Tokenizer:
             v.marked,
         ]
         return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+
+    @cached_property
+    def continues(self) -> NDArray[np.bool_]:
+        """bool [size], True for pieces that continue the word of the piece before them."""
+        marked = self.vocabulary.marked
+        return np.array([marked and piece.startswith(PREFIX) for piece in self.pieces])
 
     def piece(self, number: int) -> str:
         return self.pieces[number]

@@ -8,7 +8,7 @@ from engine.spec import Spec
 
 
 class Pretraining(Spec):
-    """Masked words (Devlin et al. 2019, §3.1, task 1): some tokens are hidden and guessed."""
+    """Masked words and next sentence (Devlin et al. 2019, §3.1): the loss is their sum."""
 
     kind: Literal["pretraining"] = "pretraining"
     chosen: float = Field(
@@ -34,6 +34,33 @@ class Pretraining(Spec):
             "Of the chosen tokens, the share that is replaced by a random piece; 0.1 in the "
             "paper. The rest stays as it is."
         ),
+    )
+    whole_words: bool = Field(
+        False,
+        title="Whole words",
+        description="Hide all pieces of a word together, instead of pieces by themselves.",
+    )
+    masking: Literal["dynamic", "static"] = Field(
+        "dynamic",
+        title="Masking",
+        description=(
+            "Dynamic draws new masks whenever an input is seen; static keeps those of each input."
+        ),
+    )
+    next_sentence: bool = Field(
+        False,
+        title="Next sentence",
+        description=(
+            "Learn besides whether the second of two spans follows the first, as in the paper. "
+            "Needs documents of several sentences."
+        ),
+    )
+    following: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        title="True pairs",
+        description="Share of the pairs whose second span follows the first; 0.5 in the paper.",
     )
 
 

@@ -83,8 +83,8 @@ class ClassificationLearner(Learner):
         targets = torch.from_numpy(random.integers(0, len(self._labels), count))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
-    def loss(self, network: Network, batch: Batch) -> Tensor:
-        return F.cross_entropy(class_logits(network, batch), batch.targets)
+    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
+        return {"classes": F.cross_entropy(class_logits(network, batch), batch.targets)}
 
     def tally(self) -> "ClassTally":
         return ClassTally(self._labels)

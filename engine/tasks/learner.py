@@ -6,6 +6,7 @@ Shapes: B sequences, T tokens in each, N tokens that are guessed.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ class Batch(NamedTuple):
     real: Tensor | None  # bool [B, T], False is padding; None where there is none
     targets: Tensor  # int64: [B] classes, or [N] pieces
     places: Tensor | None  # int64 [N], places in the flattened [B * T] that are guessed
+    follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(
@@ -39,6 +41,7 @@ class Batch(NamedTuple):
             None if self.real is None else self.real.to(device),
             self.targets.to(device),
             None if self.places is None else self.places.to(device),
+            None if self.follows is None else self.follows.to(device),
         )
 
     @property
@@ -48,7 +51,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class Examples:
-    """One part of a data set as token ids; `targets` is int64 [examples] where there are labels."""
+    """One part of a data set as token ids; `targets` is int64 [examples] where each has a class."""
 
     packed: Packed
     targets: np.ndarray | None = None
@@ -115,8 +118,8 @@ class Learner(ABC):
         """A batch of random pieces, all of the same width, to measure a step with."""
 
     @abstractmethod
-    def loss(self, network: Network, batch: Batch) -> Tensor:
-        """The mean loss of a batch as a float32 scalar."""
+    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
+        """The parts of a batch's loss by name, each a float32 scalar; their sum is trained on."""
 
     @abstractmethod
     def tally(self) -> Tally: ...
@@ -139,6 +142,11 @@ def random_pieces(
     """Ordinary pieces by chance, int64 [count, width]."""
     ordinary = np.setdiff1d(np.arange(tokenizer.size), special_ids(tokenizer))
     return random.choice(ordinary, (count, width))
+
+
+def total(losses: dict[str, Tensor]) -> Tensor:
+    """The sum of the parts of a loss."""
+    return reduce(torch.add, losses.values())
 
 
 class Padded(NamedTuple):

@@ -1,4 +1,4 @@
-"""Masked words (Devlin et al. 2019, §3.1 task 1 and appendix A.1).
+"""Masked words and next sentence (Devlin et al. 2019, §3.1 and appendices A.1 and A.2).
 
 Shapes: B sequences, T tokens in each, N tokens that are guessed, V vocabulary, D width.
 """
@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.packed import pack_stream
+from engine.data.pairs import pack_pairs
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.models.bert import Network
@@ -28,9 +29,11 @@ from engine.tasks.learner import (
     special_ids,
 )
 
+PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs, static masks
+
 
 class PretrainingLearner(Learner):
-    """Fresh masks at every step, so that no sentence is seen twice in the same way."""
+    """The loss is that of masked words, plus that of next sentence where it is asked for."""
 
     judged_by = "loss"
     higher_is_better = False
@@ -40,7 +43,7 @@ class PretrainingLearner(Learner):
 
     @property
     def heads(self) -> Heads:
-        return Heads(masked_words=True)
+        return Heads(masked_words=True, next_sentence=self._task.next_sentence)
 
     def study(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
@@ -48,7 +51,16 @@ class PretrainingLearner(Learner):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        return Examples(pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows)))
+        if not self._task.next_sentence:
+            return Examples(
+                pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
+            )
+        following = self._task.following
+        return Examples(
+            *pack_pairs(
+                rows.texts, tokenizer, max_length, folder, following, PAIRS, progress, len(rows)
+            )
+        )
 
     @torch.no_grad()
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
@@ -71,54 +83,94 @@ class PretrainingLearner(Learner):
         tokenizer: Tokenizer,
         random: np.random.Generator,
     ) -> Batch:
-        return self._hidden(pad(examples.packed, numbers, tokenizer.pad), tokenizer, random)
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        follows = None if examples.targets is None else examples.targets[numbers]
+        if self._task.masking == "dynamic":
+            return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, random))
+        shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
+        for row, number in enumerate(numbers):
+            alone = padded.tokens[row : row + 1, : examples.packed.lengths[number]]
+            own = np.random.default_rng([STATIC, int(number)])
+            place = np.s_[row : row + 1, : alone.size(1)]
+            shown[place], chosen[place] = self._hide(alone, tokenizer, own)
+        return self._asked(padded, follows, shown, chosen)
 
     def made_up(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        return self._hidden(Padded(tokens, torch.zeros_like(tokens), None), tokenizer, random)
+        follows = random.integers(0, 2, count) if self._task.next_sentence else None
+        padded = Padded(tokens, torch.zeros_like(tokens), None)
+        return self._asked(padded, follows, *self._hide(tokens, tokenizer, random))
 
-    def _hidden(self, padded: Padded, tokenizer: Tokenizer, random: np.random.Generator) -> Batch:
-        original = padded.tokens.numpy()  # [B, T]
-        shown, chosen = hide(original, tokenizer, self._task, random)
-        places = np.flatnonzero(chosen)  # [N]
+    def _hide(
+        self, tokens: Tensor, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return hide(tokens.numpy(), tokenizer, self._task, random)
+
+    def _asked(
+        self,
+        padded: Padded,
+        follows: np.ndarray | None,
+        shown: np.ndarray,
+        chosen: np.ndarray,
+    ) -> Batch:
+        places = torch.from_numpy(np.flatnonzero(chosen))  # [N]
         return Batch(
             torch.from_numpy(shown),
             padded.segments,
             padded.real,
-            targets=torch.from_numpy(original.reshape(-1)[places]),
-            places=torch.from_numpy(places),
+            targets=padded.tokens.reshape(-1)[places],
+            places=places,
+            follows=None if follows is None else torch.from_numpy(follows),
         )
 
-    def loss(self, network: Network, batch: Batch) -> Tensor:
-        return F.cross_entropy(piece_logits(network, batch), batch.targets)
+    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
+        pieces, follows = guesses(network, batch)
+        found = {"masked_words": F.cross_entropy(pieces, batch.targets)}
+        if follows is not None:
+            assert batch.follows is not None
+            found["next_sentence"] = F.cross_entropy(follows, batch.follows)
+        return found
 
-    def tally(self) -> "MaskedTally":
-        return MaskedTally()
+    def tally(self) -> "PretrainingTally":
+        return PretrainingTally()
 
 
-class MaskedTally(Tally):
-    """Sums over the guessed tokens."""
+class PretrainingTally(Tally):
+    """Sums over the guessed tokens, and over the pairs where there are some."""
 
     def __init__(self) -> None:
         self._loss, self._first, self._five, self._count = 0.0, 0, 0, 0
+        self._pair_loss, self._right, self._pairs = 0.0, 0, 0
 
     def add(self, network: Network, batch: Batch) -> None:
-        logits = piece_logits(network, batch)  # [N, V]
-        self._loss += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
-        best = logits.topk(min(5, logits.size(1)), dim=1).indices  # [N, 5]
+        pieces, follows = guesses(network, batch)  # [N, V], [B, 2]
+        self._loss += float(F.cross_entropy(pieces, batch.targets, reduction="sum"))
+        best = pieces.topk(min(5, pieces.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
         self._first += int(hits[:, 0].sum())
         self._five += int(hits.any(dim=1).sum())
         self._count += len(batch.targets)
+        if follows is not None:
+            assert batch.follows is not None
+            self._pair_loss += float(F.cross_entropy(follows, batch.follows, reduction="sum"))
+            self._right += int((follows.argmax(1) == batch.follows).sum())
+            self._pairs += len(batch.follows)
 
     def figures(self) -> dict[str, float]:
         count = max(self._count, 1)
+        masked = self._loss / count
+        words = {"accuracy": self._first / count, "top5": self._five / count}
+        if not self._pairs:
+            return {"loss": masked, **words, "examples": self._count}
+        following = self._pair_loss / self._pairs
         return {
-            "loss": self._loss / count,
-            "accuracy": self._first / count,
-            "top5": self._five / count,
+            "loss": masked + following,
+            "loss_masked_words": masked,
+            "loss_next_sentence": following,
+            **words,
+            "next_sentence_accuracy": self._right / self._pairs,
             "examples": self._count,
         }
 
@@ -129,7 +181,7 @@ def hide(
     """Choose tokens to be guessed and hide them: 80 % [MASK], 10 % another piece, 10 % as it is.
 
     Each sequence gets round(share x its tokens) of them, at least one, as in the paper's code;
-    special tokens are never chosen.
+    special tokens are never chosen. Whole words are chosen as long as they fit into that number.
 
     Args:
         tokens: int64 [B, T], as they are in the text.
@@ -138,11 +190,15 @@ def hide(
         int64 [B, T] as the network sees them, and bool [B, T], True where a guess is asked.
     """
     ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
-    draw = np.where(ordinary, random.random(tokens.shape), 2.0)
-    rank = draw.argsort(axis=1).argsort(axis=1)  # place of each token in its row's random order
     count = ordinary.sum(axis=1, keepdims=True)
     wanted = np.where(count > 0, np.maximum(1, np.rint(task.chosen * count)), 0)
-    chosen = rank < wanted
+    if task.whole_words:
+        continues = tokenizer.continues[tokens] & ordinary
+        chosen = _whole_words(ordinary, continues, wanted[:, 0], random)
+    else:
+        draw = np.where(ordinary, random.random(tokens.shape), 2.0)
+        rank = draw.argsort(axis=1).argsort(axis=1)  # of each token in its row's random order
+        chosen = rank < wanted
 
     fate = random.random(tokens.shape)
     others = random.integers(0, tokenizer.size, tokens.shape)
@@ -151,10 +207,42 @@ def hide(
     return np.where(swapped, others, shown), chosen
 
 
-def piece_logits(network: Network, batch: Batch) -> Tensor:
-    """Logits of the guessed tokens alone, as float32 [N, V]: no work for the others."""
+def _whole_words(
+    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, random: np.random.Generator
+) -> np.ndarray:
+    """Words in random order as long as they fit; the first one that is drawn is taken in any case.
+
+    Args:
+        ordinary: bool [B, T], False for special tokens.
+        continues: bool [B, T], True where a token continues the word before it.
+        wanted: float [B], how many tokens.
+    """
+    chosen = np.zeros_like(ordinary)
+    for row, room in enumerate(wanted):
+        places = np.flatnonzero(ordinary[row])
+        if not len(places):
+            continue
+        begins = ~continues[row, places]
+        begins[0] = True
+        begins[1:] |= np.diff(places) > 1  # nothing continues beyond a special token
+        words = np.split(places, np.flatnonzero(begins)[1:])
+        taken = 0
+        for number in random.permutation(len(words)):
+            word = words[number]
+            if not taken or taken + len(word) <= room:
+                chosen[row, word] = True
+                taken += len(word)
+    return chosen
+
+
+def guesses(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Logits of the guessed tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
     assert network.masked_words is not None and batch.places is not None
     encoded = network.encoder(batch.tokens, batch.segments, batch.real)
     rows = encoded.last.flatten(0, 1)[batch.places]  # [N, D]
-    logits: Tensor = network.masked_words(rows)  # [N, V]
-    return logits.float()
+    pieces: Tensor = network.masked_words(rows)  # [N, V]
+    if batch.follows is None:
+        return pieces.float(), None
+    assert network.next_sentence is not None
+    follows: Tensor = network.next_sentence(encoded.pooled)  # [B, 2]
+    return pieces.float(), follows.float()

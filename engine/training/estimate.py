@@ -24,7 +24,7 @@ from engine.models.bert import Network
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks import learner_for
-from engine.tasks.learner import WIDTH_STEP, Learner
+from engine.tasks.learner import WIDTH_STEP, Learner, total
 from engine.training.batches import SHARE, Order, chance
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw
@@ -67,7 +67,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         batch = learner.made_up(plan.batch, width, tokenizer, random).to(machine.device)
         began = time.perf_counter()
         with machine.precision():
-            loss = learner.loss(network, batch)
+            loss = total(learner.losses(network, batch))
         loss.backward()
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

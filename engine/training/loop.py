@@ -18,7 +18,7 @@ from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
-from engine.tasks.learner import Examples, Tally
+from engine.tasks.learner import Examples, Tally, total
 from engine.training import saving
 from engine.training.batches import DEV, DROPOUT, MASKS, chance, in_turn
 from engine.training.devices import Machine, choose
@@ -61,7 +61,7 @@ def train(
             return "stopped", progress.step
         rate = rate_at(progress.step, made.steps, job.training)
         set_rate(optimiser, rate)
-        loss, norm, tokens = _step(job, made, machine, optimiser, progress.step)
+        loss, norm, tokens = _step(job, made, machine, optimiser, progress.step, tell)
         progress.step += 1
         pace.add(tokens)
 
@@ -84,7 +84,12 @@ def train(
 
 
 def _step(
-    job: JobSpec, made: Prepared, machine: Machine, optimiser: torch.optim.Optimizer, step: int
+    job: JobSpec,
+    made: Prepared,
+    machine: Machine,
+    optimiser: torch.optim.Optimizer,
+    step: int,
+    tell: Tell,
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
     seed = job.training.seed
@@ -95,7 +100,8 @@ def _step(
     torch.manual_seed(int(chance(seed, DROPOUT, step).integers(2**62)))
     made.network.train()
     with machine.precision():
-        loss = made.learner.loss(made.network, batch.to(machine.device))
+        parts = made.learner.losses(made.network, batch.to(machine.device))
+        loss = total(parts)
     value = float(loss.detach())
     if not math.isfinite(value):
         raise StudioError(
@@ -108,6 +114,9 @@ def _step(
     norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
+    if len(parts) > 1:
+        for name, part in parts.items():
+            tell(measured(f"loss_{name}", step + 1, float(part.detach())))
     return value, norm, tokens
 
 

@@ -17,7 +17,13 @@ from app.widgets.text import Text
 
 SMOOTHINGS = (1, 9, 49, 249)  # points
 WINDOWS = (0, 200, 2000)  # steps; 0 is all
-SMOOTHED = ("loss", "gradient_norm", "tokens_per_second")
+SMOOTHED = (
+    "loss",
+    "loss_masked_words",
+    "loss_next_sentence",
+    "gradient_norm",
+    "tokens_per_second",
+)
 MOST_TOLD = 5  # steps in the sentence
 MOST_MARKS = 20  # lines for values that were not finite
 PLACE = "runs.charts"  # in the settings
@@ -205,6 +211,8 @@ class Charts(QWidget):
                 return self.loss, self.tr("training")
             case "dev_loss":
                 return self.loss, self.tr("dev")
+            case _ if name.startswith(("loss_", "dev_loss_")):
+                return self.loss, run_words.metric_word(name)
             case "learning_rate":
                 return self.rate, run_words.metric_word(name)
             case "tokens_per_second":

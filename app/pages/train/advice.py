@@ -276,7 +276,12 @@ def _what(choices: Choices) -> str:
                 "Train",
                 "A new BERT, size “{size}”, learns to guess masked words in the texts of “{data}”.",
             )
-    return template.format(**names)
+    told = template.format(**names)
+    if choices.masking.next_sentence and not _classifies(choices):
+        told += " " + translate(
+            "Train", "It also learns whether one span of sentences follows another."
+        )
+    return told
 
 
 def _how(choices: Choices) -> str:

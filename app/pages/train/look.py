@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.pages.train.advice import Lengths
+from engine.data.pairs import sentences
 from engine.data.store import Dataset, open_dataset
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Token
@@ -82,12 +83,20 @@ def _example(
     label = None if masking else row.label
     if tokenizer is None:
         return Example(text[:400], (), label, len(text) > 400)
-    pair = None if masking else row.pair
-    encoded = tokenizer.encode(row.text, pair, SHOWN_PIECES)
+    first, second = row.text, None if masking else row.pair
+    if masking and masking.next_sentence:
+        first, second = _spans(row.text)
+    encoded = tokenizer.encode(first, second, SHOWN_PIECES)
     tokens = encoded.tokens
     if masking:
         tokens = _masked(tokens, tokenizer, masking, random.Random(number))
     return Example(text[:400], tokens, label, encoded.cut)
+
+
+def _spans(text: str) -> tuple[str, str | None]:
+    """The first two sentences of a text; the worker draws longer spans, and others."""
+    found = sentences(text)
+    return (found[0], found[1]) if len(found) > 1 else (text, None)
 
 
 def _masked(

@@ -37,7 +37,15 @@ ADVANCED = (
     "save_every",
     "keep",
 )
-MASKING = ("chosen", "masked", "randomised")
+MASKING = (
+    "chosen",
+    "masked",
+    "randomised",
+    "whole_words",
+    "masking",
+    "next_sentence",
+    "following",
+)
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
@@ -121,7 +129,7 @@ class SettingsStep(QWidget):
         column = QVBoxLayout(self.advanced)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4 * SPACE)
-        self.masking_card = Card(self.tr("Masked words"))
+        self.masking_card = Card(self.tr("Masked words and next sentence"))
         self.masking_card.body.addWidget(self.masking)
         more = Card(self.tr("More of the training"))
         more.body.addWidget(self.more)

@@ -14,7 +14,7 @@ from engine.models.bert import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import special_ids
-from engine.tasks.pretraining import PretrainingLearner, hide, piece_logits
+from engine.tasks.pretraining import PretrainingLearner, guesses, hide
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
 
@@ -86,7 +86,7 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     learner.prime(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
-        guessed = piece_logits(network, batch).softmax(-1).mean(0).numpy()
+        guessed = guesses(network, batch)[0].softmax(-1).mean(0).numpy()
     counts = examples.packed.counts(tokenizer.size)
     counts[special_ids(tokenizer)] = 0
     assert np.abs(guessed - counts / counts.sum()).max() < 0.02

@@ -1,0 +1,155 @@
+"""Pairs of spans: what follows what, how long they are, and what there is to draw from."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.data.pairs import ANOTHER, FOLLOWS, pack_pairs, sentences
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+
+WORDS = 400  # “w0” to “w399”, each a piece of its own
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    path.write_text(
+        "\n".join([*specials, *(f"w{n}" for n in range(WORDS))]) + "\n", encoding="utf-8"
+    )
+    return Tokenizer.from_vocabulary(path, lowercase=True)
+
+
+def document(first: int, lengths: list[int]) -> str:
+    """Sentences of these lengths whose words count up from `first`, so that order is seen."""
+    lines, at = [], first
+    for length in lengths:
+        lines.append(" ".join(f"w{n}" for n in range(at, at + length)))
+        at += length
+    return "\n".join(lines)
+
+
+def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[list[int], ...]:
+    """The numbers of the words of both spans."""
+    words = [[int(tokenizer.piece(i)[1:]) for i in ids[segments == s] if i > 4] for s in (0, 1)]
+    return words[0], words[1]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("A line\nand another", ["A line", "and another"]),
+        ("“Go.” He went.", ["“Go.”", "He went."]),
+        ("It cost 3.5 dollars. 7 were left.", ["It cost 3.5 dollars.", "7 were left."]),
+        ("e.g. this is one", ["e.g. this is one"]),
+        ("他来了。我走了！", ["他来了。", "我走了！"]),
+        ("Été. Öl ist da.", ["Été.", "Öl ist da."]),
+        ("", []),
+        ("\n \n", []),
+    ],
+)
+def test_sentences_end_at_stops_and_line_ends(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    lengths=st.lists(
+        st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=2, max_size=6
+    ).filter(lambda found: any(len(one) > 1 for one in found)),
+    longest=st.integers(5, 40),
+    following=st.floats(0.05, 0.95),
+    seed=st.integers(0, 9),
+)
+def test_every_pair_is_what_its_class_says(
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+    lengths: list[list[int]],
+    longest: int,
+    following: float,
+    seed: int,
+) -> None:
+    texts = [document(64 * n, one) for n, one in enumerate(lengths)]
+    folder = tmp_path_factory.mktemp("pairs") / "packed"
+    packed, classes = pack_pairs(texts, tokenizer, longest, folder, following, seed)
+    assert len(packed) == len(classes) > 0
+    for number, kind in enumerate(classes):
+        ids, segments = packed.ids(number), packed.segments(number)
+        assert len(ids) <= longest
+        assert ids[0] == tokenizer.cls and ids[-1] == tokenizer.sep
+        assert list(np.flatnonzero(ids == tokenizer.sep)) == [
+            int(np.flatnonzero(segments == 1)[0]) - 1,
+            len(ids) - 1,
+        ]
+        first, second = spans(tokenizer, ids, segments)
+        for span in (first, second):
+            assert span == list(range(span[0], span[0] + len(span))), "words in a row"
+        same = first[0] // 64 == second[0] // 64
+        assert kind == ANOTHER or (same and second[0] > first[-1])
+
+
+def test_half_of_the_pairs_follow_and_others_come_from_another_document(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(3000)]
+    packed, classes = pack_pairs(texts, tokenizer, 32, tmp_path / "packed", 0.5, 1)
+    assert abs((classes == FOLLOWS).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(classes))
+    short = (packed.lengths < 16).mean()
+    assert short > 0.02, "some inputs are short"
+    again = pack_pairs([], tokenizer, 32, tmp_path / "packed", 0.5, 1)
+    assert (again[1] == classes).all(), "what stands there is taken"
+
+
+def test_the_share_of_true_pairs_is_as_asked(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(2000)]
+    for share in (0.2, 0.8):
+        _, classes = pack_pairs(texts, tokenizer, 32, tmp_path / str(share), share, 1)
+        spread = np.sqrt(share * (1 - share) / len(classes))
+        assert abs((classes == FOLLOWS).mean() - share) < 4 * spread
+
+
+def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
+    one, another = (
+        pack_pairs(texts, tokenizer, 32, tmp_path / name, 0.5, 7)[0] for name in ("a", "b")
+    )
+    assert [list(one.ids(n)) for n in range(len(one))] == [
+        list(another.ids(n)) for n in range(len(another))
+    ]
+
+
+def test_other_lengths_use_the_same_sentences(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Text is tokenised once: a second length beside the first needs no text any more."""
+    texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
+    pack_pairs(texts, tokenizer, 16, tmp_path / "packed", 0.5, 7)
+    assert (tmp_path / "packed-sentences" / "documents.npy").is_file()
+
+
+def test_texts_of_one_sentence_are_refused_in_words(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(StudioError, match="two sentences") as caught:
+        pack_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "packed", 0.5, 0)
+    assert "turn next sentence off" in caught.value.advice
+    assert not (tmp_path / "packed").exists()
+    with pytest.raises(StudioError, match="no room"):
+        pack_pairs(["w1\nw2"], tokenizer, 4, tmp_path / "packed", 0.5, 0)
+
+
+def test_other_spans_come_from_other_documents(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    texts = [document(100 * n, [3] * 30) for n in range(4)]
+    packed, classes = pack_pairs(texts, tokenizer, 12, tmp_path / "packed", 0.5, 3)
+    for number in np.flatnonzero(classes == ANOTHER):
+        first, second = spans(tokenizer, packed.ids(number), packed.segments(number))
+        assert first[0] // 100 != second[0] // 100
+
+
+def test_one_document_alone_is_drawn_from_itself(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    packed, classes = pack_pairs(
+        [document(0, [3] * 40)], tokenizer, 16, tmp_path / "packed", 0.5, 0
+    )
+    assert set(classes) == {FOLLOWS, ANOTHER}
+    assert packed.lengths.max() <= 16

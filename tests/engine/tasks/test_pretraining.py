@@ -1,0 +1,146 @@
+"""Pre-training on masked words and next sentence together."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertForPreTraining
+
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.models.bert import Network
+from engine.models.checkpoint import save
+from engine.spec.model import BertSpec
+from engine.spec.task import Pretraining
+from engine.tasks.learner import Examples, special_ids, total
+from engine.tasks.pretraining import PretrainingLearner, hide
+from engine.training.loop import train
+from tests.engine.training.small import new_run, pretraining
+
+WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
+IGNORED = -100
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(WORDS * 3, 120, lowercase=True)  # many words are several pieces
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    chance = np.random.default_rng(5)
+    texts = [
+        "\n".join(" ".join(chance.choice(WORDS, chance.integers(3, 8))) for _ in range(6))
+        for _ in range(40)
+    ]
+    return Rows(texts, None, None)
+
+
+def packed(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at: Path) -> Examples:
+    return learner.pack(rows, tokenizer, 48, at / "packed", lambda done, total: None)
+
+
+def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
+    learner = PretrainingLearner(Pretraining(next_sentence=True))
+    spec = BertSpec(vocabulary=tokenizer.size, width=32, layers=2, heads=2, inner=64, positions=48)
+    network = Network(spec, learner.heads).eval()
+    examples = packed(learner, rows, tokenizer, tmp_path)
+    batch = learner.batch(examples, np.arange(12), tokenizer, np.random.default_rng(0))
+    save(tmp_path / "model", network, tokenizer)
+    other = BertForPreTraining.from_pretrained(tmp_path / "model").eval()
+    labels = torch.full_like(batch.tokens, IGNORED)
+    labels.view(-1)[batch.places] = batch.targets
+    with torch.inference_mode():
+        theirs = other(
+            input_ids=batch.tokens,
+            token_type_ids=batch.segments,
+            attention_mask=None if batch.real is None else batch.real.long(),
+            labels=labels,
+            next_sentence_label=batch.follows,
+        ).loss
+        ours = learner.losses(network, batch)
+    assert set(ours) == {"masked_words", "next_sentence"}
+    assert float(total(ours)) == pytest.approx(float(theirs), abs=1e-5)
+
+
+def test_the_figures_are_those_of_the_parts(
+    tokenizer: Tokenizer, rows: Rows, tmp_path: Path
+) -> None:
+    learner = PretrainingLearner(Pretraining(next_sentence=True))
+    spec = BertSpec(vocabulary=tokenizer.size, width=32, layers=1, heads=2, inner=64, positions=48)
+    network = Network(spec, learner.heads).eval()
+    examples = packed(learner, rows, tokenizer, tmp_path)
+    batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
+    tally = learner.tally()
+    with torch.inference_mode():
+        tally.add(network, batch)
+        losses = learner.losses(network, batch)
+        assert network.next_sentence is not None and batch.follows is not None
+        encoded = network.encoder(batch.tokens, batch.segments, batch.real)
+        right = network.next_sentence(encoded.pooled).argmax(1) == batch.follows
+    figures = tally.figures()
+    assert figures["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
+    for name, part in losses.items():
+        assert figures[f"loss_{name}"] == pytest.approx(float(part), abs=1e-5)
+    assert figures["next_sentence_accuracy"] == pytest.approx(float(right.float().mean()))
+
+
+def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
+    learner = PretrainingLearner(Pretraining(whole_words=True))
+    examples = packed(learner, rows, tokenizer, tmp_path)
+    full = np.flatnonzero(examples.packed.lengths == 48)
+    tokens = np.stack([examples.packed.ids(n) for n in full])
+    assert tokenizer.continues[tokens].mean() > 0.2, "words of several pieces are there"
+    _, chosen = hide(
+        tokens, tokenizer, Pretraining(whole_words=True, chosen=0.3), np.random.default_rng(0)
+    )
+    inside = tokenizer.continues[tokens[:, 1:]] & ~np.isin(tokens[:, :-1], special_ids(tokenizer))
+    assert (chosen[:, 1:] == chosen[:, :-1])[inside].all()
+    room = np.rint(0.3 * (~np.isin(tokens, special_ids(tokenizer))).sum(1))
+    assert (chosen.sum(1) <= room).all() and chosen.sum() > 0.9 * room.sum()
+
+
+def test_static_masks_stay_and_dynamic_ones_change(
+    tokenizer: Tokenizer, rows: Rows, tmp_path: Path
+) -> None:
+    def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
+        """Where something is asked, for each input."""
+        learner = PretrainingLearner(
+            Pretraining.model_validate({"masking": masking, "next_sentence": True})
+        )
+        examples = packed(learner, rows, tokenizer, tmp_path)
+        batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))
+        assert batch.places is not None
+        width = batch.tokens.size(1)
+        return {
+            number: [int(p) % width for p in batch.places if int(p) // width == row]
+            for row, number in enumerate(numbers)
+        }
+
+    for kind, same in (("static", True), ("dynamic", False)):
+        one = places(kind, [0, 1, 2, 3], seed=1)
+        other = places(kind, [3, 7, 2, 9, 1, 0], seed=2)
+        assert ([one[n] for n in range(4)] == [other[n] for n in range(4)]) is same
+
+
+def test_a_run_reports_each_part_and_learns_both(tmp_path: Path) -> None:
+    job = pretraining(tmp_path, steps=5)
+    lines = [f"the {noun} was {state}." for noun in ("film", "end") for state in ("good", "bad")]
+    chance = np.random.default_rng(0)
+    text = "\n\n".join("\n".join(chance.permutation(lines)) for _ in range(40))
+    job.data.path.write_text(text + "\n", encoding="utf-8")
+    job = job.model_copy(update={"task": Pretraining(next_sentence=True)})
+    told: list[object] = []
+    run = new_run(tmp_path / "run", job)
+    train(job, told.append, lambda: False, run)
+    values = {
+        name: {e.step: e.value for e in told if getattr(e, "name", "") == name}
+        for name in ("loss", "loss_masked_words", "loss_next_sentence")
+    }
+    assert set(values["loss"]) == set(range(1, 6))
+    for step, value in values["loss"].items():
+        parts = values["loss_masked_words"][step] + values["loss_next_sentence"][step]
+        assert value == pytest.approx(parts, abs=1e-5)
+    model = BertForPreTraining.from_pretrained(run.checkpoint_folders()[-1])
+    assert model.config.vocab_size > 10
