@@ -41,6 +41,16 @@ class TrainingSpec(Spec):
         description="The highest rate, reached at the end of the warm-up.",
         json_schema_extra={"ticks": [5e-5, 3e-5, 2e-5]},
     )
+    micro_batch: int = Field(
+        0,
+        ge=0,
+        le=65_536,
+        title="Micro-batch",
+        description=(
+            "Examples that are computed at once: fewer need less memory, and the update is still "
+            "that of the whole batch. 0 means all."
+        ),
+    )
     warmup: float = Field(
         0.1,
         ge=0,
@@ -48,6 +58,25 @@ class TrainingSpec(Spec):
         title="Warm-up",
         description=(
             "Share of the steps in which the rate rises from zero; then it falls to zero in a line."
+        ),
+    )
+    layer_decay: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        title="Layer-wise decay",
+        description=(
+            "Each layer learns at this share of the rate of the layer above it; 1 means all alike."
+        ),
+    )
+    frozen: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        title="Frozen layers",
+        description=(
+            "How many of the lowest layers stay as they are, and the embeddings with them; 0 means "
+            "that everything is trained, as in the paper."
         ),
     )
     weight_decay: float = Field(
@@ -116,6 +145,16 @@ class TrainingSpec(Spec):
         description=(
             "Steps between two looks at the dev examples; 0 means at the end of each epoch, and "
             "at least four times in a run."
+        ),
+    )
+    patience: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        title="Patience",
+        description=(
+            "The run ends when so many looks at the dev examples in a row found nothing better; 0 "
+            "means that it goes on to its end."
         ),
     )
     save_every: int = Field(

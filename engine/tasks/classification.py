@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.packed import pack_examples
@@ -18,7 +17,16 @@ from engine.evaluation.classification import ClassReport, report
 from engine.models.bert import Network
 from engine.models.heads import Heads
 from engine.spec.task import Classification
-from engine.tasks.learner import Batch, Examples, Learner, Progress, Tally, pad, random_pieces
+from engine.tasks.learner import (
+    Batch,
+    Examples,
+    Learner,
+    Progress,
+    Tally,
+    pad,
+    random_pieces,
+    share_of_mean,
+)
 
 
 class ClassificationLearner(Learner):
@@ -83,8 +91,11 @@ class ClassificationLearner(Learner):
         targets = torch.from_numpy(random.integers(0, len(self._labels), count))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
-    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
-        return {"classes": F.cross_entropy(class_logits(network, batch), batch.targets)}
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        count = len((whole or batch).targets)
+        return {"classes": share_of_mean(class_logits(network, batch), batch.targets, count)}
 
     def tally(self) -> "ClassTally":
         return ClassTally(self._labels)

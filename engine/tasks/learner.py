@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.packed import Packed
@@ -42,6 +43,28 @@ class Batch(NamedTuple):
             self.targets.to(device),
             None if self.places is None else self.places.to(device),
             None if self.follows is None else self.follows.to(device),
+        )
+
+    def parts(self, size: int) -> "list[Batch]":
+        """The same rows in batches of at most `size`; 0 means all in one."""
+        rows, width = self.tokens.shape
+        if not size or size >= rows:
+            return [self]
+        return [self._rows(first, min(first + size, rows), width) for first in range(0, rows, size)]
+
+    def _rows(self, first: int, last: int, width: int) -> "Batch":
+        some = slice(first, last)
+        targets, places = self.targets[some], None
+        if self.places is not None:
+            inside = (self.places >= first * width) & (self.places < last * width)
+            targets, places = self.targets[inside], self.places[inside] - first * width
+        return Batch(
+            self.tokens[some],
+            self.segments[some],
+            None if self.real is None else self.real[some],
+            targets,
+            places,
+            None if self.follows is None else self.follows[some],
         )
 
     @property
@@ -118,8 +141,14 @@ class Learner(ABC):
         """A batch of random pieces, all of the same width, to measure a step with."""
 
     @abstractmethod
-    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
-        """The parts of a batch's loss by name, each a float32 scalar; their sum is trained on."""
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        """The terms of a batch's loss by name, each a float32 scalar; their sum is trained on.
+
+        Each is a mean over the batch. Where the batch is a part of `whole`, it is the share that
+        this part has in the mean over the whole.
+        """
 
     @abstractmethod
     def tally(self) -> Tally: ...
@@ -144,8 +173,13 @@ def random_pieces(
     return random.choice(ordinary, (count, width))
 
 
+def share_of_mean(logits: Tensor, targets: Tensor, count: int) -> Tensor:
+    """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`."""
+    return F.cross_entropy(logits, targets, reduction="sum") / max(count, 1)
+
+
 def total(losses: dict[str, Tensor]) -> Tensor:
-    """The sum of the parts of a loss."""
+    """The sum of the terms of a loss."""
     return reduce(torch.add, losses.values())
 
 

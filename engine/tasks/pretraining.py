@@ -26,6 +26,7 @@ from engine.tasks.learner import (
     Tally,
     pad,
     random_pieces,
+    share_of_mean,
     special_ids,
 )
 
@@ -125,12 +126,15 @@ class PretrainingLearner(Learner):
             follows=None if follows is None else torch.from_numpy(follows),
         )
 
-    def losses(self, network: Network, batch: Batch) -> dict[str, Tensor]:
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
         pieces, follows = guesses(network, batch)
-        found = {"masked_words": F.cross_entropy(pieces, batch.targets)}
+        whole = whole or batch
+        found = {"masked_words": share_of_mean(pieces, batch.targets, len(whole.targets))}
         if follows is not None:
             assert batch.follows is not None
-            found["next_sentence"] = F.cross_entropy(follows, batch.follows)
+            found["next_sentence"] = share_of_mean(follows, batch.follows, len(whole.tokens))
         return found
 
     def tally(self) -> "PretrainingTally":

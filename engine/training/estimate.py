@@ -27,7 +27,7 @@ from engine.tasks import learner_for
 from engine.tasks.learner import WIDTH_STEP, Learner, total
 from engine.training.batches import SHARE, Order, chance
 from engine.training.devices import Machine, choose
-from engine.training.optimiser import adamw
+from engine.training.optimiser import adamw, freeze
 from engine.training.preparing import given_tokenizer, planned_steps, set_dropout
 
 SAMPLE = 1_000  # training rows that are tokenised for their lengths
@@ -58,6 +58,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     network = _network(job, learner)
     if plan.dropout is not None:
         set_dropout(network, plan.dropout)
+    freeze(network, plan.frozen)
     network.to(machine.device).train()
     optimiser = adamw(network, plan)
     longest = min(plan.max_length, network.spec.positions)
@@ -66,9 +67,10 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         random = chance(plan.seed, SHARE, width)
         batch = learner.made_up(plan.batch, width, tokenizer, random).to(machine.device)
         began = time.perf_counter()
-        with machine.precision():
-            loss = total(learner.losses(network, batch))
-        loss.backward()
+        for part in batch.parts(plan.micro_batch):
+            with machine.precision():
+                loss = total(learner.losses(network, part, batch))
+            loss.backward()
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         if machine.device.type == "cuda":

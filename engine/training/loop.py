@@ -18,7 +18,7 @@ from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
-from engine.tasks.learner import Examples, Tally, total
+from engine.tasks.learner import Batch, Examples, Tally, total
 from engine.training import saving
 from engine.training.batches import DEV, DROPOUT, MASKS, chance, in_turn
 from engine.training.devices import Machine, choose
@@ -26,6 +26,7 @@ from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, Pupil, prepare
 from engine.training.saving import Progress, Tell
 
+SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 Outcome = Literal["finished", "stopped"]
 POINTS = 400  # of the slow curves: learning rate, gradient norm, speed
 
@@ -41,7 +42,9 @@ def train(
     made = prepare(job, run, tell, found[0] if found else None)
     network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
-    progress = Progress(threads=machine.threads, torch=torch.__version__)
+    progress = Progress(
+        threads=machine.threads, torch=torch.__version__, micro_batch=job.training.micro_batch
+    )
     if found:
         progress = _go_on(found[1], machine, tell)
         saving.read_optimiser(found[0], optimiser, network)
@@ -54,14 +57,14 @@ def train(
 
     saved = progress.step if found else -1
     pace = _Pace()
-    while progress.step < made.steps:
+    while progress.step < made.steps and not _in_vain(job, progress):
         if stop_wanted():
             if saved != progress.step:
                 save()
             return "stopped", progress.step
         rate = rate_at(progress.step, made.steps, job.training)
         set_rate(optimiser, rate)
-        loss, norm, tokens = _step(job, made, machine, optimiser, progress.step, tell)
+        loss, norm, tokens = _step(job, made, machine, optimiser, progress, tell)
         progress.step += 1
         pace.add(tokens)
 
@@ -75,12 +78,27 @@ def train(
         improved = False
         if last or progress.step % made.evaluate_every == 0:
             improved = _look(job, made, machine, progress, tell)
+            last = last or _in_vain(job, progress)
             pace.restart()
         if last or improved or progress.step % made.save_every == 0:
             save()
             saved = progress.step
             pace.restart()
+    if progress.step < made.steps:
+        tell(Noted(text=_early(progress)))
     return "finished", progress.step
+
+
+def _in_vain(job: JobSpec, progress: Progress) -> bool:
+    """Whether the dev figures did not get better for as long as the job has patience."""
+    return 0 < job.training.patience <= progress.looks_in_vain
+
+
+def _early(progress: Progress) -> str:
+    return (
+        f"Ended early at step {progress.step}: the last {progress.looks_in_vain} looks at the dev "
+        f"examples found nothing better than step {progress.best_step}."
+    )
 
 
 def _step(
@@ -88,36 +106,75 @@ def _step(
     made: Prepared,
     machine: Machine,
     optimiser: torch.optim.Optimizer,
-    step: int,
+    progress: Progress,
     tell: Tell,
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
-    seed = job.training.seed
+    seed, step = job.training.seed, progress.step
     batch = made.learner.batch(
         made.train, made.order.numbers(step), made.tokenizer, chance(seed, MASKS, step)
     )
-    tokens = batch.token_count
-    torch.manual_seed(int(chance(seed, DROPOUT, step).integers(2**62)))
     made.network.train()
-    with machine.precision():
-        parts = made.learner.losses(made.network, batch.to(machine.device))
-        loss = total(parts)
-    value = float(loss.detach())
+    values = _gradients(job, made, machine, batch, progress, tell)
+    value = sum(values.values())
     if not math.isfinite(value):
         raise StudioError(
             f"The loss is no longer finite ({value}) at step {step + 1}; that step was not taken.",
             "Start again with a lower learning rate, a longer warm-up or fp32 precision; "
             "the last checkpoint is still good.",
         )
-    loss.backward()
     longest = job.training.clip or math.inf
     norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
-    if len(parts) > 1:
-        for name, part in parts.items():
-            tell(measured(f"loss_{name}", step + 1, float(part.detach())))
-    return value, norm, tokens
+    if len(values) > 1:
+        for name, part in values.items():
+            tell(measured(f"loss_{name}", step + 1, part))
+    return value, norm, batch.token_count
+
+
+def _gradients(
+    job: JobSpec, made: Prepared, machine: Machine, batch: Batch, progress: Progress, tell: Tell
+) -> dict[str, float]:
+    """The gradients of a batch, in smaller parts where memory is short; its loss by terms."""
+    while True:
+        torch.manual_seed(int(chance(job.training.seed, DROPOUT, progress.step).integers(2**62)))
+        try:
+            return _in_parts(made, machine, batch, progress.micro_batch)
+        except (RuntimeError, MemoryError) as error:
+            made.network.zero_grad(set_to_none=True)
+            progress.micro_batch = _smaller(error, progress.micro_batch, len(batch.tokens))
+            tell(Noted(text=_short_of_memory(progress)))
+
+
+def _in_parts(made: Prepared, machine: Machine, batch: Batch, micro_batch: int) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for part in batch.parts(micro_batch):
+        with machine.precision():
+            terms = made.learner.losses(made.network, part.to(machine.device), batch)
+            loss = total(terms)
+        loss.backward()
+        for name, term in terms.items():
+            values[name] = values.get(name, 0.0) + float(term.detach())
+    return values
+
+
+def _smaller(error: Exception, micro_batch: int, rows: int) -> int:
+    """Half the rows at once, where that can help; any other error goes on."""
+    short = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
+        words in str(error) for words in SHORT_OF_MEMORY
+    )
+    at_once = min(micro_batch or rows, rows)
+    if not short or at_once == 1:
+        raise error
+    return at_once // 2
+
+
+def _short_of_memory(progress: Progress) -> str:
+    return (
+        f"Memory was short at step {progress.step + 1}: from here on {progress.micro_batch} "
+        "examples are computed at once; an update is still that of the whole batch."
+    )
 
 
 def judge(
@@ -161,7 +218,9 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
             tell(measured(f"dev_{name}", progress.step, value))
     value = figures[made.learner.judged_by]
     if not made.learner.is_better(value, progress.best):
+        progress.looks_in_vain += 1
         return False
+    progress.looks_in_vain = 0
     progress.best, progress.best_step = value, progress.step
     return True
 

@@ -1,26 +1,51 @@
-"""AdamW with linear warm-up and decay (Devlin et al. 2019, appendix A.2 and A.3)."""
+"""AdamW with linear warm-up and decay (Devlin et al. 2019, appendix A.2 and A.3).
+
+What is frozen is left out. The layers may learn at different rates, the lower ones at lower ones
+(Howard and Ruder 2018, §3.2).
+"""
 
 import torch
 from torch import Tensor, nn
 
+from engine.models.bert import Network
 from engine.spec.training import TrainingSpec
 
 
-def adamw(network: nn.Module, training: TrainingSpec) -> torch.optim.AdamW:
+def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     """Weights decay; biases and layer norms do not."""
-    decayed, kept = list[Tensor](), list[Tensor]()
-    for parameter in network.parameters():
-        (decayed if parameter.dim() > 1 else kept).append(parameter)
+    layers = network.spec.layers
+    groups: dict[tuple[float, float], list[Tensor]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            share = training.layer_decay ** (layers + 1 - height(name, layers))
+            decay = training.weight_decay if parameter.dim() > 1 else 0.0
+            groups.setdefault((share, decay), []).append(parameter)
     return torch.optim.AdamW(
         [
-            {"params": decayed, "weight_decay": training.weight_decay},
-            {"params": kept, "weight_decay": 0.0},
+            {"params": parameters, "weight_decay": decay, "share": share}
+            for (share, decay), parameters in groups.items()
         ],
         lr=training.learning_rate,
         betas=(training.beta1, training.beta2),
         eps=training.epsilon,
         fused=True,
     )
+
+
+def height(name: str, layers: int) -> int:
+    """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, `layers` + 1 in a head."""
+    if name.startswith("encoder.embeddings."):
+        return 0
+    if name.startswith("encoder.layers."):
+        return 1 + int(name.split(".")[2])
+    return layers + 1
+
+
+def freeze(network: Network, frozen: int) -> None:
+    """Let the lowest layers, and the embeddings, stay as they are; 0 freezes nothing."""
+    layers = network.spec.layers
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(not frozen or height(name, layers) > min(frozen, layers))
 
 
 def rate_at(step: int, steps: int, training: TrainingSpec) -> float:
@@ -33,7 +58,7 @@ def rate_at(step: int, steps: int, training: TrainingSpec) -> float:
 
 def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["share"]
 
 
 def state_tensors(optimiser: torch.optim.Optimizer, network: nn.Module) -> dict[str, Tensor]:

@@ -22,6 +22,7 @@ from engine.tasks.learner import Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
 from engine.training.batches import Order
 from engine.training.head_start import give_head_start
+from engine.training.optimiser import freeze
 from engine.training.saving import Tell
 
 
@@ -61,6 +62,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
     network = _network(job, learner, tokenizer, weights, tell)
     if job.training.dropout is not None:
         set_dropout(network, job.training.dropout)
+    freeze(network, job.training.frozen)
 
     longest = min(job.training.max_length, network.spec.positions)
     if longest < job.training.max_length:

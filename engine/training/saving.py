@@ -34,6 +34,8 @@ class Progress:
     step: int = 0
     best: float | None = None  # the figure of the best checkpoint
     best_step: int = 0
+    looks_in_vain: int = 0  # since the best one
+    micro_batch: int = 0  # smaller than the job asks where memory was short
     threads: int = 0
     torch: str = ""
 

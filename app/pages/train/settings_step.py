@@ -26,7 +26,10 @@ ADVANCED = (
     "max_length",
     "steps",
     "share",
+    "micro_batch",
     "warmup",
+    "layer_decay",
+    "frozen",
     "weight_decay",
     "clip",
     "dropout",
@@ -34,6 +37,7 @@ ADVANCED = (
     "beta2",
     "epsilon",
     "evaluate_every",
+    "patience",
     "save_every",
     "keep",
 )

@@ -32,9 +32,9 @@ def sentences(path: Path, rows: int = 96) -> Path:
 
 
 def paragraphs(path: Path, documents: int = 40) -> Path:
-    """Plain text, a document to a paragraph."""
+    """Plain text, a document to a paragraph and a sentence to a line."""
     chance = random.Random(7)
-    texts = [" ".join(chance.choice(GOOD + BAD) for _ in range(12)) for _ in range(documents)]
+    texts = ["\n".join(chance.choice(GOOD + BAD) for _ in range(12)) for _ in range(documents)]
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return path
 

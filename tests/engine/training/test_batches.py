@@ -5,11 +5,13 @@ import pytest
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
+from engine.models.bert import Network
+from engine.models.heads import Heads
 from engine.spec.training import TrainingSpec
 from engine.training.batches import Order, in_turn
 from engine.training.optimiser import adamw, rate_at, set_rate
+from tests.engine.training.small import NETWORK
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
@@ -60,8 +62,7 @@ def test_judging_sees_each_example_once() -> None:
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
 def test_the_schedule_is_the_published_one(warmup: float) -> None:
     plan, steps = TrainingSpec(learning_rate=3e-4, warmup=warmup), 50
-    ours = adamw(nn.Linear(2, 2), plan)
-    theirs = adamw(nn.Linear(2, 2), plan)
+    ours, theirs = (adamw(Network(NETWORK, Heads(classes=2)), plan) for _ in range(2))
     schedule = transformers.get_linear_schedule_with_warmup(theirs, round(warmup * steps), steps)
     for step in range(steps):
         set_rate(ours, rate_at(step, steps, plan))

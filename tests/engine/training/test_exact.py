@@ -16,6 +16,7 @@ from engine.messages import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.spec.job import JobSpec
+from engine.spec.task import Pretraining
 from engine.worker.train import main as work
 from tests.engine.training import small
 
@@ -42,7 +43,16 @@ def figures(run: RunFolder) -> dict[tuple[str, int], float | None]:
     }
 
 
-@pytest.fixture(params=[small.classifying, small.pretraining], ids=["classes", "masked words"])
+def in_parts(folder: Path) -> JobSpec:
+    return small.classifying(folder, micro_batch=3, layer_decay=0.8, dropout=0.1)
+
+
+def with_next_sentence(folder: Path) -> JobSpec:
+    task = Pretraining(next_sentence=True, whole_words=True)
+    return small.pretraining(folder).model_copy(update={"task": task})
+
+
+@pytest.fixture(params=[in_parts, with_next_sentence], ids=["classes", "masked words"])
 def job(request: pytest.FixtureRequest, tmp_path: Path) -> JobSpec:
     make: Callable[[Path], JobSpec] = request.param
     return make(tmp_path)

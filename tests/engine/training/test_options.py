@@ -1,0 +1,151 @@
+"""What a job can ask of its training beside the paper: parts of batches, layers, patience."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.messages import Measured, Noted
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.models.heads import Heads
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.spec.task import Pretraining
+from engine.spec.training import TrainingSpec
+from engine.tasks.classification import ClassificationLearner
+from engine.tasks.learner import Batch
+from engine.training import loop
+from engine.training.loop import train
+from engine.training.optimiser import adamw, freeze, height, set_rate
+from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
+
+
+def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
+    """The run, its last weights, and what it told."""
+    told: list[object] = []
+    run = new_run(folder, job)
+    assert train(job, told.append, lambda: False, run)[0] == "finished"
+    network = checkpoint.load(run.checkpoint_folders()[-1]).network
+    return run, dict(network.named_parameters()), told
+
+
+def notes(told: list[object]) -> list[str]:
+    return [event.text for event in told if isinstance(event, Noted)]
+
+
+def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    """Equal but for rounding; the bias of keys gets nothing else, and Adam enlarges it."""
+    for name, weight in one.items():
+        if not name.endswith("key.bias"):
+            assert (weight - other[name]).abs().max() < 1e-4, name
+
+
+@pytest.mark.parametrize("kind", ["classes", "masked words", "next sentence"])
+def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path, kind: str) -> None:
+    def job(micro_batch: int) -> JobSpec:
+        options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch": micro_batch}
+        if kind == "classes":
+            return classifying(tmp_path, **options)
+        made = pretraining(tmp_path, **options)
+        task = Pretraining(next_sentence=kind == "next sentence")
+        return made.model_copy(update={"task": task})
+
+    _, whole, told = trained(tmp_path / "whole", job(0))
+    _, parts, told_in_parts = trained(tmp_path / "parts", job(3))
+    assert_close(whole, parts)
+    for one, other in zip(losses(told), losses(told_in_parts), strict=True):
+        assert one == pytest.approx(other, abs=2e-5)
+
+
+def losses(told: list[object]) -> list[float]:
+    return [e.value or 0.0 for e in told if isinstance(e, Measured) and e.name == "loss"]
+
+
+def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, calm, _ = trained(tmp_path / "calm", classifying(tmp_path, steps=3, dropout=0.0))
+    honest = ClassificationLearner.losses
+
+    def short(
+        self: ClassificationLearner, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, torch.Tensor]:
+        if len(batch.tokens) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return honest(self, network, batch, whole)
+
+    monkeypatch.setattr(ClassificationLearner, "losses", short)
+    _, weights, told = trained(tmp_path / "short", classifying(tmp_path, steps=3, dropout=0.0))
+    said = [text for text in notes(told) if "Memory was short" in text]
+    assert [text.split("here on ")[1][0] for text in said] == ["4", "2"]
+    assert_close(calm, weights)
+
+
+def test_one_example_that_does_not_fit_and_other_errors_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (MemoryError("none left"), RuntimeError("shapes differ")):
+
+        def broken(*_: object, error: Exception = error) -> dict[str, torch.Tensor]:
+            raise error
+
+        monkeypatch.setattr(ClassificationLearner, "losses", broken)
+        job = classifying(tmp_path, steps=3)
+        with pytest.raises(type(error), match=str(error)):
+            train(job, lambda _: None, lambda: False, new_run(tmp_path / type(error).__name__, job))
+
+
+def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
+    first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
+    start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
+    job = JobSpec.model_validate(
+        classifying(tmp_path, steps=5, frozen=1).model_dump() | {"start": start}
+    )
+    _, after, _ = trained(tmp_path / "second", job)
+    for name, weight in before.items():
+        still = name.startswith(("encoder.embeddings.", "encoder.layers.0."))
+        assert torch.equal(weight, after[name]) is still, name
+
+
+def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
+    network = Network(NETWORK, Heads(classes=2))
+    freeze(network, 99)
+    moving = {name for name, p in network.named_parameters() if p.requires_grad}
+    assert moving and all(height(name, NETWORK.layers) == NETWORK.layers + 1 for name in moving)
+    assert adamw(network, TrainingSpec()).param_groups
+    freeze(network, 0)
+    assert all(p.requires_grad for p in network.parameters())
+
+
+def test_each_layer_learns_at_its_share_of_the_rate() -> None:
+    network = Network(NETWORK, Heads(classes=2))
+    optimiser = adamw(network, TrainingSpec(layer_decay=0.5, weight_decay=0.1))
+    set_rate(optimiser, 0.8)
+    rates, decays = {}, {}
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            rates[parameter], decays[parameter] = group["lr"], group["weight_decay"]
+    for name, parameter in network.named_parameters():
+        steps_down = NETWORK.layers + 1 - height(name, NETWORK.layers)
+        assert rates[parameter] == pytest.approx(0.8 * 0.5**steps_down), name
+        assert decays[parameter] == (0.1 if parameter.dim() > 1 else 0.0), name
+    assert len(rates) == len(list(network.parameters()))
+
+
+def test_a_run_ends_when_its_patience_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = classifying(tmp_path, steps=40, evaluate_every=2, patience=3, learning_rate=1e-9)
+    told: list[object] = []
+    run = new_run(tmp_path / "run", job)
+    outcome, step = train(job, told.append, lambda: False, run)
+    assert outcome == "finished"
+    looks = [e for e in told if isinstance(e, Measured) and e.name == "dev_accuracy"]
+    assert step == 8 and len(looks) == 4, "one that is the best so far, and three in vain"
+    assert "nothing better than step 2" in notes(told)[-1]
+    assert run.checkpoint_folders()[-1].name == "step-00000008"
+
+    def no_step(*_: object) -> None:
+        raise AssertionError("it had ended")
+
+    monkeypatch.setattr(loop, "_step", no_step)
+    assert train(job, told.append, lambda: False, run) == ("finished", 8)
