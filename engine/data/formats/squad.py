@@ -1,0 +1,213 @@
+"""Questions about texts as SQuAD 1.1 and 2.0 write them: one JSON object in a file.
+
+It holds articles, these hold paragraphs with a context, and these hold questions, whose answers are
+spans of the context (Rajpurkar et al. 2016 and 2018).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from engine.data.lines import Lines, size_of
+from engine.errors import BadFile
+
+LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
+CHUNK = 1_000_000  # characters
+ADVICE = "Choose a file in the form of SQuAD 1.1 or 2.0."
+KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    bool: "a yes or no",
+}
+SURROGATES = re.compile("[\ud800-\udfff]")
+Kind = TypeVar("Kind")
+
+
+class Answer(NamedTuple):
+    """A span of the context; `start` counts characters (code points) from 0."""
+
+    text: str
+    start: int
+
+
+class Question(NamedTuple):
+    """A question about a context, and its answers, of which each is as good.
+
+    Without answers it cannot be answered (`is_impossible`), or nobody says how.
+    """
+
+    id: str
+    title: str
+    context: str
+    question: str
+    answers: tuple[Answer, ...]
+    is_impossible: bool
+
+
+class Repair(NamedTuple):
+    """An answer that stands at `found`, and not at `stated`, where its file says."""
+
+    id: str
+    text: str
+    stated: int
+    found: int
+
+
+class Squad(NamedTuple):
+    """All that a file holds, in its order."""
+
+    version: str
+    questions: tuple[Question, ...]
+    repairs: tuple[Repair, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed, in whole sentences."""
+        if not self.repairs:
+            return ()
+        what = "An answer does not stand where the file says; its nearest place is taken"
+        count = f"{len(self.repairs)} in all, the first" if len(self.repairs) > 1 else "one"
+        return (f"{what}: {count} of question {self.repairs[0].id[:100]}.",)
+
+
+def read_squad(lines: Lines) -> Squad:
+    """Read a file whole.
+
+    An answer that does not stand at its place is moved to the nearest place where it does.
+
+    Raises:
+        BadFile: with line and column where it is no JSON; with the place in the structure, or the
+            id of the question, where something is missing or not as it should be, and where the
+            context does not hold an answer.
+        Cancelled: as `Lines` does.
+    """
+    reader = _Reader(lines.path)
+    whole = reader.checked(_json(lines), dict, "the whole")
+    articles = reader.field(whole, "data", list, "the whole")
+    questions = tuple(reader.questions(articles))
+    version = whole.get("version", "")
+    return Squad(str(version)[:40], questions, tuple(reader.repairs))
+
+
+class _Refused(ValueError):
+    """Something that JSON does not allow, though Python does."""
+
+
+def _json(lines: Lines) -> object:
+    path = lines.path
+    if size_of(path) > LARGEST_FILE:
+        problem = f"it is larger than the {LARGEST_FILE // 1024**3} GiB that can be read at once."
+        raise BadFile(path, problem, "Split it, or take a part of it.")
+    text = "".join(lines.upto(CHUNK, cut=True))
+    try:
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_twins)
+    except json.JSONDecodeError as error:
+        problem = f"this is not valid JSON ({error.msg[:1].lower()}{error.msg[1:]})."
+        raise BadFile(path, problem, ADVICE, line=error.lineno, column=error.colno) from error
+    except _Refused as error:
+        raise BadFile(path, str(error), ADVICE) from error
+    except RecursionError as error:
+        raise BadFile(path, "its brackets are nested too deeply.", ADVICE) from error
+    except ValueError as error:  # of more digits than Python reads
+        raise BadFile(path, "a number in it is too long.", ADVICE) from error
+
+
+def _refuse(name: str) -> None:
+    raise _Refused(f"{name} is not valid JSON.")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    item = dict(pairs)
+    if len(item) < len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise _Refused(f"the key “{twin[:100]}” stands twice in one object.")
+    return item
+
+
+class _Reader:
+    """Turns the objects of a file into questions, and names the place of what is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ids: set[str] = set()
+        self.repairs: list[Repair] = []
+
+    def questions(self, articles: list[object]) -> Iterator[Question]:
+        for number, article in enumerate(articles, start=1):
+            where = f"article {number}"
+            item = self.checked(article, dict, where)
+            title = self.text(item, "title", where) if "title" in item else ""
+            for place, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
+                yield from self._paragraph(paragraph, title, f"{where}, paragraph {place}")
+
+    def _paragraph(self, paragraph: object, title: str, where: str) -> Iterator[Question]:
+        item = self.checked(paragraph, dict, where)
+        context = self.text(item, "context", where)
+        for place, asked in enumerate(self.field(item, "qas", list, where), start=1):
+            yield self._question(asked, title, context, f"{where}, question {place}")
+
+    def _question(self, asked: object, title: str, context: str, where: str) -> Question:
+        item = self.checked(asked, dict, where)
+        id_ = self._id(item, where)
+        where = f"question {id_[:100]}"
+        impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
+        given = self.field(item, "answers", list, where) if "answers" in item else []
+        if impossible and given:
+            raise self._bad(f"{where} is said to be impossible, and has an answer.")
+        answers = tuple(self._answer(answer, context, where, id_) for answer in given)
+        question = self.text(item, "question", where)
+        return Question(id_, title, context, question, answers, impossible)
+
+    def _id(self, item: dict[str, Any], where: str) -> str:
+        number = item.get("id")
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        id_ = str(number) if is_number else self.text(item, "id", where)
+        if id_ in self._ids:
+            raise self._bad(f"the id {id_[:100]} stands twice, again at {where}.")
+        self._ids.add(id_)
+        return id_
+
+    def _answer(self, answer: object, context: str, question: str, id_: str) -> Answer:
+        where = f"an answer of {question}"
+        item = self.checked(answer, dict, where)
+        text = self.text(item, "text", where)
+        stated = self.field(item, "answer_start", int, where)
+        if not text:
+            raise self._bad(f"{where} is empty.")
+        start = nearest(context, text, stated)
+        if start is None:
+            raise self._bad(f"the context of {question} does not hold its answer “{text[:60]}”.")
+        if start != stated:
+            self.repairs.append(Repair(id_, text, stated, start))
+        return Answer(text, start)
+
+    def text(self, item: dict[str, Any], key: str, where: str) -> str:
+        """A text without lone surrogates, which no file can hold; its length stays."""
+        return SURROGATES.sub("\N{REPLACEMENT CHARACTER}", self.field(item, key, str, where))
+
+    def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
+        if key not in item:
+            raise self._bad(f"{where} has no “{key}”.")
+        return self.checked(item[key], kind, f"“{key}” of {where}")
+
+    def checked(self, value: object, kind: type[Kind], where: str) -> Kind:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self._bad(f"{where} is not {KINDS[kind]}.")
+        return value
+
+    def _bad(self, problem: str) -> BadFile:
+        return BadFile(self._path, problem, ADVICE)
+
+
+def nearest(context: str, text: str, start: int) -> int | None:
+    """The place of `text` in `context` that is nearest to `start`, the first of two; else None."""
+    start = min(max(start, 0), len(context))
+    before, after = context.rfind(text, 0, start + len(text)), context.find(text, start)
+    if before < 0 or after < 0:
+        return max(before, after) if max(before, after) >= 0 else None
+    return before if start - before <= after - start else after

@@ -1,0 +1,198 @@
+"""Spans of tokens, written as one tag for each token in one of four schemes.
+
+| scheme | three tokens, two of the same type right behind them, and one alone |
+| --- | --- |
+| BIO | B I I B I O B (also called IOB2; Tjong Kim Sang and Veenstra 1999) |
+| IOB1 | I I I B I O I (Ramshaw and Marcus 1995) |
+| IOBES | B I E B E O S |
+| BILOU | B I L B L O U (Ratinov and Roth 2009) |
+
+A tag is “O” (outside), or a mark and a type: “B-person”; where there is only one type, the mark
+may stand alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from engine.errors import StudioError
+
+Scheme = Literal["BIO", "IOB1", "IOBES", "BILOU"]
+MARKS: dict[Scheme, tuple[str, str, str, str]] = {  # of a single token; the first, inner and last
+    "BIO": ("B", "B", "I", "I"),
+    "IOB1": ("I", "I", "I", "I"),
+    "IOBES": ("S", "B", "I", "E"),
+    "BILOU": ("U", "B", "I", "L"),
+}
+OPEN, GO_ON = "BI", "IEL"  # marks after which a span may go on, and marks with which it does
+
+
+class Span(NamedTuple):
+    """Tokens from `start` up to, but not with, `end`; `type` is empty where the tags name none."""
+
+    type: str
+    start: int
+    end: int
+
+
+class Repair(NamedTuple):
+    """A tag that its scheme does not allow in its place; numbers count from 1."""
+
+    sentence: int
+    token: int
+    tag: str
+    taken_for: str
+
+    def __str__(self) -> str:
+        place = f"Sentence {self.sentence}, token {self.token}"
+        return f"{place}: “{self.tag}” cannot stand here; it is taken for “{self.taken_for}”."
+
+
+class UnknownTag(StudioError):
+    """A tag that belongs to no scheme; numbers count from 1, and 0 means unknown."""
+
+    def __init__(self, tag: str, sentence: int = 0, token: int = 0) -> None:
+        where = f"Sentence {sentence}, token {token}: " if sentence else ""
+        shown = tag if len(tag) <= 60 else tag[:60] + "…"
+        super().__init__(
+            f"{where}“{shown}” is no tag of a span.",
+            "Tags are O, or B, I, E, S, L or U with a type, such as B-person.",
+        )
+        self.tag, self.sentence, self.token = tag, sentence, token
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """The spans of one sentence, whatever the scheme, also where the tags break its rules.
+
+    They are those of conlleval and seqeval: a token goes on with the span before it where the marks
+    allow it and the types are the same; any other token that is not outside begins a new one.
+
+    Raises:
+        UnknownTag: for a tag of no scheme.
+    """
+    found: list[Span] = []
+    mark_before, type_before = "O", ""
+    for number, tag in enumerate(tags):
+        mark, type_ = _parted(tag)
+        if mark in GO_ON and mark_before in OPEN and type_ == type_before:
+            found[-1] = Span(type_, found[-1].start, number + 1)
+        elif mark != "O":
+            found.append(Span(type_, number, number + 1))
+        mark_before, type_before = mark, type_
+    return found
+
+
+def lawful_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
+    """Only the spans that are written as `scheme` wants them; the strict mode of seqeval.
+
+    In IOB1, a B that parts nothing is not lawful; seqeval may begin a span behind it.
+    """
+    found = spans(tags)
+    lawful = written(found, len(tags), scheme)
+    return [s for s in found if lawful[s.start : s.end] == list(tags[s.start : s.end])]
+
+
+def written(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
+    """The tags of a sentence with these spans, which are in order and do not overlap."""
+    tags = ["O"] * tokens
+    single, first, inner, last = MARKS[scheme]
+    before = Span("", -1, -1)
+    for span in found:
+        count = span.end - span.start
+        marks = [single] if count == 1 else [first, *[inner] * (count - 2), last]
+        if scheme == "IOB1" and (before.type, before.end) == (span.type, span.start):
+            marks[0] = "B"
+        suffix = f"-{span.type}" if span.type else ""
+        tags[span.start : span.end] = [mark + suffix for mark in marks]
+        before = span
+    return tags
+
+
+def to_bio(
+    sentences: Iterable[Sequence[str]], scheme: Scheme
+) -> tuple[list[list[str]], list[Repair]]:
+    """The same spans in BIO, and every tag that `scheme` does not allow where it stands.
+
+    Raises:
+        UnknownTag: for a tag of no scheme, with its place.
+    """
+    converted: list[list[str]] = []
+    repairs: list[Repair] = []
+    for number, tags in enumerate(sentences, start=1):
+        for place, tag in enumerate(tags, start=1):
+            if not _is_tag(tag):
+                raise UnknownTag(tag, number, place)
+        found = spans(tags)
+        lawful = written(found, len(tags), scheme)
+        repairs += [
+            Repair(number, place, tag, meant)
+            for place, (tag, meant) in enumerate(zip(tags, lawful, strict=True), start=1)
+            if tag != meant
+        ]
+        converted.append(written(found, len(tags), "BIO"))
+    return converted, repairs
+
+
+def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
+    """The scheme of a data set; None where its tags are no spans but a class for each token.
+
+    E and S mean IOBES, L and U mean BILOU. Without these, a data set is IOB1 where more spans begin
+    with an I than with a B that parts nothing, and BIO in all other cases.
+
+    Raises:
+        StudioError: where the marks belong to two schemes.
+        UnknownTag: where most tags are marked, and one is not.
+    """
+    counts: Counter[str] = Counter()
+    stranger: UnknownTag | None = None
+    needless = missing = 0  # B that parts nothing, and spans that begin without one
+    for number, tags in enumerate(sentences, start=1):
+        counts.update(tags)
+        strange = next((n for n, tag in enumerate(tags, start=1) if not _is_tag(tag)), 0)
+        if strange:
+            stranger = stranger or UnknownTag(tags[strange - 1], number, strange)
+            continue
+        needless += _changed(tags, "IOB1", "B", "I")
+        missing += _changed(tags, "BIO", "I", "B")
+    if stranger is not None:
+        if _mostly_marked(counts):
+            raise stranger
+        return None
+    return _scheme_of({tag[0] for tag in counts}, mostly_iob1=missing > needless)
+
+
+def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
+    iobes, bilou = marks & set("ES"), marks & set("LU")
+    if iobes and bilou:
+        raise StudioError(
+            f"The tags are marked in two ways: {', '.join(sorted(iobes | bilou))}.",
+            "Use E and S for the last and the single token of a span, or L and U, but not both.",
+        )
+    if iobes:
+        return "IOBES"
+    if bilou:
+        return "BILOU"
+    return "IOB1" if mostly_iob1 else "BIO"
+
+
+def _changed(tags: Sequence[str], scheme: Scheme, mark: str, lawful: str) -> int:
+    """How many tags with `mark` would have the mark `lawful` in this scheme."""
+    meant = written(spans(tags), len(tags), scheme)
+    return sum(a[0] == mark and b[0] == lawful for a, b in zip(tags, meant, strict=True))
+
+
+def _mostly_marked(counts: Counter[str]) -> bool:
+    """Whether more than half of the tokens that are not outside have a mark and a type."""
+    inside = sum(count for tag, count in counts.items() if tag != "O")
+    marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
+    return 2 * marked > inside
+
+
+def _is_tag(tag: str) -> bool:
+    return tag[:1] in tuple("OBIESLU") and tag[1:2] in ("", "-")
+
+
+def _parted(tag: str) -> tuple[str, str]:
+    if not _is_tag(tag):
+        raise UnknownTag(tag)
+    return tag[0], tag[2:]

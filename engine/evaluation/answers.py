@@ -1,0 +1,117 @@
+"""From the scores of tokens to the answer of a question (Devlin et al. 2019, §4.2 and §4.3).
+
+The score of no answer and the threshold are those of `run_squad.py` of the paper's code. The best
+spans are looked for among all pairs of tokens, and not only among the best beginnings and ends.
+
+Shapes: T tokens in a window, W windows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.data.windows import Window
+
+LONGEST = 30  # tokens of an answer; as in run_squad.py
+KEPT = 20  # spans; as there
+CERTAIN = 1e30  # no score is larger, so that sums and differences stay finite
+
+
+class Span(NamedTuple):
+    """Characters of the context, from `start` up to, but not with, `end`."""
+
+    start: int
+    end: int
+    score: float
+
+
+class Choice(NamedTuple):
+    """What a network finds in the windows of one context."""
+
+    spans: tuple[Span, ...]  # best first
+    null_score: float
+
+    @property
+    def doubt(self) -> float:
+        """How much higher no answer scores than the best span; finite."""
+        return self.null_score - (self.spans[0].score if self.spans else -2 * CERTAIN)
+
+    def answer(self, context: str, threshold: float = 0.0) -> str:
+        """The text of the best span; empty where the doubt is above `threshold`.
+
+        Where every question has an answer (SQuAD 1.1), `threshold` is infinite.
+        """
+        if not self.spans or self.doubt > threshold:
+            return ""
+        return context[self.spans[0].start : self.spans[0].end]
+
+
+def choose(
+    found: Sequence[Window],
+    starts: Sequence[ArrayLike],
+    ends: Sequence[ArrayLike],
+    longest: int = LONGEST,
+    kept: int = KEPT,
+) -> Choice:
+    """The best spans in all windows of a context, and the score of no answer.
+
+    The score of a span is the logit of its first token as a beginning and that of its last as an
+    end. It begins where the window is the best for its token, so no span comes twice; what goes on
+    past that window is not found, but is longer than half of what two windows share. The score of
+    no answer is that of [CLS] in the window where it is lowest. A logit of nan counts as lowest.
+
+    Args:
+        found: W windows.
+        starts: for each window float [T] or more; what is behind its tokens is not looked at.
+        ends: the same.
+        longest: most tokens of an answer.
+        kept: how many spans are given.
+
+    Raises:
+        ValueError: where there are fewer logits than windows or tokens.
+    """
+    spans: list[Span] = []
+    null_score = CERTAIN
+    for window, first, last in zip(found, starts, ends, strict=True):
+        begin, end = (_logits(some, len(window.ids)) for some in (first, last))
+        null_score = min(null_score, float(begin[0] + end[0]))
+        spans += _spans(window, begin, end, longest, kept)
+    spans.sort(key=lambda span: (-span.score, span.start, span.end))
+    return Choice(tuple(spans[:kept]), null_score)
+
+
+def _logits(some: ArrayLike, tokens: int) -> NDArray[np.float64]:
+    """Finite, float64 [T]."""
+    numbers = np.asarray(some, dtype=np.float64)[:tokens]
+    if len(numbers) < tokens:
+        raise ValueError(f"{len(numbers)} logits for {tokens} tokens")
+    numbers = np.nan_to_num(numbers, nan=-CERTAIN)
+    return np.clip(numbers, -CERTAIN / 2, CERTAIN / 2)
+
+
+def _spans(
+    window: Window,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    longest: int,
+    kept: int,
+) -> list[Span]:
+    """The best spans of one window, in no order."""
+    inside = slice(window.begin, window.begin + window.count)
+    characters = window.offsets[inside]  # [count, 2]
+    firsts = np.flatnonzero(window.best[inside])
+    lasts = firsts[:, None] + np.arange(min(longest, window.count))  # [firsts, longest]
+    within = lasts < window.count
+    lasts = np.minimum(lasts, window.count - 1)
+    within &= characters[lasts, 1] > characters[firsts, 0][:, None]  # some tokens hold no character
+    scores = np.where(within, begin[inside][firsts][:, None] + end[inside][lasts], -np.inf)
+    flat = scores.ravel()
+    chosen = np.argpartition(-flat, kept - 1)[:kept] if len(flat) > kept else np.arange(len(flat))
+    chosen = chosen[np.isfinite(flat[chosen])]
+    rows, columns = np.unravel_index(chosen, scores.shape)
+    return [
+        Span(int(characters[a, 0]), int(characters[b, 1]), float(score))
+        for a, b, score in zip(firsts[rows], lasts[rows, columns], flat[chosen], strict=True)
+    ]

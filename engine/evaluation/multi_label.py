@@ -1,0 +1,120 @@
+"""How well guessed sets of labels fit the true ones.
+
+C labels, N examples; an example has any number of the labels, none and all included.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class LabelFigures(BaseModel):
+    """One label: whether an example has it. A figure with nothing to divide by is 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    average_precision: float = Field(description="Mean precision over the cuts of the ranking.")
+    support: int
+
+
+class MultiLabelReport(BaseModel):
+    """All figures of one evaluation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    examples: int
+    exact: float = Field(
+        description="Share of the examples whose set of labels is right as a whole."
+    )
+    f1_micro: float = Field(description="F1 of all pairs of example and label.")
+    f1_macro: float = Field(description="Mean F1 of the labels that occur, as truth or as guess.")
+    average_precision: float = Field(description="Mean over the labels that some example has.")
+    loss: float = Field(description="Mean binary cross entropy, in nats.")
+    labels: tuple[LabelFigures, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON has it; a loss that is not finite is null."""
+        return self.model_dump(mode="json") | {
+            "loss": self.loss if np.isfinite(self.loss) else None
+        }
+
+
+def report(
+    logits: ArrayLike, true: ArrayLike, labels: Sequence[str], threshold: float = 0.5
+) -> MultiLabelReport:
+    """All figures of N examples.
+
+    Args:
+        logits: float [N, C]; the sigmoid of each is the probability of a label.
+        true: bool [N, C], or 0 and 1.
+        labels: names of the C labels.
+        threshold: the lowest probability that is taken for a yes, between 0 and 1.
+    """
+    scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
+    truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
+    guess = scores >= np.log(threshold / (1 - threshold))
+    right, support, guessed = (truth & guess).sum(axis=0), truth.sum(axis=0), guess.sum(axis=0)
+    precision, recall = _ratio(right, guessed), _ratio(right, support)
+    f1 = _ratio(2 * right, support + guessed)
+    ranked = np.array(
+        [average_precision(scores[:, n], truth[:, n]) for n in range(len(labels))], dtype=np.float64
+    )
+    return MultiLabelReport(
+        examples=len(truth),
+        exact=float((truth == guess).all(axis=1).mean()) if len(truth) else 0.0,
+        f1_micro=float(2 * right.sum() / max(support.sum() + guessed.sum(), 1)),
+        f1_macro=_mean(f1[support + guessed > 0]),
+        average_precision=_mean(ranked[support > 0]),
+        loss=binary_cross_entropy(scores, truth),
+        labels=tuple(
+            LabelFigures(
+                label=label,
+                precision=float(precision[number]),
+                recall=float(recall[number]),
+                f1=float(f1[number]),
+                average_precision=float(ranked[number]),
+                support=int(support[number]),
+            )
+            for number, label in enumerate(labels)
+        ),
+    )
+
+
+def average_precision(scores: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
+    """The precision at each cut of the ranking, weighted by the recall it adds, for [N] and [N].
+
+    Equal scores are cut off together, and nan ranks last; 0 where no example is true. This is the
+    sum that scikit-learn gives, without interpolation.
+    """
+    if not true.any():
+        return 0.0
+    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    order = np.argsort(-ranked, kind="stable")
+    cuts = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
+    hits = np.cumsum(true[order])[cuts]  # [cuts]
+    gained = np.diff(hits, prepend=0) / hits[-1]
+    return float((gained * hits / (cuts + 1)).sum())
+
+
+def binary_cross_entropy(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
+    """The mean of -log p of the true answers, yes or no, over [N, C]; 0 for no examples."""
+    if not logits.size:
+        return 0.0
+    with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan or inf
+        against = np.where(true, -logits, logits)
+        return float(np.logaddexp(0, against).mean())
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def _mean(figures: NDArray[np.float64]) -> float:
+    return float(figures.mean()) if len(figures) else 0.0

@@ -1,0 +1,176 @@
+"""How well guessed answers fit the true ones, as the evaluation of SQuAD defines it.
+
+Exact match and F1 are those of Rajpurkar et al. (2016, §6.1); unanswerable questions, and the
+threshold above which none is answered, those of Rajpurkar et al. (2018, §4) and the script of
+SQuAD 2.0. Where all questions have answers, the figures are those of SQuAD 1.1; only an answer of
+nothing but articles and punctuation, for which 1.1 never gives a point of F1, may have one here.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+class QuestionFigures(BaseModel):
+    """The figures of some questions; 0 where there are none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    questions: int
+    exact: float = Field(description="Share of the guesses that are a true answer.")
+    f1: float = Field(description="Mean overlap with the true answer that fits best.")
+
+
+class Best(BaseModel):
+    """The best that one figure can be, and the threshold that gives it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    value: float
+    threshold: float
+
+
+class QuestionReport(QuestionFigures):
+    """All figures of one evaluation, as shares from 0 to 1."""
+
+    has_answer: QuestionFigures
+    no_answer: QuestionFigures
+    best_exact: Best | None = Field(None, description="None: no threshold was looked for.")
+    best_f1: Best | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        return self.model_dump(mode="json")
+
+
+def report(
+    guesses: Sequence[str],
+    answers: Sequence[Sequence[str]],
+    doubts: ArrayLike | None = None,
+    threshold: float = 0.0,
+) -> QuestionReport:
+    """All figures of N questions.
+
+    Args:
+        guesses: N texts; empty says that there is no answer.
+        answers: N times the true answers, of which each is as good; none for a question that cannot
+            be answered.
+        doubts: float [N], finite; how much speaks for no answer, as a probability or as a
+            difference of scores. None: the guesses stand as they are.
+        threshold: a question with a higher doubt counts as guessed to have no answer; between 0 and
+            1 for probabilities.
+
+    Raises:
+        ValueError: where the numbers of guesses, answers and doubts differ, or a doubt is not
+            finite.
+    """
+    scores = _scores(guesses, answers)
+    if doubts is None:
+        return _report(scores, np.zeros(len(guesses), dtype=bool))
+    doubt = np.asarray(doubts, dtype=np.float64).reshape(-1)
+    if len(doubt) != len(guesses) or not np.isfinite(doubt).all():
+        raise ValueError(f"{len(doubt)} doubts for {len(guesses)} questions, or one is not finite")
+    found = _report(scores, doubt > threshold)
+    best = {
+        "best_exact": _best(scores.exact, scores, doubt),
+        "best_f1": _best(scores.f1, scores, doubt),
+    }
+    return found.model_copy(update=best)
+
+
+def normalise(text: str) -> str:
+    """Lower case, without ASCII punctuation, articles and surplus white space."""
+    plain = text.lower().translate(WITHOUT_PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", plain).split())
+
+
+def exact(guess: str, answer: str) -> float:
+    """1 where both are the same after `normalise`, else 0."""
+    return float(normalise(guess) == normalise(answer))
+
+
+def f1(guess: str, answer: str) -> float:
+    """The F1 of the bags of words after `normalise`; where one is empty, whether both are."""
+    ours, theirs = normalise(guess).split(), normalise(answer).split()
+    if not ours or not theirs:
+        return float(ours == theirs)
+    shared = (Counter(ours) & Counter(theirs)).total()
+    return 2 * shared / (len(ours) + len(theirs))
+
+
+class _Scores(NamedTuple):
+    """Of each question, float64 [N] and bool [N]."""
+
+    exact: NDArray[np.float64]
+    f1: NDArray[np.float64]
+    guessed: NDArray[np.bool_]  # whether the guess is a text
+    answerable: NDArray[np.bool_]
+
+
+def _scores(guesses: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores:
+    exacts, f1s = [], []
+    for guess, true in zip(guesses, answers, strict=True):
+        usable = [answer for answer in true if normalise(answer)] or [""]
+        exacts.append(max(exact(guess, answer) for answer in usable))
+        f1s.append(max(f1(guess, answer) for answer in usable))
+    return _Scores(
+        np.array(exacts, dtype=np.float64),
+        np.array(f1s, dtype=np.float64),
+        np.array([bool(guess) for guess in guesses], dtype=bool),
+        np.array([bool(true) for true in answers], dtype=bool),
+    )
+
+
+def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
+    """The figures where the questions `withheld`, bool [N], are guessed to have no answer."""
+    exacts = np.where(withheld, ~scores.answerable, scores.exact)
+    f1s = np.where(withheld, ~scores.answerable, scores.f1)
+    return QuestionReport(
+        questions=len(exacts),
+        exact=_mean(exacts),
+        f1=_mean(f1s),
+        has_answer=_among(scores.answerable, exacts, f1s),
+        no_answer=_among(~scores.answerable, exacts, f1s),
+    )
+
+
+def _among(
+    chosen: NDArray[np.bool_], exacts: NDArray[np.float64], f1s: NDArray[np.float64]
+) -> QuestionFigures:
+    return QuestionFigures(
+        questions=int(chosen.sum()), exact=_mean(exacts[chosen]), f1=_mean(f1s[chosen])
+    )
+
+
+def _mean(figures: NDArray[np.float64]) -> float:
+    return float(figures.mean()) if len(figures) else 0.0
+
+
+def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:
+    """The lowest threshold that gives the highest mean of `figure`, of all that differ.
+
+    As in the script of SQuAD 2.0, any guess for a question without answer takes a point away, be it
+    “the” or a comma. Unlike there, equal doubts are answered together, as no threshold can part
+    them; and the threshold 0 that says to answer nothing is lowered where a doubt is not above it.
+    """
+    if not len(figure):
+        return Best(value=0.0, threshold=0.0)
+    order = np.argsort(doubt, kind="stable")
+    gains = np.where(scores.answerable, figure, -scores.guessed.astype(np.float64))[order]
+    unanswerable = (~scores.answerable).sum()
+    sums = np.cumsum(np.append(unanswerable, gains))  # [N + 1], where so many are answered
+    ranked = doubt[order]
+    ends = np.append(True, np.append(ranked[1:] != ranked[:-1], True))
+    below = min(0.0, float(np.nextafter(ranked[0], -np.inf)))
+    thresholds = np.append(below, ranked)
+    place = int(np.argmax(np.where(ends, sums, -np.inf)))
+    return Best(value=float(sums[place] / len(figure)), threshold=float(thresholds[place]))

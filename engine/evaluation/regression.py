@@ -1,0 +1,86 @@
+"""How well guessed numbers fit the true ones; N examples."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class RegressionReport(BaseModel):
+    """All figures of one evaluation; 0 where there are no examples.
+
+    A correlation is 0 where one side has the same number throughout: a constant tells nothing. Only
+    numbers that are not finite, as of a network that blew up, make figures that are not.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    examples: int
+    pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
+    spearman: float = Field(description="How much alike the two orders are, from -1 to 1.")
+    mean_squared_error: float = Field(description="In the unit of the numbers, squared.")
+    mean_absolute_error: float = Field(description="In the unit of the numbers.")
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON has it; a figure that is not finite is null."""
+        figures = self.model_dump(mode="json")
+        return {
+            name: one if np.isfinite(getattr(self, name)) else None for name, one in figures.items()
+        }
+
+
+def report(guessed: ArrayLike, true: ArrayLike) -> RegressionReport:
+    """All figures of N examples, float [N] each, in float64.
+
+    Raises:
+        ValueError: where there are more numbers on one side.
+    """
+    guesses = np.asarray(guessed, dtype=np.float64).reshape(-1)
+    truths = np.asarray(true, dtype=np.float64).reshape(-1)
+    if len(guesses) != len(truths):
+        raise ValueError(f"{len(guesses)} guesses for {len(truths)} examples")
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = np.abs(guesses - truths)
+        return RegressionReport(
+            examples=len(truths),
+            pearson=pearson(guesses, truths),
+            spearman=spearman(guesses, truths),
+            mean_squared_error=float((away**2).mean()) if len(away) else 0.0,
+            mean_absolute_error=float(away.mean()) if len(away) else 0.0,
+        )
+
+
+def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The covariance over the product of both deviations (Pearson 1895), for [N] and [N].
+
+    0 where a side is constant or N is below 2; nan where a number is not finite.
+    """
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return float("nan")
+    if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
+        return 0.0
+    x, y = _centred(a), _centred(b)
+    return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1, 1))
+
+
+def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Moved and scaled so that squares neither overflow nor vanish."""
+    scaled = numbers / np.abs(numbers).max()
+    moved: NDArray[np.float64] = scaled - scaled.mean()
+    return moved
+
+
+def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The correlation of the ranks (Spearman 1904); as `pearson` in all else."""
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return float("nan")
+    return pearson(ranks(a), ranks(b))
+
+
+def ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places in rising order from 1, float64 [N]; equals share the mean of theirs."""
+    _, kind, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    middle: NDArray[np.float64] = last - (counts - 1) / 2
+    return middle[kind]

@@ -1,0 +1,199 @@
+"""Questions are read with their answers in place, or the place of what is wrong is named."""
+
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.formats.squad import Answer, Question, Repair, Squad, nearest, read_squad
+from engine.data.lines import Lines
+from engine.errors import BadFile
+from tests.engine.data.test_mutants import changed, mutated
+
+CONTEXT = "The cat sat on the mat. 🙂 The cat slept."
+
+
+def asked(id_: Any = "q1", **further: Any) -> dict[str, Any]:
+    answers = [{"text": "cat", "answer_start": 4}]
+    return {"id": id_, "question": "Who sat?", "answers": answers} | further
+
+
+def article(*questions: dict[str, Any], **further: Any) -> dict[str, Any]:
+    paragraph = {"context": CONTEXT, "qas": list(questions)}
+    return {"title": "Cats", "paragraphs": [paragraph]} | further
+
+
+def read(path: Path, content: Any) -> Squad:
+    if not isinstance(content, bytes):
+        text = content if isinstance(content, str) else json.dumps(content)
+        content = text.encode("utf-8")
+    path.write_bytes(content)
+    return read_squad(Lines(path, "utf-8"))
+
+
+def whole(*questions: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "v2.0", "data": [article(*questions)]}
+
+
+@pytest.mark.parametrize(
+    "name, questions, impossible, answered, contexts, titles",
+    [
+        ("dev-v2.0.json", 6078, 3168, 2910, 646, 16),
+        ("test-v2.0-noanswers.json", 5915, 0, 0, 570, 20),
+    ],
+)
+def test_published_questions_are_read_as_counted(
+    assets, name, questions, impossible, answered, contexts, titles
+):
+    found = read_squad(Lines(assets / "datasets" / "squad2-devhalf" / name, "utf-8"))
+    assert found.version == "v2.0" and found.repairs == () and found.notes == ()
+    assert len(found.questions) == questions
+    assert sum(one.is_impossible for one in found.questions) == impossible
+    assert sum(bool(one.answers) for one in found.questions) == answered
+    assert len({id(one.context) for one in found.questions}) == contexts
+    assert len({one.title for one in found.questions}) == titles
+    for one in found.questions:
+        for text, start in one.answers:
+            assert one.context[start : start + len(text)] == text
+
+
+def test_both_versions_are_read(tmp_path):
+    path = tmp_path / "x.json"
+    newer = asked("q2", is_impossible=True, answers=[], plausible_answers=[{"text": "mat"}])
+    found = read(path, b"\xef\xbb\xbf" + json.dumps(whole(asked(), newer)).encode())
+    first = Question("q1", "Cats", CONTEXT, "Who sat?", (Answer("cat", 4),), False)
+    second = Question("q2", "Cats", CONTEXT, "Who sat?", (), True)
+    assert found == Squad("v2.0", (first, second), ())
+    older = {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [asked(7)]}]}]}
+    found = read(path, older)
+    assert found.version == "" and found.questions == (first._replace(id="7", title=""),)
+    assert read(path, {"data": []}).questions == ()
+
+
+def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
+    moved = asked(answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}])
+    found = read(tmp_path / "x.json", whole(moved))
+    assert found.questions[0].answers == (Answer("cat", 30), Answer("The", 0))
+    assert found.repairs == (Repair("q1", "cat", 26, 30),)
+    (note,) = found.notes
+    assert note.endswith("its nearest place is taken: one of question q1.")
+    found = read(tmp_path / "x.json", whole(moved, moved | {"id": "q2"}))
+    assert found.notes[0].endswith("2 in all, the first of question q1.")
+
+
+@given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(-5, 20))
+@settings(max_examples=300, deadline=None)
+def test_the_nearest_place_is_the_nearest_of_all(context, text, start):
+    places = [n for n in range(len(context)) if context.startswith(text, n)]
+    near = min(max(start, 0), len(context))
+    expected = min(places, key=lambda n: (abs(n - near), n), default=None)
+    assert nearest(context, text, start) == expected
+
+
+@given(st.text(max_size=40), st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_span_of_any_context_is_read_as_it_was(context, data):
+    start = data.draw(st.integers(0, len(context)))
+    text = context[start : data.draw(st.integers(start, len(context)))]
+    answers = [{"text": text, "answer_start": start}] if text else []
+    content = {"data": [{"paragraphs": [{"context": context, "qas": [asked(answers=answers)]}]}]}
+    with tempfile.TemporaryDirectory() as folder:
+        (one,) = read(Path(folder) / "x.json", content).questions
+    assert len(one.context) == len(context)
+    assert one.context == context and one.answers == ((Answer(text, start),) if text else ())
+
+
+def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
+    context = "a \ud800 cat"
+    content = {"data": [{"paragraphs": [{"context": context, "qas": [asked()]}]}]}
+    (one,) = read(tmp_path / "x.json", content).questions
+    assert one.context == "a \ufffd cat" and one.answers == (Answer("cat", 4),)
+
+
+@pytest.mark.parametrize(
+    "content, line, column, says",
+    [
+        ('{\n  "data": [,]\n}', 2, 12, "not valid JSON"),
+        ('{"data": []', 1, 12, "not valid JSON"),
+        ('{"data": [\n]}\n{"data": []}', 3, 1, "not valid JSON (extra data)"),
+        ("", 0, 0, "empty"),
+        ("question,answer\n", 1, 1, "not valid JSON"),
+        ('{"data": NaN}', 0, 0, "NaN"),
+        ('{"data": [], "data": []}', 0, 0, "“data” stands twice"),
+        ("[" * 100_000, 0, 0, "nested too deeply"),
+        (f'{{"data": {"9" * 5_000}}}', 0, 0, "too long"),
+        (b'{"data":\n "\xff"}', 2, 3, "not text in utf-8"),
+    ],
+)
+def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, says):
+    with pytest.raises(BadFile) as caught:
+        read(tmp_path / "x.json", content)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert says in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    "content, says",
+    [
+        ([], "the whole is not an object"),
+        ({}, "the whole has no “data”"),
+        ({"data": {}}, "“data” of the whole is not a list"),
+        ({"data": [article(), 5]}, "article 2 is not an object"),
+        ({"data": [{"title": "x"}]}, "article 1 has no “paragraphs”"),
+        ({"data": [article(title=3)]}, "“title” of article 1 is not a text"),
+        ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1 has no “context”"),
+        (whole(asked(), {"question": "?"}), "article 1, paragraph 1, question 2 has no “id”"),
+        (whole(asked(True)), "question 1 is not a text"),
+        (whole(asked(), asked()), "the id q1 stands twice, again at article 1, paragraph 1"),
+        (whole(asked(question=None)), "“question” of question q1 is not a text"),
+        (whole(asked(answers={})), "“answers” of question q1 is not a list"),
+        (whole(asked(answers=["cat"])), "an answer of question q1 is not an object"),
+        (whole(asked(answers=[{"text": "cat"}])), "has no “answer_start”"),
+        (whole(asked(answers=[{"text": "cat", "answer_start": "4"}])), "is not a whole number"),
+        (whole(asked(answers=[{"text": "cat", "answer_start": True}])), "is not a whole number"),
+        (whole(asked(answers=[{"text": "", "answer_start": 4}])), "answer of question q1 is empty"),
+        (whole(asked(answers=[{"text": "dog", "answer_start": 4}])), "question q1 does not hold"),
+        (whole(asked(is_impossible=True)), "question q1 is said to be impossible"),
+        (whole(asked(is_impossible=0)), "is not a yes or no"),
+        (whole(asked("x" * 10_000, question=1)), "of question xxx"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, content, says):
+    with pytest.raises(BadFile) as caught:
+        read(tmp_path / "x.json", content)
+    assert says in caught.value.problem
+    assert caught.value.problem.startswith("x.json: ") and caught.value.problem.endswith(".")
+    assert len(str(caught.value)) < 350
+
+
+def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.data.formats.squad.LARGEST_FILE", 100)
+    with pytest.raises(BadFile, match="larger than"):
+        read(tmp_path / "x.json", whole(asked()))
+
+
+def test_a_line_of_any_length_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.data.formats.squad.CHUNK", 7)
+    assert read(tmp_path / "x.json", whole(asked())).questions[0].id == "q1"
+
+
+def test_mutated_files_give_questions_or_a_sentence(tmp_path):
+    chance = random.Random(9)
+    good = whole(asked(), asked("q2", answers=[], is_impossible=True))
+    seeds = [json.dumps(good).encode(), json.dumps(good, indent=1).encode()]
+    outcomes = {"read": 0, "refused": 0}
+    for number in range(400):
+        content = changed(good, chance) if number % 2 else mutated(chance.choice(seeds), chance)
+        try:
+            for one in read(tmp_path / "x.json", content).questions:
+                one.context.encode("utf-8")
+                assert all(one.context[a.start :].startswith(a.text) for a in one.answers)
+            outcomes["read"] += 1
+        except BadFile:
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 20

@@ -1,0 +1,195 @@
+"""Tags become the spans that seqeval finds, and any scheme becomes BIO."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Tokens
+
+from engine.data.tags import (
+    MARKS,
+    Repair,
+    Span,
+    UnknownTag,
+    lawful_spans,
+    recognise_scheme,
+    spans,
+    to_bio,
+    written,
+)
+from engine.errors import StudioError
+
+THEIRS = {"BIO": IOB2, "IOB1": IOB1, "IOBES": IOBES, "BILOU": BILOU}
+ALPHABETS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
+TYPES = ["PER", "LOC", "a-b", ""]
+
+
+def sentences(marks: str, types: list[str] = TYPES[:2]) -> st.SearchStrategy[list[str]]:
+    """Any tags, in any order."""
+    tags = [f"{mark}-{type_}" if type_ else mark for mark in marks for type_ in types]
+    return st.lists(st.sampled_from(["O", *tags]), max_size=12)
+
+
+@st.composite
+def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
+    """Spans of a sentence, some with nothing between them, and its length."""
+    found, place = [], 0
+    for _ in range(draw(st.integers(0, 5))):
+        start = place + draw(st.integers(0, 2))
+        place = start + draw(st.integers(1, 4))
+        found.append(Span(draw(st.sampled_from(TYPES)), start, place))
+    return found, place + draw(st.integers(0, 2))
+
+
+@given(sentences("BIES", TYPES))
+@settings(max_examples=200, deadline=None)
+def test_any_tags_give_the_spans_of_seqeval(tags):
+    theirs = [(kind, start, end + 1) for kind, start, end in get_entities(tags)]
+    assert [(span.type or "_", span.start, span.end) for span in spans(tags)] == theirs
+
+
+@given(sentences("BILU"))
+@settings(max_examples=100, deadline=None)
+def test_last_and_unit_are_read_as_end_and_single(tags):
+    same = {"L": "E", "U": "S"}
+    assert spans(tags) == spans([same.get(tag[0], tag[0]) + tag[1:] for tag in tags])
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "IOBES", "BILOU"])
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_lawful_spans_are_those_of_seqeval_when_it_is_strict(scheme, data):
+    tags = data.draw(sentences(ALPHABETS[scheme]))
+    theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
+    assert lawful_spans(tags, scheme) == theirs
+
+
+@pytest.mark.parametrize("scheme", list(MARKS))
+@given(case=spanned())
+@settings(max_examples=60, deadline=None)
+def test_spans_survive_every_scheme(scheme, case):
+    found, tokens = case
+    tags = written(found, tokens, scheme)
+    assert spans(tags) == found == lawful_spans(tags, scheme)
+    theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
+    touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(found))
+    if scheme != "IOB1" or not touching:  # there, seqeval loses what stands before a B
+        assert theirs == [(span.type or "_", span.start, span.end) for span in found]
+    assert to_bio([tags], scheme) == ([written(found, tokens, "BIO")], [])
+
+
+@pytest.mark.parametrize("scheme", list(MARKS))
+@given(case=st.lists(spanned(), min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_a_scheme_is_recognised_where_it_shows(scheme, case):
+    tagged = [written(found, tokens, scheme) for found, tokens in case]
+    seen = recognise_scheme(tagged)
+    bio = [written(found, tokens, "BIO") for found, tokens in case]
+    assert seen is not None
+    assert to_bio(tagged, seen) == (bio, []) or seen == scheme
+    if scheme in ("IOBES", "BILOU") and any(tag[0] in "ESLU" for tags in tagged for tag in tags):
+        assert seen == scheme
+
+
+@pytest.mark.parametrize(
+    "scheme, tags, mended, bio",
+    [
+        ("BIO", "O I-PER I-PER", "O B-PER I-PER", "O B-PER I-PER"),
+        ("BIO", "B-PER I-LOC I-LOC", "B-PER B-LOC I-LOC", "B-PER B-LOC I-LOC"),
+        ("BIO", "B-PER E-PER I-PER", "B-PER I-PER B-PER", "B-PER I-PER B-PER"),
+        ("BIO", "O-PER B- O", "O B O", "O B O"),
+        ("IOB1", "I-PER I-PER B-PER", "I-PER I-PER B-PER", "B-PER I-PER B-PER"),
+        ("IOB1", "O B-PER I-PER", "O I-PER I-PER", "O B-PER I-PER"),
+        ("IOBES", "B-PER I-PER O", "B-PER E-PER O", "B-PER I-PER O"),
+        ("IOBES", "B-PER O E-PER", "S-PER O S-PER", "B-PER O B-PER"),
+        ("BILOU", "U-PER I-PER L-LOC", "U-PER U-PER U-LOC", "B-PER B-PER B-LOC"),
+    ],
+)
+def test_impossible_tags_are_repaired_and_named(scheme, tags, mended, bio):
+    repairs = [
+        Repair(1, place, tag, meant)
+        for place, (tag, meant) in enumerate(zip(tags.split(), mended.split(), strict=True), 1)
+        if tag != meant
+    ]
+    assert to_bio([tags.split()], scheme) == ([bio.split()], repairs)
+
+
+@pytest.mark.parametrize("scheme", list(MARKS))
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
+    tagged = data.draw(st.lists(sentences("BIESLU", TYPES), max_size=4))
+    converted, repairs = to_bio(tagged, scheme)
+    assert [spans(tags) for tags in converted] == [spans(tags) for tags in tagged]
+    assert to_bio(converted, "BIO") == (converted, [])
+    for repair in repairs:
+        assert tagged[repair.sentence - 1][repair.token - 1] == repair.tag
+    mended = [list(tags) for tags in tagged]
+    for repair in repairs:
+        mended[repair.sentence - 1][repair.token - 1] = repair.taken_for
+    assert to_bio(mended, scheme) == (converted, [])
+
+
+def test_a_repair_is_told_in_a_sentence():
+    (repair,) = to_bio([["O"], ["O", "I-x"]], "BIO")[1]
+    assert str(repair) == "Sentence 2, token 2: “I-x” cannot stand here; it is taken for “B-x”."
+
+
+@pytest.mark.parametrize(
+    "tags, scheme",
+    [
+        ("O O", "BIO"),
+        ("", "BIO"),
+        ("B-x I-x O B-y", "BIO"),
+        ("B-x I-x O I-y B-z O B-z", "BIO"),
+        ("I-x I-x O I-y", "IOB1"),
+        ("I-x B-x O I-y", "IOB1"),
+        ("I-x O I-x O B-x", "IOB1"),
+        ("B-x E-x O S-y", "IOBES"),
+        ("B-x L-x O U-y", "BILOU"),
+        ("B I O B", "BIO"),
+        ("NN VB DT O", None),
+        ("O S E L U N V ^", None),
+        ("B-", "BIO"),
+    ],
+)
+def test_schemes_are_told_apart(tags, scheme):
+    assert recognise_scheme([tags.split()]) == scheme
+
+
+def test_two_schemes_in_one_are_refused():
+    with pytest.raises(StudioError, match="E, U"):
+        recognise_scheme([["B-x", "E-x"], ["U-x"]])
+
+
+@pytest.mark.parametrize(
+    "tag", ["X-PER", "", "b-PER", "BPER", "-", "PER", "B_PER", "Ⅰ-x", "x" * 500]
+)
+def test_an_unknown_tag_is_named_with_its_place(tag):
+    tagged = [["O"], ["B-PER", "I-PER", tag]]
+    for ask in (recognise_scheme, lambda tagged: to_bio(tagged, "BIO")):
+        with pytest.raises(UnknownTag) as caught:
+            ask(tagged)
+        assert (caught.value.sentence, caught.value.token) == (2, 3)
+        assert caught.value.problem.startswith("Sentence 2, token 3: “")
+        assert len(str(caught.value)) < 250
+    with pytest.raises(UnknownTag, match="no tag of a span"):
+        spans([tag])
+
+
+def test_published_tags_are_recognised(assets):
+    from engine.data.formats.conll import open_conll
+    from engine.data.formats.rows import Remarks
+    from engine.data.lines import Lines
+
+    path = assets / "datasets" / "wnut17" / "wnut17train.conll"
+    tagged = [one.tags for one in open_conll(Lines(path, "utf-8"), Remarks())]
+    assert recognise_scheme(tagged) == "BIO"
+    converted, repairs = to_bio(tagged, "BIO")
+    assert converted == [list(tags) for tags in tagged] and not repairs
+    for scheme in MARKS:
+        again = [written(spans(tags), len(tags), scheme) for tags in tagged]
+        assert recognise_scheme(again) == scheme
+        assert to_bio(again, scheme) == (converted, [])

@@ -1,0 +1,84 @@
+"""Figures of sets of labels are those that scikit-learn gives."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from engine.evaluation.multi_label import report
+
+LABELS = ("a", "b", "c")
+score = st.integers(-6, 6).map(lambda n: n / 2)  # few values: many of them are equal
+examples = st.lists(
+    st.tuples(
+        st.lists(st.booleans(), min_size=3, max_size=3),
+        st.lists(score, min_size=3, max_size=3),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(examples, st.sampled_from([0.2, 0.5, 0.9]))
+@settings(max_examples=40, deadline=None)
+def test_figures_are_those_of_scikit_learn(rows, threshold):
+    true = np.array([labels for labels, _ in rows])
+    logits = np.array([scores for _, scores in rows])
+    guessed = logits >= math.log(threshold / (1 - threshold))
+    found = report(logits, true, LABELS, threshold)
+    assert found.examples == len(rows)
+    assert found.exact == pytest.approx(metrics.accuracy_score(true, guessed))
+    assert found.f1_micro == pytest.approx(
+        metrics.f1_score(true, guessed, average="micro", zero_division=0)
+    )
+    occurs = (true | guessed).any(axis=0)
+    macro = metrics.f1_score(true, guessed, average=None, zero_division=0)[occurs]
+    assert found.f1_macro == pytest.approx(macro.mean() if occurs.any() else 0)
+    expected = metrics.precision_recall_fscore_support(true, guessed, zero_division=0)
+    ranked = [
+        metrics.average_precision_score(true[:, n], logits[:, n]) if true[:, n].any() else 0
+        for n in range(3)
+    ]
+    for n, one in enumerate(found.labels):
+        figures = (one.precision, one.recall, one.f1, one.support)
+        assert figures == pytest.approx([column[n] for column in expected])
+        assert one.average_precision == pytest.approx(ranked[n], abs=1e-12)
+        assert one.label == LABELS[n]
+    held = true.any(axis=0)
+    mean = np.mean(np.array(ranked)[held]) if held.any() else 0
+    assert found.average_precision == pytest.approx(mean)
+    assert found.loss == pytest.approx(
+        np.mean(
+            [
+                metrics.log_loss(true[:, n], 1 / (1 + np.exp(-logits[:, n])), labels=[0, 1])
+                for n in range(3)
+            ]
+        )
+    )
+
+
+def test_an_even_chance_is_a_yes():
+    assert report([[0.0]], [[True]], ("a",)).exact == 1
+
+
+def test_nothing_gives_zeros():
+    found = report(np.zeros((0, 3)), np.zeros((0, 3)), LABELS)
+    figures = found.model_dump(exclude={"labels"})
+    assert set(figures.values()) == {0}
+    assert [one.support for one in found.labels] == [0, 0, 0]
+
+
+def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
+    found = report(
+        [[math.nan, 0.0, -math.inf], [math.inf, 0.0, 1.0]], [[1, 0, 1], [1, 0, 0]], LABELS
+    )
+    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert told["loss"] is None
+    assert told["labels"][0]["average_precision"] == 1
+    assert report([[1e4, -1e4, 5.0]], [[1, 0, 1]], LABELS).loss == pytest.approx(
+        0.0067 / 3, abs=1e-4
+    )

@@ -1,0 +1,200 @@
+"""Figures of answers are those of the scripts of SQuAD.
+
+The oracle is `transformers.data.metrics.squad_metrics`, which later versions of transformers no
+longer have; what it gave for published questions stands here as numbers.
+"""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.formats.squad import Question, read_squad
+from engine.data.lines import Lines
+from engine.evaluation.question_answering import exact, f1, normalise, report
+
+OFFICIAL = {  # percent, of the guesses below, by transformers 5.0.0
+    "exact": 46.77525501809806,
+    "f1": 49.87366804835308,
+    "total": 6078,
+    "HasAns_exact": 27.010309278350515,
+    "HasAns_f1": 33.48183999927476,
+    "HasAns_total": 2910,
+    "NoAns_exact": 64.93055555555556,
+    "NoAns_f1": 64.93055555555556,
+    "NoAns_total": 3168,
+    "best_exact": 57.255676209279365,
+    "best_exact_thresh": 0.24662717999341888,
+    "best_f1": 58.319919098401826,
+    "best_f1_thresh": 0.24827245804540968,
+}
+
+word = st.sampled_from(
+    ["the", "A", "an", "cat", "Cat", "cat's", "hat,", "...", "1,000", "é", "b\u00a0c"]
+)
+text = st.lists(word, max_size=4).map(" ".join)
+asked = st.tuples(text, st.lists(text.filter(bool), max_size=3))
+doubt = st.floats(-20, 20)
+
+
+@st.composite
+def evaluations(draw: st.DrawFn) -> tuple[list[str], list[list[str]], list[float]]:
+    """Guesses, answers and doubts, no two of these equal."""
+    rows = draw(st.lists(asked, min_size=1, max_size=12))
+    doubts = draw(st.lists(doubt, min_size=len(rows), max_size=len(rows), unique=True))
+    return [guess for guess, _ in rows], [answers for _, answers in rows], doubts
+
+
+@pytest.fixture(scope="session")
+def official():
+    return pytest.importorskip(
+        "transformers.data.metrics.squad_metrics",
+        reason="this version of transformers has no figures of SQuAD",
+    )
+
+
+def theirs(official, guesses, answers, doubts=None, threshold=1.0):
+    examples = [
+        SimpleNamespace(qas_id=number, answers=[{"text": one} for one in true])
+        for number, true in enumerate(answers)
+    ]
+    probabilities = None if doubts is None else dict(enumerate(doubts))
+    return official.squad_evaluate(examples, dict(enumerate(guesses)), probabilities, threshold)
+
+
+def assert_agree(found, told, best=True):
+    percent = {"exact": found.exact, "f1": found.f1}
+    for name, part in (("HasAns", found.has_answer), ("NoAns", found.no_answer)):
+        if part.questions:
+            percent |= {f"{name}_exact": part.exact, f"{name}_f1": part.f1}
+        assert told.get(f"{name}_total", 0) == part.questions
+    if best:
+        percent |= {"best_exact": found.best_exact.value, "best_f1": found.best_f1.value}
+    for name, value in percent.items():
+        assert 100 * value == pytest.approx(told[name], abs=1e-9), name
+    assert found.questions == told["total"]
+
+
+@given(evaluations(), st.sampled_from([-100.0, 0.0, 3.0, 100.0]))
+@settings(max_examples=200, deadline=None)
+def test_figures_are_those_of_the_official_script(official, case, threshold):
+    guesses, answers, doubts = case
+    found = report(guesses, answers, doubts, threshold)
+    told = theirs(official, guesses, answers, doubts, threshold)
+    assert_agree(found, told)
+    for best, name in ((found.best_exact, "best_exact"), (found.best_f1, "best_f1")):
+        nothing_answered = best.threshold < min(doubts)
+        assert best.threshold == told[f"{name}_thresh"] or nothing_answered
+    assert_agree(report(guesses, answers), theirs(official, guesses, answers), best=False)
+
+
+@given(text, text)
+@settings(max_examples=200, deadline=None)
+def test_one_answer_is_judged_as_by_the_official_script(official, guess, answer):
+    assert exact(guess, answer) == official.compute_exact(answer, guess)
+    assert f1(guess, answer) == pytest.approx(official.compute_f1(answer, guess), abs=1e-12)
+    assert normalise(guess) == official.normalize_answer(guess)
+
+
+@given(evaluations(), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_the_best_threshold_is_the_best_of_all(case, coarse):
+    guesses, answers, doubts = case
+    guesses = [guess if normalise(guess) else "" for guess in guesses]
+    doubts = [round(one / 10) for one in doubts] if coarse else doubts  # many are equal
+    found = report(guesses, answers, doubts)
+    tried = [report(guesses, answers, doubts, t) for t in [-math.inf, *doubts]]
+    for name, best in (("exact", found.best_exact), ("f1", found.best_f1)):
+        highest = max(getattr(one, name) for one in tried)
+        reached = getattr(report(guesses, answers, doubts, best.threshold), name)
+        assert best.value == pytest.approx(highest) and reached == pytest.approx(highest)
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        ("The  Cat's\that.", "cats hat"),
+        ("a an the", ""),
+        ("theatre another", "theatre another"),
+        ("(the) U.S.A.", "usa"),
+        ("“the”", "“ ”"),
+        ("1,000.5 – é", "10005 – é"),
+    ],
+)
+def test_answers_are_compared_in_plain_form(text, plain):
+    assert normalise(text) == plain
+
+
+@pytest.mark.parametrize(
+    "guess, answer, overlap",
+    [
+        ("cat", "the cat", 1),
+        ("black cat", "cat", 2 / 3),
+        ("cat cat", "cat", 2 / 3),
+        ("cat", "", 0),
+        ("", "", 1),
+        ("the", "a", 1),
+        ("dog", "cat", 0),
+    ],
+)
+def test_overlap_counts_words_as_often_as_both_have_them(guess, answer, overlap):
+    assert f1(guess, answer) == pytest.approx(overlap)
+
+
+def test_questions_with_and_without_answer_are_told_apart():
+    found = report(["cat", "", "dog", ""], [["a cat", "x"], ["b"], [], []])
+    assert (found.exact, found.has_answer.exact, found.no_answer.exact) == (0.5, 0.5, 0.5)
+    assert found.best_exact is None
+    found = report(["cat", "b", "dog", "x"], [["a cat"], ["b"], [], []], [-3, -1, -2, 5])
+    assert found.exact == 0.75 and found.best_exact.value == 0.75
+    assert found.best_exact.threshold == -3
+    assert report(["x", "y"], [[], []], [-3, -1]).best_f1.threshold < -3
+    assert report(["x", "y"], [[], []], [3, 1]).best_f1.threshold == 0
+
+
+def test_nothing_gives_zeros():
+    found = report([], [], [])
+    assert (found.questions, found.exact, found.f1, found.best_f1.value) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "guesses, answers, doubts",
+    [(["a"], [], None), (["a"], [["a"]], []), (["a"], [["a"]], [math.nan])],
+)
+def test_what_cannot_be_compared_is_refused(guesses, answers, doubts):
+    with pytest.raises(ValueError, match=r"zip|doubts"):
+        report(guesses, answers, doubts)
+
+
+def made_up_guess(number: int, asked: Question) -> str:
+    """A guess that follows from the question alone: right, nearly right, empty, or wrong."""
+    words = asked.context.split()
+    first = asked.answers[0].text if asked.answers else " ".join(words[:2])
+    match number % 5:
+        case 0:
+            return first
+        case 1:
+            return f"The {first.upper()}!"
+        case 2:
+            return ""
+        case 3:
+            return " ".join([*first.split()[:1], *words[number % len(words) :][:2]])
+        case _:
+            return words[number % len(words)]
+
+
+def test_figures_of_published_questions_are_those_of_the_official_script(assets):
+    lines = Lines(assets / "datasets" / "squad2-devhalf" / "dev-v2.0.json", "utf-8")
+    questions = read_squad(lines).questions
+    guesses = [made_up_guess(number, one) for number, one in enumerate(questions)]
+    answers = [[answer.text for answer in one.answers] for one in questions]
+    doubts = [
+        7919 * number % len(questions) / len(questions) + one.is_impossible / 4
+        for number, one in enumerate(questions)
+    ]
+    found = report(guesses, answers, doubts, threshold=0.7)
+    assert_agree(found, OFFICIAL)
+    assert found.best_exact.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
+    assert found.best_f1.threshold == pytest.approx(OFFICIAL["best_f1_thresh"])

@@ -1,0 +1,87 @@
+"""Figures of numbers are those that scipy and scikit-learn give."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics
+
+from engine.evaluation.regression import ranks, report
+
+number = st.integers(-400, 400).map(lambda n: n / 8)
+pairs = st.lists(st.tuples(number, number), min_size=2, max_size=60)
+
+
+@given(pairs)
+@settings(max_examples=100, deadline=None)
+def test_figures_are_those_of_scipy(rows):
+    guessed, true = np.array(rows).T
+    assume(len(set(guessed)) > 1 and len(set(true)) > 1)
+    found = report(guessed, true)
+    assert found.examples == len(rows)
+    assert found.pearson == pytest.approx(stats.pearsonr(guessed, true).statistic, abs=1e-12)
+    assert found.spearman == pytest.approx(stats.spearmanr(guessed, true).statistic, abs=1e-12)
+    assert found.mean_squared_error == pytest.approx(metrics.mean_squared_error(true, guessed))
+    assert found.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, guessed))
+
+
+@given(st.lists(number, max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_equal_numbers_share_their_mean_rank(numbers):
+    assert np.array_equal(ranks(np.array(numbers)), stats.rankdata(numbers))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.floats(allow_nan=False, allow_infinity=False),
+        )
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
+    guessed, true = np.array(rows).reshape(-1, 2).T
+    found = report(guessed, true)
+    assert -1 <= found.pearson <= 1 and -1 <= found.spearman <= 1
+    assert not math.isnan(found.mean_squared_error) and not math.isnan(found.mean_absolute_error)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e300])
+def test_a_straight_line_is_straight_at_any_scale(scale):
+    found = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
+    assert found.pearson == pytest.approx(1) and found.spearman == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "guessed, true", [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]
+)
+def test_a_constant_side_has_no_correlation(guessed, true):
+    found = report(guessed, true)
+    assert (found.pearson, found.spearman) == (0, 0)
+    assert found.mean_absolute_error == pytest.approx(
+        np.abs(np.subtract(guessed, true)).sum() / max(len(true), 1)
+    )
+
+
+def test_guesses_of_a_network_that_blew_up_are_null_in_json():
+    for bad in (math.nan, math.inf):
+        found = report([[bad], [1.0]], [1.0, 2.0])
+        told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+        assert told == {
+            "examples": 2,
+            "pearson": None,
+            "spearman": None,
+            "mean_squared_error": None,
+            "mean_absolute_error": None,
+        }
+
+
+def test_every_example_has_a_guess():
+    with pytest.raises(ValueError, match="1 guesses for 2"):
+        report([1.0], [1.0, 2.0])

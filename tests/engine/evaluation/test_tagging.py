@@ -1,0 +1,87 @@
+"""Figures of spans are those that seqeval gives."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.metrics import accuracy_score
+from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+from seqeval.metrics.v1 import precision_recall_fscore_support as strict_figures
+from seqeval.scheme import BILOU, IOB2, IOBES
+
+from engine.data.tags import UnknownTag
+from engine.evaluation.tagging import report
+
+ALPHABETS = {"BIO": "BI", "IOBES": "BIES", "BILOU": "BILU"}
+THEIRS = {"BIO": IOB2, "IOBES": IOBES, "BILOU": BILOU}
+TYPES = ("LOC", "ORG", "PER")
+
+
+def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str]]]]:
+    """Sentences with true and guessed tags, often the same ones."""
+    tags = ["O", *(f"{mark}-{type_}" for mark in marks for type_ in TYPES)]
+    tag = st.sampled_from(tags)
+    token = st.one_of(tag.map(lambda one: (one, one)), st.tuples(tag, tag))
+    sentence = st.lists(token, min_size=1, max_size=10)
+    return st.lists(sentence, min_size=1, max_size=8).map(
+        lambda rows: ([[a for a, _ in row] for row in rows], [[b for _, b in row] for row in rows])
+    )
+
+
+def assert_agree(found, true, guessed, theirs, **options):
+    micro = theirs(true, guessed, average="micro", zero_division=0, **options)
+    assert (found.precision, found.recall, found.f1) == pytest.approx(micro[:3], abs=1e-12)
+    each = theirs(true, guessed, average=None, zero_division=0, **options)
+    ours = [(one.precision, one.recall, one.f1, one.support) for one in found.types]
+    assert np.allclose(np.array(ours).reshape(-1, 4), np.transpose(each), rtol=0, atol=1e-12)
+    assert found.accuracy == pytest.approx(accuracy_score(true, guessed), abs=1e-12)
+    assert found.sentences == len(true) and found.tokens == sum(map(len, true))
+
+
+@given(tagged("BIES"))
+@settings(max_examples=100, deadline=None)
+def test_figures_are_those_of_seqeval(rows):
+    true, guessed = rows
+    assert_agree(report(true, guessed), true, guessed, precision_recall_fscore_support)
+
+
+@pytest.mark.parametrize("scheme", list(ALPHABETS))
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_strict_figures_are_those_of_seqeval(scheme, data):
+    true, guessed = data.draw(tagged(ALPHABETS[scheme]))
+    found = report(true, guessed, strict=scheme)
+    assert_agree(found, true, guessed, strict_figures, scheme=THEIRS[scheme])
+
+
+def test_types_are_sorted_and_named():
+    found = report([["B-b", "B-a", "O"]], [["B-b", "O", "B-c"]])
+    assert [(one.type, one.support, one.f1) for one in found.types] == [
+        ("a", 1, 0),
+        ("b", 1, 1),
+        ("c", 0, 0),
+    ]
+    assert json.loads(json.dumps(found.to_json()))["types"][1]["type"] == "b"
+
+
+def test_a_span_with_a_wrong_end_is_wrong():
+    found = report([["B-a", "I-a", "O"]], [["B-a", "O", "O"]])
+    assert (found.precision, found.recall, found.f1) == (0, 0, 0)
+    assert found.accuracy == pytest.approx(2 / 3)
+
+
+def test_nothing_gives_zeros():
+    for nothing in ([], [[]], [["O"]]):
+        found = report(nothing, nothing)
+        assert (found.precision, found.recall, found.f1, found.types) == (0, 0, 0, ())
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ValueError, match="zip"):
+        report([["O"]], [["O", "O"]])
+    with pytest.raises(ValueError, match="zip"):
+        report([["O"]], [])
+    with pytest.raises(UnknownTag):
+        report([["O"]], [["X-a"]])
