@@ -62,6 +62,23 @@ class Pretraining(Spec):
         title="True pairs",
         description="Share of the pairs whose second span follows the first; 0.5 in the paper.",
     )
+    long_length: int = Field(
+        0,
+        ge=0,
+        le=65_536,
+        title="Long inputs",
+        description=(
+            "Length of the inputs in the last steps, so that far positions are learned too; 512 in "
+            "the paper, after 128. 0 means that all inputs have one length."
+        ),
+    )
+    long_share: float = Field(
+        0.1,
+        gt=0,
+        lt=1,
+        title="Steps with long inputs",
+        description="Share of the steps, at the end, that see the long inputs; 0.1 in the paper.",
+    )
 
 
 class Classification(Spec):

@@ -110,6 +110,11 @@ class Learner(ABC):
         """Names of the classes, in the order of their ids; empty where there are none."""
         return ()
 
+    @property
+    def long_inputs(self) -> tuple[int, float]:
+        """Length of the inputs at the end of a run, and in which share of its steps; 0: none."""
+        return 0, 0.0
+
     @abstractmethod
     def study(self, rows: Rows) -> None:
         """Learn from the training rows what the spec left open, such as the labels."""

@@ -46,6 +46,10 @@ class PretrainingLearner(Learner):
     def heads(self) -> Heads:
         return Heads(masked_words=True, next_sentence=self._task.next_sentence)
 
+    @property
+    def long_inputs(self) -> tuple[int, float]:
+        return self._task.long_length, self._task.long_share
+
     def study(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
 

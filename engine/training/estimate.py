@@ -28,7 +28,7 @@ from engine.tasks.learner import WIDTH_STEP, Learner, total
 from engine.training.batches import SHARE, Order, chance
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw, freeze
-from engine.training.preparing import given_tokenizer, planned_steps, set_dropout
+from engine.training.preparing import first_long_step, given_tokenizer, planned_steps, set_dropout
 
 SAMPLE = 1_000  # training rows that are tokenised for their lengths
 JUDGING = 1 / 3  # time of a forward pass, against one with its backward pass
@@ -62,6 +62,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     network.to(machine.device).train()
     optimiser = adamw(network, plan)
     longest = min(plan.max_length, network.spec.positions)
+    long_length = min(learner.long_inputs[0], network.spec.positions)
 
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
@@ -77,14 +78,18 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
             torch.cuda.synchronize()
         return time.perf_counter() - began
 
-    step(longest)  # reaches the peak of memory, and warms up
-    seconds = min(step(min(usual, longest)) for _ in range(3))
+    step(max(longest, long_length))  # reaches the peak of memory, and warms up
+    short = min(step(min(usual, longest)) for _ in range(3))
     steps, looks = planned_steps(plan, order.steps_per_epoch)
-    judging = looks * math.ceil(dev_count / plan.batch) * seconds * JUDGING
+    seconds = steps * short
+    if long_length > longest:
+        last = steps - first_long_step(steps, learner.long_inputs[1])
+        seconds += last * (min(step(long_length) for _ in range(2)) - short)
+    judging = looks * math.ceil(dev_count / plan.batch) * short * JUDGING
     return Estimated(
         steps=steps,
-        seconds_per_step=seconds,
-        seconds=steps * seconds + judging,
+        seconds_per_step=short,
+        seconds=seconds + judging,
         memory=_peak_memory(machine),
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),

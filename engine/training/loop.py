@@ -111,9 +111,8 @@ def _step(
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
     seed, step = job.training.seed, progress.step
-    batch = made.learner.batch(
-        made.train, made.order.numbers(step), made.tokenizer, chance(seed, MASKS, step)
-    )
+    examples, numbers = made.numbers(step)
+    batch = made.learner.batch(examples, numbers, made.tokenizer, chance(seed, MASKS, step))
     made.network.train()
     values = _gradients(job, made, machine, batch, progress, tell)
     value = sum(values.values())
@@ -245,7 +244,7 @@ def _plan(job: JobSpec, made: Prepared, machine: Machine) -> PreparedEvent:
     return PreparedEvent(
         steps=made.steps,
         parameters=sum(p.numel() for p in made.network.parameters()),
-        examples=len(made.order),
+        examples=len(made.stretches[0].order),
         device=str(machine.device),
         threads=machine.threads,
         versions={"torch": torch.__version__, "precision": job.hardware.precision},

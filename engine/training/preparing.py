@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -36,15 +37,28 @@ class Pupil:
 
 
 @dataclass
+class Stretch:
+    """Steps in a row that see the same examples, from step `first` on."""
+
+    first: int
+    examples: Examples
+    order: Order
+
+
+@dataclass
 class Prepared(Pupil):
     """All that a training loop needs."""
 
-    train: Examples
+    stretches: list[Stretch]
     dev: Examples | None  # None where no rows are kept for judging
-    order: Order
     steps: int
     evaluate_every: int
     save_every: int
+
+    def numbers(self, step: int) -> tuple[Examples, np.ndarray]:
+        """The examples, and which of them a step sees."""
+        stretch = next(s for s in reversed(self.stretches) if s.first <= step)
+        return stretch.examples, stretch.order.numbers(step - stretch.first)
 
 
 def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = None) -> Prepared:
@@ -64,12 +78,13 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         set_dropout(network, job.training.dropout)
     freeze(network, job.training.frozen)
 
-    longest = min(job.training.max_length, network.spec.positions)
-    if longest < job.training.max_length:
-        tell(Noted(text=f"Inputs are cut to {longest} word pieces: the model knows no more."))
-    train = learner.pack(
-        rows, tokenizer, longest, run.cache / "train", _stage(tell, "Tokenising the training rows")
-    )
+    plan, (long_length, long_share) = job.training, learner.long_inputs
+    longest, long_length = (min(n, network.spec.positions) for n in (plan.max_length, long_length))
+    if max(longest, long_length) < max(plan.max_length, learner.long_inputs[0]):
+        most = network.spec.positions
+        tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
+    stage = _stage(tell, "Tokenising the training rows")
+    train = learner.pack(rows, tokenizer, longest, run.cache / "train", stage)
     dev = None
     if len(dev_rows):
         stage = _stage(tell, "Tokenising the dev rows")
@@ -81,17 +96,21 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         if job.start.head_start:
             stage = _stage(tell, "Counting which words stand together")
             give_head_start(network, train.packed, special_ids(tokenizer), stage)
-    plan = job.training
     order = Order(train.packed.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
+    stretches = [Stretch(0, train, order)]
+    if long_length > longest:
+        stage = _stage(tell, "Tokenising the training rows for long inputs")
+        long = learner.pack(rows, tokenizer, long_length, run.cache / "train-long", stage)
+        order_of_long = Order(long.packed.lengths, plan.batch, plan.seed, plan.share)
+        stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
     evaluate_every = evaluation_interval(plan, order.steps_per_epoch)
     return Prepared(
         network,
         tokenizer,
         learner,
-        train,
+        stretches,
         dev,
-        order,
         steps,
         evaluate_every,
         plan.save_every or evaluate_every,
@@ -102,6 +121,11 @@ def planned_steps(plan: TrainingSpec, steps_per_epoch: int) -> tuple[int, int]:
     """How many steps a run takes, and how often it is judged by the dev examples."""
     steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
     return steps, math.ceil(steps / evaluation_interval(plan, steps_per_epoch))
+
+
+def first_long_step(steps: int, share: float) -> int:
+    """From which step on inputs are long."""
+    return steps - round(share * steps)
 
 
 def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:

@@ -49,6 +49,8 @@ MASKING = (
     "masking",
     "next_sentence",
     "following",
+    "long_length",
+    "long_share",
 )
 
 

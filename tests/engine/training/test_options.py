@@ -18,6 +18,7 @@ from engine.tasks.learner import Batch
 from engine.training import loop
 from engine.training.loop import train
 from engine.training.optimiser import adamw, freeze, height, set_rate
+from engine.training.preparing import prepare
 from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
 
 
@@ -149,3 +150,21 @@ def test_a_run_ends_when_its_patience_does(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(loop, "_step", no_step)
     assert train(job, told.append, lambda: False, run) == ("finished", 8)
+
+
+def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
+    job = pretraining(tmp_path, steps=10, max_length=16)
+    task = Pretraining(long_length=48, long_share=0.3)
+    job = job.model_copy(update={"task": task})
+    prepared = prepare(job, new_run(tmp_path / "run", job), lambda _: None)
+    widths = []
+    for step in range(10):
+        examples, numbers = prepared.numbers(step)
+        widths.append(int(examples.packed.lengths[numbers].max()))
+    assert max(widths[:7]) <= 16 < min(widths[7:]) <= max(widths) == 48
+    run, _, told = trained(tmp_path / "trained", job)
+    assert len(losses(told)) == 10 and run.checkpoint_folders()
+    cut = job.model_copy(update={"task": Pretraining(long_length=512)})
+    said: list[object] = []
+    prepare(cut, new_run(tmp_path / "cut", cut), said.append)
+    assert any("cut to 64 word pieces" in text for text in notes(said))
