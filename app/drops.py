@@ -8,6 +8,8 @@ MODEL_FILES = {
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
+    "bert_config.json",
+    "bert_model.ckpt.index",
 }
 DATA_ENDINGS = {".csv", ".tsv", ".tab", ".txt", ".text", ".jsonl", ".ndjson", ".json"}
 

@@ -1,7 +1,8 @@
 """What is known of a checkpoint folder from its config and the header of its weights; no torch.
 
-It reads a few kilobytes, so a page can list many folders. Whether the weights fit the config in
-every tensor is for `engine.models.checkpoint` to find out when it loads them.
+It reads a few kilobytes, and the vocabulary where only that tells whether it is lowercase, so a
+page can list many folders. Whether the weights fit the config in every tensor is for
+`engine.models.checkpoint` to find out when it loads them.
 """
 
 import json
@@ -9,11 +10,17 @@ import math
 from pathlib import Path
 from typing import Any
 
+from engine.data.tf1.bundle import open_bundle
+from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
+from engine.data.tf1.names import published_name
+from engine.data.vocabulary import read_folder
 from engine.errors import BadCheckpoint
 from engine.messages import CheckpointInfo
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
 LARGEST_HEADER = 32_000_000  # bytes
+CONFIG = "config.json"
+TOKENIZER = "tokenizer_config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
@@ -31,7 +38,10 @@ DAMAGE = (
     OverflowError,
 )
 
-_known: dict[Path, tuple[tuple[int, ...], CheckpointInfo]] = {}
+Tensors = dict[str, tuple[str, list[int]]]  # published name → dtype as torch names it, and shape
+Stamp = tuple[tuple[str, int, int], ...]  # name, ns and bytes of each file
+
+_known: dict[Path, tuple[Stamp, CheckpointInfo]] = {}
 
 
 def checkpoint_info(folder: Path) -> CheckpointInfo:
@@ -51,27 +61,20 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
     return info
 
 
-def _stamp(folder: Path) -> tuple[int, ...]:
-    found: list[int] = []
-    for name in ("config.json", "tokenizer_config.json", WEIGHTS, INDEX):
-        file = folder / name
-        if file.exists():
-            stat = file.stat()
-            found += [stat.st_mtime_ns, stat.st_size]
-        else:
-            found += [0, 0]
-    return tuple(found)
+def _stamp(folder: Path) -> Stamp:
+    """What changes with the files that are read; of weights that are not torch's, with any file."""
+    if _has_torch(folder):
+        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX)
+        files = [folder / name for name in names]
+    else:
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+    stats = [(file.name, file.stat()) for file in files if file.exists()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
 def _read(folder: Path) -> CheckpointInfo:
-    config = _object(folder, "config.json")
-    tokenizer = (
-        _object(folder, "tokenizer_config.json") if _has(folder, "tokenizer_config.json") else {}
-    )
-    files = _weight_files(folder)
-    tensors: dict[str, tuple[str, list[int]]] = {}
-    for file in files:
-        tensors |= _header(folder, file)
+    config = _object(folder, _config_name(folder))
+    files, tensors = _weights(folder)
     sizes = {
         "layers": _number(folder, config, "num_hidden_layers"),
         "width": _number(folder, config, "hidden_size"),
@@ -85,7 +88,7 @@ def _read(folder: Path) -> CheckpointInfo:
         for name, (_, shape) in tensors.items()
         if name not in TIED and not name.endswith(BUFFERS)
     ]
-    dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES]
+    dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
         family=str(config.get("model_type", "bert"))[:40],
         **sizes,
@@ -94,19 +97,49 @@ def _read(folder: Path) -> CheckpointInfo:
             head for head, prefix in HEADS.items() if any(n.startswith(prefix) for n in tensors)
         ),
         labels=_labels(config, tensors),
-        lowercase=bool(tokenizer.get("do_lower_case", True)),
-        dtype=DTYPES[max(set(dtypes), key=dtypes.count)] if dtypes else "float32",
+        lowercase=_lowercase(folder),
+        dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
     )
 
 
-def _labels(config: dict[str, Any], tensors: dict[str, tuple[str, list[int]]]) -> tuple[str, ...]:
+def _config_name(folder: Path) -> str:
+    return GOOGLE_CONFIG if _has(folder, GOOGLE_CONFIG) and not _has(folder, CONFIG) else CONFIG
+
+
+def _lowercase(folder: Path) -> bool:
+    if _config_name(folder) == GOOGLE_CONFIG:
+        return read_folder(folder).lowercase
+    tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
+    return bool(tokenizer.get("do_lower_case", True))
+
+
+def _labels(config: dict[str, Any], tensors: Tensors) -> tuple[str, ...]:
     """The names of the classes by id; none where the file has no head for them."""
     names = config.get("id2label")
     if "classifier.weight" not in tensors or not isinstance(names, dict):
         return ()
     numbered = sorted((int(key), str(name)) for key, name in names.items() if str(key).isdigit())
     return tuple(name for _, name in numbered)
+
+
+def _has_torch(folder: Path) -> bool:
+    return _has(folder, WEIGHTS) or _has(folder, INDEX)
+
+
+def _weights(folder: Path) -> tuple[list[Path], Tensors]:
+    """The files with the weights, and the tensors in them."""
+    tensors: Tensors = {}
+    if not _has_torch(folder) and (found := find_index(folder)):
+        bundle = open_bundle(folder, found[0])
+        for name, entry in bundle.entries.items():
+            if published := published_name(name):
+                tensors[published] = (entry.dtype, list(entry.shape))
+        return [folder / name for name in bundle.files], tensors
+    files = _weight_files(folder)
+    for file in files:
+        tensors |= _header(folder, file)
+    return files, tensors
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -125,8 +158,8 @@ def _weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def _header(folder: Path, file: Path) -> dict[str, tuple[str, list[int]]]:
-    """Name → (dtype, shape) of a safetensors file: 8 bytes of length, then JSON, then the data."""
+def _header(folder: Path, file: Path) -> Tensors:
+    """The tensors of a safetensors file: 8 bytes of length, then JSON, then the data."""
     try:
         with open(file, "rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
@@ -134,7 +167,10 @@ def _header(folder: Path, file: Path) -> dict[str, tuple[str, list[int]]]:
                 raise _bad(folder, f"{file.name} is no safetensors file")
             header = json.loads(opened.read(length))
         tensors = {
-            name: (str(entry["dtype"]), [int(size) for size in entry["shape"]])
+            name: (
+                DTYPES.get(entry["dtype"], str(entry["dtype"])),
+                [int(size) for size in entry["shape"]],
+            )
             for name, entry in header.items()
             if name != "__metadata__"
         }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.data.tf1.folder import lowercase_by_name
 from engine.errors import BadCheckpoint
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -42,6 +43,9 @@ class Vocabulary:
 def read_folder(folder: Path) -> Vocabulary:
     """Read the vocabulary of a checkpoint folder.
 
+    Its config says whether it is lowercase; or else the name of a folder of Google's; or else its
+    pieces.
+
     Raises:
         BadCheckpoint: no vocabulary, a damaged one, or one that is not WordPiece.
     """
@@ -67,7 +71,9 @@ def read_folder(folder: Path) -> Vocabulary:
             f"{folder.name} has no vocabulary: neither tokenizer.json nor vocab.txt is there.",
             ADVICE,
         )
-    return _vocabulary(_lines(plain), _settings(config), config, ())
+    named = lowercase_by_name(folder)
+    settings = {} if named is None else {"lowercase": named}
+    return _vocabulary(_lines(plain), {**settings, **_settings(config)}, config, ())
 
 
 def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:

@@ -1,4 +1,4 @@
-"""Save and load a checkpoint folder in the Hugging Face layout.
+"""Save a checkpoint folder in the Hugging Face layout; load that, or one of Google's.
 
 A foreign folder is only data here: no code in it is run, no file outside it is read, and nothing
 is taken at its word. What is missing is never made up in silence.
@@ -13,13 +13,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from engine.data.tokenizer import Tokenizer
-from engine.durable import whole_folder
-from engine.errors import BadCheckpoint, StudioError
-from engine.messages import CheckpointInfo, LoadReport
-from engine.models.bert import Network, fresh, shell
-from engine.models.fitting import Fit, Fitting, as_float32, is_finite
-from engine.models.foreign import (
+from engine.data.foreign import (
     check_content,
     check_folder,
     check_unchanged,
@@ -27,8 +21,16 @@ from engine.models.foreign import (
     plain_file,
     shown,
 )
+from engine.data.tf1.folder import GOOGLE_CONFIG
+from engine.data.tokenizer import Tokenizer
+from engine.durable import whole_folder
+from engine.errors import BadCheckpoint, StudioError
+from engine.messages import CheckpointInfo, LoadReport
+from engine.models.bert import Network, fresh, shell
+from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.heads import Heads
 from engine.models.published import (
+    CONFIG,
     config_of,
     labels_of,
     notes_of,
@@ -39,7 +41,6 @@ from engine.models.published import (
 from engine.models.stored import SAFE, Stored, check_memory, open_stored
 from engine.spec.model import BertSpec
 
-CONFIG = "config.json"
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -92,17 +93,12 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     Raises BadCheckpoint, and has neither run nor allocated anything by then.
     """
     check_folder(folder)
-    config = json_object(folder, CONFIG)
-    if config is None:
-        raise BadCheckpoint(
-            f"{shown(folder.name)} has no {CONFIG}: it is no checkpoint folder.",
-            "Choose the folder that holds the files of a model.",
-        )
-    spec = spec_of(config)
+    file, config = _config(folder)
+    spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     with open_stored(folder) as stored:
-        check_unchanged(folder, [CONFIG, *TOKENIZER, *stored.files])
-        plan = Fitting(stored, spec, config).fit(heads, labels)
+        check_unchanged(folder, [file, *TOKENIZER, *stored.files])
+        plan = Fitting(stored, spec, config, file).fit(heads, labels)
         network = _filled(folder, spec, plan, stored)
     named = labels or labels_of(config)
     count = plan.heads.classes
@@ -110,7 +106,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
         loaded=tuple(plan.take),
         fresh=tuple(plan.fresh),
         left_over=tuple(shown(name) for name in plan.left_over),
-        notes=(*notes_of(config), *plan.notes),
+        notes=(*notes_of(config), *stored.notes, *plan.notes),
     )
     return Checkpoint(
         spec,
@@ -147,6 +143,18 @@ def write(
 
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
+    safetensors.torch.save_file(finite_tensors(network, dtype), folder / SAFE, {"format": "pt"})
+    heads = network.heads
+    named = labels if len(labels) == heads.classes else unnamed(heads.classes)
+    config = config_of(network.spec, heads, named, str(dtype).removeprefix("torch."))
+    whole = {**(extra or {}), **config, "pad_token_id": tokenizer.pad}
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+    tokenizer.save(folder)
+
+
+def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
+    """The weights on the CPU by their published names; raises StudioError, as `write` does."""
     tensors: dict[str, Tensor] = {}
     for name, parameter in network.named_parameters():  # the tied decoder is not named again
         tensor = parameter.detach().to("cpu", dtype).contiguous()
@@ -156,14 +164,7 @@ def write(
                 "Go on from an earlier checkpoint, with a lower learning rate.",
             )
         tensors[published_name(name)] = tensor
-    safetensors.torch.save_file(tensors, folder / SAFE, {"format": "pt"})
-    heads = network.heads
-    named = labels if len(labels) == heads.classes else unnamed(heads.classes)
-    config = config_of(network.spec, heads, named, str(dtype).removeprefix("torch."))
-    whole = {**(extra or {}), **config, "pad_token_id": tokenizer.pad}
-    text = json.dumps(whole, indent=2, ensure_ascii=False)
-    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
-    tokenizer.save(folder)
+    return tensors
 
 
 def save(
@@ -194,6 +195,17 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
         }
     )
     return info, loaded.report
+
+
+def _config(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The name of the config of a folder, and what is in it."""
+    for name in (CONFIG, GOOGLE_CONFIG):
+        if (config := json_object(folder, name)) is not None:
+            return name, config
+    raise BadCheckpoint(
+        f"{shown(folder.name)} has no {CONFIG} and no {GOOGLE_CONFIG}: it is no checkpoint folder.",
+        "Choose the folder that holds the files of a model.",
+    )
 
 
 def _tokenizer(folder: Path, spec: BertSpec) -> Tokenizer:

@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.data.foreign import AGAIN, shown
 from engine.errors import BadCheckpoint
 from engine.models.bert import shell
-from engine.models.foreign import AGAIN, shown
 from engine.models.heads import Heads
 from engine.models.published import (
+    CONFIG,
     DECODER,
     DECODER_BIAS,
     LAYER,
@@ -58,8 +59,11 @@ class Fit:
 class Fitting:
     """Holds a file's tensors against a spec."""
 
-    def __init__(self, stored: Stored, spec: BertSpec, config: dict[str, Any]) -> None:
-        self._stored, self._spec, self._config = stored, spec, config
+    def __init__(
+        self, stored: Stored, spec: BertSpec, config: dict[str, Any], file: str = CONFIG
+    ) -> None:
+        """`file` is the name of the config, for what is said."""
+        self._stored, self._spec, self._config, self._file = stored, spec, config, file
         self._notes: list[str] = []
         self._names: dict[str, str] = {}  # as written today → as in the file
         for name in stored.shapes:
@@ -97,7 +101,8 @@ class Fitting:
                 plan.take[ours] = name
         self._refuse_missing(missing)
         used = {*plan.take.values(), *self._stored_twice(plan)}
-        plan.left_over = [n for n in self._stored.shapes if n not in used and not is_buffer(n)]
+        unused = [n for n in self._stored.shapes if n not in used and not is_buffer(n)]
+        plan.left_over = [*unused, *self._stored.besides]
         return plan
 
     def _present_heads(self) -> Heads:
@@ -115,9 +120,9 @@ class Fitting:
             promised.endswith("ForSequenceClassification")
             and "classifier.weight" not in self._names
         ):
-            self._notes.append("config.json names a class head, and the file has none.")
+            self._notes.append(f"{self._file} names a class head, and the file has none.")
         if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
-            self._notes.append("config.json names a masked-word head, and none was loaded.")
+            self._notes.append(f"{self._file} names a masked-word head, and none was loaded.")
         return Heads(
             masked_words=masked_words,
             next_sentence=self._has(NEXT_SENTENCE, "next-sentence head"),
@@ -144,7 +149,7 @@ class Fitting:
         named = len(self._config.get("id2label") or ()) or count
         if named != count:
             raise BadCheckpoint(
-                f"config.json names {named} labels, and the class head in the file has {count}.",
+                f"{self._file} names {named} labels, and the class head in the file has {count}.",
                 AGAIN,
             )
         return count
@@ -173,19 +178,19 @@ class Fitting:
         numbers = [int(m[1]) for m in map(LAYER.match, self._names) if m]
         found = max(numbers, default=-1) + 1
         if not found:
-            some = shown(next(iter(self._stored.shapes)))
+            some = shown(next(iter([*self._stored.shapes, *self._stored.besides])))
             raise BadCheckpoint(
                 f"The file holds no layer of a BERT; it holds {some}, for one.",
                 "Choose a checkpoint of the BERT family.",
             )
         if found < self._spec.layers:
             raise BadCheckpoint(
-                f"config.json describes {self._spec.layers} layers, and the file has {found}.",
+                f"{self._file} describes {self._spec.layers} layers, and the file has {found}.",
                 AGAIN,
             )
         if found > self._spec.layers:
             self._notes.append(
-                f"The file has {found} layers and config.json describes {self._spec.layers}; "
+                f"The file has {found} layers and {self._file} describes {self._spec.layers}; "
                 "those above were left over."
             )
 
@@ -193,7 +198,7 @@ class Fitting:
         found, dtype = self._stored.shapes[name], self._stored.dtypes[name]
         if found != wanted:
             raise BadCheckpoint(
-                f"{shown(name)} is {list(found)} in the file, and {list(wanted)} by config.json.",
+                f"{shown(name)} is {list(found)} in the file, and {list(wanted)} by {self._file}.",
                 "The two files belong to different models. " + AGAIN,
             )
         if dtype not in ("float64", "float32", "float16", "bfloat16"):
@@ -206,7 +211,7 @@ class Fitting:
         if missing:
             raise BadCheckpoint(
                 f"The file lacks {len(missing)} tensors of the encoder, {missing[0]} for one.",
-                "It is not complete, or not for this config.json. " + AGAIN,
+                f"It is not complete, or not for this {self._file}. {AGAIN}",
             )
 
     def _compare_decoder(self) -> bool:
@@ -232,7 +237,7 @@ class Fitting:
             return twice | {self._names[DECODER]}
         if DECODER in self._names:
             self._notes.append(
-                "The decoder in the file differs from the token embedding, to which config.json "
+                f"The decoder in the file differs from the token embedding, to which {self._file} "
                 "ties it; the token embedding is used."
             )
         return twice

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.data.foreign import shown
 from engine.errors import BadCheckpoint
-from engine.models.foreign import shown
 from engine.models.heads import Heads
 from engine.spec.model import BertSpec
 
@@ -35,6 +35,7 @@ DECODER = "cls.predictions.decoder.weight"  # tied to the token embedding, and o
 DECODER_BIAS = "cls.predictions.decoder.bias"  # the same as cls.predictions.bias
 LAYER = re.compile(r"bert\.encoder\.layer\.(\d{1,9})\.")
 
+CONFIG = "config.json"
 SIZES = {  # config.json → spec; a config has all of these
     "vocab_size": "vocabulary",
     "hidden_size": "width",
@@ -84,8 +85,8 @@ def is_buffer(name: str) -> bool:
     return name.endswith((".position_ids", ".token_type_ids"))
 
 
-def spec_of(config: dict[str, Any]) -> BertSpec:
-    """The network that a config.json describes.
+def spec_of(config: dict[str, Any], file: str = CONFIG) -> BertSpec:
+    """The network that a config.json describes, or another `file` that is made like one.
 
     Raises BadCheckpoint for another kind of network, and for values that none can have.
     """
@@ -98,12 +99,12 @@ def spec_of(config: dict[str, Any]) -> BertSpec:
     for name, usual in ANOTHER_NETWORK.items():
         if config.get(name) not in usual:
             raise BadCheckpoint(
-                f"config.json says {name} “{shown(config[name])}”, which this BERT does not have.",
+                f"{file} says {name} “{shown(config[name])}”, which this BERT does not have.",
                 "Choose a checkpoint of the plain BERT encoder.",
             )
     absent = [name for name in SIZES if name not in config]
     if absent:
-        raise _bad_config(f"it lacks {', '.join(absent)}")
+        raise _bad_config(file, f"it lacks {', '.join(absent)}")
     known = SIZES | SETTINGS
     values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
     if isinstance(values.get("activation"), str):
@@ -113,10 +114,11 @@ def spec_of(config: dict[str, Any]) -> BertSpec:
     except ValidationError as error:
         theirs = {ours: name for name, ours in known.items()}
         raise _bad_config(
+            file,
             "; ".join(
                 f"{theirs.get(str(item['loc'][0]), '') if item['loc'] else 'sizes'}: {item['msg']}"
                 for item in error.errors()
-            )
+            ),
         ) from error
 
 
@@ -135,9 +137,9 @@ def is_labels_head(config: dict[str, Any]) -> bool:
     )
 
 
-def _bad_config(why: str) -> BadCheckpoint:
+def _bad_config(file: str, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        f"config.json describes no network: {why}.", "Copy it again from where the model came."
+        f"{file} describes no network: {why}.", "Copy it again from where the model came."
     )
 
 

@@ -6,15 +6,19 @@ Tensors are read into memory, never mapped: a file that is replaced meanwhile do
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine.data.foreign import AGAIN, check_content, json_object, plain_file, shown
+from engine.data.tf1.bundle import open_bundle
+from engine.data.tf1.folder import find_index
+from engine.data.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
-from engine.models.foreign import AGAIN, check_content, json_object, plain_file, shown
 from engine.models.pickled import read_pickled
 
 LARGEST_HEADER = 32_000_000  # bytes, as in engine.data.checkpoint_info
@@ -22,8 +26,6 @@ MOST_TENSORS = 50_000  # a thousand layers have 16,000
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
 ELSEWHERE = {
     "tf_model.h5": "TensorFlow",
-    "bert_model.ckpt.index": "TensorFlow",
-    "model.ckpt.index": "TensorFlow",
     "flax_model.msgpack": "Flax",
     "model.onnx": "ONNX",
 }
@@ -39,6 +41,8 @@ class Stored:
     shapes: dict[str, tuple[int, ...]]
     dtypes: dict[str, str]  # as torch names them, or as the file does where torch has no floats
     read: Callable[[str], Tensor]
+    besides: list[str] = field(default_factory=list)  # what no network has: of an optimiser, say
+    notes: list[str] = field(default_factory=list)  # in whole sentences
 
     @property
     def dtype(self) -> str:
@@ -49,30 +53,37 @@ class Stored:
 
 @contextmanager
 def open_stored(folder: Path) -> Iterator[Stored]:
-    """The weights of a folder: safetensors where there are some, else a pickle that is checked.
+    """The weights of a folder: safetensors, else a pickle that is checked, else TensorFlow's.
 
     Raises BadCheckpoint where there are none, or files that are not what they should be.
     """
-    names = weight_files(folder)
     with ExitStack() as opened:
-        parts = [_open(folder / name, opened) for name in names]
-        yield _joined(names, parts)
+        if names := _weight_files(folder):
+            yield _joined(names, [_open(folder / name, opened) for name in names])
+        elif found := find_index(folder):
+            yield _open_tf1(folder, *found)
+        else:
+            raise _without_weights(folder)
 
 
-def weight_files(folder: Path) -> list[str]:
-    """The names of the files that hold the weights, all of them in the folder."""
+def _weight_files(folder: Path) -> list[str]:
+    """The names of torch's files with weights, all in the folder; empty where there are none."""
     for name in (SAFE, PICKLED):
         if plain_file(folder, name) is not None:
             return [name]
         if index := json_object(folder, f"{name}.index.json"):
             return _shards(folder, f"{name}.index.json", index.get("weight_map"), Path(name).suffix)
+    return []
+
+
+def _without_weights(folder: Path) -> BadCheckpoint:
     for name, program in ELSEWHERE.items():
         if (folder / name).exists():
-            raise BadCheckpoint(
+            return BadCheckpoint(
                 f"{shown(folder.name)} holds weights for {program} only ({name}).",
                 f"Choose a copy of this model with {SAFE}.",
             )
-    raise BadCheckpoint(
+    return BadCheckpoint(
         f"{shown(folder.name)} has no weights: neither {SAFE} nor {PICKLED} is there.",
         "Choose the folder that holds the files of a model.",
     )
@@ -131,6 +142,38 @@ def _open_pickled(path: Path) -> Stored:
         {name: tuple(tensor.shape) for name, tensor in tensors.items()},
         {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in tensors.items()},
         tensors.__getitem__,
+    )
+
+
+def _open_tf1(folder: Path, index: str, told: str) -> Stored:
+    """Google's tensors under their published names, and turned as torch has them."""
+    bundle = open_bundle(folder, index)
+    google = {published: name for name in bundle.entries if (published := published_name(name))}
+    entries = {published: bundle.entries[name] for published, name in google.items()}
+    notes = [told] if told else []
+    if "classifier.weight" in google:
+        notes.append(
+            "The file does not say whether its class head is for whole texts or for single words; "
+            "it was taken for whole texts."
+        )
+
+    def read(name: str) -> Tensor:
+        entry = entries[name]
+        flat = torch.from_numpy(bundle.read(google[name])).view(getattr(torch, entry.dtype))
+        tensor = flat.reshape(entry.shape)
+        return tensor.t() if is_turned(google[name]) else tensor
+
+    return Stored(
+        bundle.files,
+        sum((folder / name).stat().st_size for name in bundle.files),
+        {
+            name: entry.shape[::-1] if is_turned(google[name]) else entry.shape
+            for name, entry in entries.items()
+        },
+        {name: entry.dtype for name, entry in entries.items()},
+        read,
+        [name for name in bundle.entries if published_name(name) is None],
+        notes,
     )
 
 

@@ -37,7 +37,7 @@ class ModelList(Page):
             self.tr("No models yet"),
             self.tr(
                 "Import a folder with a BERT model: config.json, model.safetensors or "
-                "pytorch_model.bin, and its vocabulary."
+                "pytorch_model.bin, and its vocabulary; or one as Google published it."
             ),
             buttons.primary(self.tr("Import a folder…"), self.import_asked.emit, "folder-open"),
         )

@@ -7,21 +7,20 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
 from app.copying import copy_model
+from app.drops import MODEL_FILES
 from app.explorer import Errand
 from app.library import ModelEntry
 from app.studio import Studio
 from engine.home import folder_name, free_folder
 from engine.messages import Answer, Import, Imported, Refused, Working
 
-WEIGHTS = ("config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
-
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
     """The folder of the model among what was dropped: itself, or that of one of its files."""
     for path in paths:
-        if path.is_dir() and any((path / name).is_file() for name in WEIGHTS):
+        if path.is_dir() and any((path / name).is_file() for name in MODEL_FILES):
             return path
-        if path.name in WEIGHTS and path.is_file():
+        if path.name in MODEL_FILES and path.is_file():
             return path.parent
     return None
 

@@ -133,14 +133,14 @@ def _outside(folder: Path, name: str) -> Path:
     return target
 
 
-def _linked_out(name: str) -> Spoil:
+def linked_out(name: str) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).symlink_to(_outside(folder, name))
 
     return spoil
 
 
-def _piped(name: str) -> Spoil:
+def piped(name: str) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).unlink()
         os.mkfifo(folder / name)
@@ -158,8 +158,8 @@ def _folded(name: str) -> Spoil:
 
 for name in (CONFIG, SAFE, "tokenizer.json", "tokenizer_config.json"):
     short = name.split(".")[0]
-    CASES[f"link_out_{short}"] = (_linked_out(name), "link that leads out")
-    CASES[f"pipe_{short}"] = (_piped(name), "not a plain file")
+    CASES[f"link_out_{short}"] = (linked_out(name), "link that leads out")
+    CASES[f"pipe_{short}"] = (piped(name), "not a plain file")
     CASES[f"folder_{short}"] = (_folded(name), "not a plain file")
 
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QPlainTextEdit
 
 from app.background import Progress
+from app.drops import page_for
 from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
@@ -23,6 +24,7 @@ from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
 from tests.engine.models.small import folder as small_checkpoint
+from tests.engine.models.test_tf1 import WRITTEN
 
 PATIENCE = 60_000  # ms; a worker loads torch first
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
@@ -316,6 +318,17 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
     page.importing.opened.emit(page.state.imported.folder)
     qtbot.waitUntil(lambda: page.model is not None)
     assert page.model.state.model.path == studio.home.models / "small"
+
+
+def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, studio) -> None:
+    source = WRITTEN / "saved"
+    assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
+    assert page.accept_drop([source / "bert_config.json"])
+    imported(qtbot, page)
+    loaded, _, left_over = page.importing.sections
+    assert loaded.list.model().rowCount() == 30
+    assert left_over.list.model().rowCount() == 61
+    assert checkpoint_info(studio.home.models / "saved").task_heads[0] == "masked words"
 
 
 @pytest.mark.parametrize(

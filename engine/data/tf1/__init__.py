@@ -1,0 +1,1 @@
+"""Google's TensorFlow 1 checkpoints, read and written without TensorFlow and without torch."""

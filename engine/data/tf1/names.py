@@ -1,0 +1,52 @@
+"""Google's names of tensors ↔ those of transformers, which the rest of the program takes."""
+
+import re
+
+NAMED = {  # Google's, published
+    "bert/embeddings/word_embeddings": "bert.embeddings.word_embeddings.weight",
+    "bert/embeddings/position_embeddings": "bert.embeddings.position_embeddings.weight",
+    "bert/embeddings/token_type_embeddings": "bert.embeddings.token_type_embeddings.weight",
+    "cls/predictions/output_bias": "cls.predictions.bias",
+    "cls/seq_relationship/output_weights": "cls.seq_relationship.weight",
+    "cls/seq_relationship/output_bias": "cls.seq_relationship.bias",
+    "output_weights": "classifier.weight",
+    "output_bias": "classifier.bias",
+}
+PUBLISHED = {published: google for google, published in NAMED.items()}
+LAYER = r"bert/encoder/layer_(?:0|[1-9]\d{0,8})"
+DENSE = re.compile(
+    rf"(?:{LAYER}/(?:attention/self/(?:query|key|value)"
+    r"|(?:attention/output|intermediate|output)/dense)"
+    r"|bert/pooler/dense|cls/predictions/transform/dense)/(?:kernel|bias)"
+)
+NORM = re.compile(
+    rf"(?:{LAYER}/(?:attention/)?output|bert/embeddings|cls/predictions/transform)"
+    r"/LayerNorm/(?:gamma|beta)"
+)
+LEAVES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+
+
+def published_name(google: str) -> str | None:
+    """The name that transformers has for a tensor of Google's; None where it has none.
+
+    What only the optimiser needs (adam_m, adam_v, global_step) has none.
+    """
+    if google in NAMED or not (DENSE.fullmatch(google) or NORM.fullmatch(google)):
+        return NAMED.get(google)
+    module, _, leaf = google.rpartition("/")
+    return f"{module.replace('/layer_', '/layer.').replace('/', '.')}.{LEAVES[leaf]}"
+
+
+def google_name(published: str) -> str:
+    """The other way round, for a tensor that our networks have."""
+    if published in PUBLISHED:
+        return PUBLISHED[published]
+    module, _, leaf = published.rpartition(".")
+    weight, bias = ("gamma", "beta") if module.endswith("LayerNorm") else ("kernel", "bias")
+    path = re.sub(r"layer\.(\d+)", r"layer_\1", module).replace(".", "/")
+    return f"{path}/{weight if leaf == 'weight' else bias}"
+
+
+def is_turned(google: str) -> bool:
+    """Whether Google stores a matrix as [in, out], and torch as [out, in]."""
+    return google.endswith("/kernel")

@@ -1,0 +1,50 @@
+"""Write a checkpoint as Google published BERT: for TensorFlow 1, and for what reads its files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.data.tf1.bundle import write_bundle
+from engine.data.tf1.folder import GOOGLE_CONFIG
+from engine.data.tf1.names import google_name, is_turned
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+from engine.models.bert import Network
+from engine.models.checkpoint import finite_tensors
+from engine.models.published import SETTINGS, SIZES, unnamed
+
+PREFIX = "bert_model.ckpt"
+
+
+def write_tf1(
+    folder: Path, network: Network, tokenizer: Tokenizer, labels: tuple[str, ...] = ()
+) -> None:
+    """Fill an empty folder: bert_config.json, vocab.txt and bert_model.ckpt in its two files.
+
+    The weights are float32, with the names of github.com/google-research/bert, and its matrices
+    [in, out]. Beside them lie the other files of the tokenizer, and in the config the norm's
+    epsilon and the names of the classes: Google's code passes over them, `checkpoint.load` does
+    not. That code knows the activations relu and gelu only.
+
+    Raises StudioError where a weight is not finite, or `vocab.txt` cannot hold the vocabulary.
+    """
+    if any("\n" in piece or "\r" in piece for piece in tokenizer.pieces):
+        raise StudioError(
+            "A piece of this vocabulary holds the end of a line, which vocab.txt cannot.",
+            "Save the model in the Hugging Face layout.",
+        )
+    tensors = {}
+    for name, tensor in finite_tensors(network).items():
+        google = google_name(name)
+        tensors[google] = ("float32", (tensor.t() if is_turned(google) else tensor).numpy())
+    write_bundle(folder, PREFIX, tensors)
+    spec, classes = network.spec, network.heads.classes
+    config: dict[str, Any] = {
+        theirs: getattr(spec, ours) for theirs, ours in (SIZES | SETTINGS).items()
+    }
+    if classes:
+        named = labels if len(labels) == classes else unnamed(classes)
+        config["id2label"] = {str(number): label for number, label in enumerate(named)}
+    text = json.dumps(config, indent=2, ensure_ascii=False)
+    (folder / GOOGLE_CONFIG).write_text(text + "\n", encoding="utf-8")
+    tokenizer.save(folder)

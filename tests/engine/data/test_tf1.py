@@ -1,0 +1,175 @@
+"""Checksums, numbers, tables and bundles of TensorFlow, each held against its description."""
+
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.tf1.bundle import WIDTHS, open_bundle, write_bundle
+from engine.data.tf1.checksum import AT_ONCE, FARTHEST, ONES, PART, STEPS, TABLE, crc32c, masked
+from engine.data.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
+from engine.data.tf1.wire import Unreadable, as_field, as_varint, fields, messages, number, varint
+
+KEYS = st.binary(max_size=40)
+
+
+# ── checksums ────────────────────────────────────────────────────────────────────────────────
+
+
+def byte_by_byte(content: bytes) -> int:
+    state = ONES
+    for byte in content:
+        state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8
+    return state ^ ONES
+
+
+@pytest.mark.parametrize(
+    "content, checksum",  # RFC 3720, appendix B.4
+    [
+        (b"", 0),
+        (b"123456789", 0xE3069283),
+        (bytes(32), 0x8A9136AA),
+        (b"\xff" * 32, 0x62A8AB43),
+        (bytes(range(32)), 0x46DD794E),
+        (bytes(reversed(range(32))), 0x113FDB5C),
+    ],
+)
+def test_the_checksum_is_that_of_the_standard(content, checksum):
+    assert crc32c(content) == checksum
+
+
+def test_the_sum_of_powers_that_shortens_a_message_is_zero():
+    """1 followed by so many zero bits, for each of the four exponents."""
+
+    def power(exponent: int) -> int:
+        state = 1 << 31
+        for _ in range(exponent):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+        return state
+
+    exponents = [FARTHEST - step for step in (0, *STEPS)]
+    assert exponents == [5685, 1362, 426, 0]
+    assert power(5685) == power(1362) ^ power(426) ^ power(0)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        *(edge + more for edge in (0, AT_ONCE + FARTHEST) for more in (1, 7, 8, 9)),
+        *(8 * (AT_ONCE + FARTHEST) + more for more in (-9, -8, -4, -1, 0, 1, 8)),
+        8 * PART + 13,
+    ],
+)
+def test_a_long_message_has_the_checksum_of_its_bytes(size):
+    content = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    assert crc32c(content) == byte_by_byte(content.tobytes())
+
+
+def test_a_checksum_is_masked_as_in_leveldb():
+    assert masked(0) == 0xA282EAD8
+    assert masked(crc32c(b"foo")) != crc32c(b"foo")
+    assert len({masked(1 << bit) for bit in range(32)}) == 32
+
+
+# ── numbers and messages ─────────────────────────────────────────────────────────────────────
+
+
+@given(st.integers(0, (1 << 64) - 1), st.binary(max_size=5))
+def test_a_number_comes_back(value, before):
+    content = before + as_varint(value)
+    assert varint(content, len(before)) == (value, len(content))
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
+def test_a_message_comes_back(given_fields):
+    found = fields(b"".join(as_field(field, value) for field, value in given_fields))
+    for field in range(1, 10):
+        values = [value for at, value in given_fields if at == field]
+        assert found.get(field, []) == values
+        if values and isinstance(values[-1], int):
+            assert number(found, field) == values[-1]
+        if all(isinstance(value, bytes) for value in values):
+            assert messages(found, field) == values
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_refused(content):
+    with suppress(Unreadable):
+        fields(content)
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────
+
+
+@given(st.dictionaries(KEYS, st.binary(max_size=50), min_size=1))
+def test_a_table_comes_back(entries):
+    ordered = dict(sorted(entries.items()))
+    assert read_table(table_of(ordered.items())) == ordered
+
+
+def test_a_table_of_many_blocks_comes_back():
+    entries = {b"bert/encoder/layer_%04d" % n: bytes(n % 90) for n in range(2_000)}
+    whole = table_of(entries.items())
+    assert len(whole) > 5 * BLOCK
+    assert read_table(whole) == entries
+    assert len(whole) < sum(len(key) + len(value) for key, value in entries.items())
+
+
+@given(KEYS, st.binary(max_size=99))
+@settings(max_examples=200)
+def test_any_bytes_before_a_footer_are_refused(before, after):
+    with pytest.raises(Unreadable):
+        read_table(before + after.ljust(40, b"\0") + table_of([])[-8:])
+
+
+def test_the_longest_name_is_read():
+    key = b"a" * LONGEST_KEY
+    assert read_table(table_of([(key, b"1")])) == {key: b"1"}
+
+
+# ── bundles ──────────────────────────────────────────────────────────────────────────────────
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> dict[str, tuple[str, np.ndarray]]:
+    names = draw(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), unique=True))
+    made = {}
+    for name in names:
+        dtype = draw(st.sampled_from(sorted(WIDTHS)))
+        shape = tuple(draw(st.lists(st.integers(0, 5), max_size=4)))
+        kept = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+        seed = zlib.crc32(name.encode())
+        size = int(np.prod(shape)) * kept.itemsize
+        raw = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
+        made[f"a{name}"] = (dtype, raw.view(kept).reshape(shape))
+    return made
+
+
+@given(made=tensors().filter(bool))
+@settings(deadline=None)
+def test_any_tensors_come_back(tmp_path_factory, made):
+    folder: Path = tmp_path_factory.mktemp("any")
+    write_bundle(folder, "model.ckpt-1", made)
+    bundle = open_bundle(folder, "model.ckpt-1.index")
+    assert list(bundle.entries) == sorted(made, key=str.encode)
+    for name, (dtype, array) in made.items():
+        assert (bundle.entries[name].dtype, bundle.entries[name].shape) == (dtype, array.shape)
+        assert bundle.read(name).tobytes() == array.tobytes()
+
+
+def test_a_turned_matrix_is_written_as_it_looks(tmp_path):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    write_bundle(tmp_path, "x", {"a": ("float32", array.T)})
+    bundle = open_bundle(tmp_path, "x.index")
+    assert bundle.entries["a"].shape == (3, 2)
+    assert bundle.read("a").view(np.float32).tolist() == [0, 3, 1, 4, 2, 5]
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path):
+    write_bundle(tmp_path, "x", {"a": ("float32", np.zeros(2, np.float32))})
+    with pytest.raises(FileExistsError):
+        write_bundle(tmp_path, "x", {"a": ("float32", np.ones(2, np.float32))})

@@ -1,0 +1,298 @@
+"""Hostile and broken TensorFlow checkpoints, made from a good one; and what must be said of each.
+
+`CASES` maps a name to a function that spoils a good folder of Google's form, and to what the
+refusal says. An index that lies is written anew with checksums that agree.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.data.tf1.bundle import open_bundle, packed_entry, packed_header
+from engine.data.tf1.checksum import crc32c, masked
+from engine.data.tf1.sstable import MAGIC, read_table, table_of
+from engine.data.tf1.wire import as_field, as_varint
+from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
+
+CASES: dict[str, tuple[Spoil, str]] = {}
+CONFIG, INDEX = "bert_config.json", "bert_model.ckpt.index"
+DATA = "bert_model.ckpt.data-00000-of-00001"
+WORDS = b"bert/embeddings/word_embeddings"
+QUERY = b"bert/encoder/layer_0/attention/self/query/kernel"
+NEGATIVE = (1 << 64) - 1  # as an int64 is written
+
+
+def case(says: str) -> Callable[[Spoil], Spoil]:
+    def add(spoil: Spoil) -> Spoil:
+        CASES[spoil.__name__] = (spoil, says)
+        return spoil
+
+    return add
+
+
+def changed(name: str, change: Callable[[bytes], bytes]) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+    return spoil
+
+
+# ── the files ────────────────────────────────────────────────────────────────────────────────
+
+
+@case("bert_model.ckpt.index is missing")
+def index_missing(folder: Path) -> None:
+    (folder / INDEX).unlink()
+
+
+@case("model.ckpt-5.index is missing")
+def only_the_note_of_the_saver(folder: Path) -> None:
+    (folder / INDEX).unlink()
+    (folder / DATA).unlink()
+    (folder / "checkpoint").write_text('model_checkpoint_path: "C:\\\\runs\\\\model.ckpt-5"\n')
+
+
+@case("has no weights")
+def no_file_of_it(folder: Path) -> None:
+    (folder / INDEX).unlink()
+    (folder / DATA).unlink()
+
+
+@case("bert_model.ckpt.data-00000-of-00001, to which bert_model.ckpt.index belongs, is missing")
+def data_missing(folder: Path) -> None:
+    (folder / DATA).unlink()
+
+
+@case("holds 2 TensorFlow checkpoints, bert_model.ckpt.index for one")
+def two_of_them(folder: Path) -> None:
+    (folder / "model.ckpt-9.index").write_bytes((folder / INDEX).read_bytes())
+
+
+@case("has no config.json and no bert_config.json")
+def config_missing(folder: Path) -> None:
+    (folder / CONFIG).unlink()
+
+
+for name in (INDEX, DATA, CONFIG):
+    short = name.rsplit(".", 1)[-1][:6]
+    CASES[f"{short}_empty"] = (changed(name, lambda b: b""), f"{name} is empty")
+    CASES[f"{short}_pointer"] = (changed(name, lambda b: LFS), "git-lfs")
+    CASES[f"{short}_page"] = (changed(name, lambda b: PAGE), "web page")
+    CASES[f"{short}_link_out"] = (linked_out(name), "link that leads out")
+    CASES[f"{short}_pipe"] = (piped(name), "not a plain file")
+
+
+@case("link that leads out")
+def note_of_the_saver_link_out(folder: Path) -> None:
+    (folder / "checkpoint").symlink_to("/etc/hostname")
+
+
+@case("is far too large")
+def index_large(folder: Path) -> None:
+    os.truncate(folder / INDEX, 1 << 36)
+
+
+@case("was cut: it has")
+def data_cut(folder: Path) -> None:
+    os.truncate(folder / DATA, (folder / DATA).stat().st_size - 1)
+
+
+@case("checksum does not agree")
+def data_changed(folder: Path) -> None:
+    content = bytearray((folder / DATA).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / DATA).write_bytes(content)
+
+
+@case("numbers that are not finite")
+def not_finite(folder: Path) -> None:
+    entry = open_bundle(folder, INDEX).entries[QUERY.decode()]
+    content = np.frombuffer((folder / DATA).read_bytes(), np.uint8).copy()
+    tensor = content[entry.first : entry.first + entry.size]
+    tensor.view("<f4")[3] = np.nan
+    (folder / DATA).write_bytes(content.tobytes())
+    rewrite(folder, QUERY, checksum=masked(crc32c(tensor)))
+
+
+def _config(**values: object) -> Spoil:
+    def change(content: bytes) -> bytes:
+        return json.dumps(json.loads(content) | values).encode()
+
+    return changed(CONFIG, change)
+
+
+for name, values, says in (
+    ("layers_many", {"num_hidden_layers": 9}, "bert_config.json describes 9 layers, and the"),
+    ("words_many", {"vocab_size": 10**7}, "and [10000000, 16] by bert_config.json"),
+    ("inner_other", {"intermediate_size": 64}, "is [32, 16] in the file, and [64, 16] by bert"),
+    ("width_text", {"hidden_size": "16"}, "bert_config.json describes no network: hidden_size"),
+    ("kind_other", {"model_type": "albert"}, "the kind “albert”"),
+    ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
+):
+    CASES[f"config_{name}"] = (_config(**values), says)
+
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────
+
+
+def sealed(block: bytes, packing: int = 0) -> bytes:
+    """A block of any content with what follows it."""
+    whole = block + bytes([packing])
+    return whole + masked(crc32c(whole)).to_bytes(4, "little")
+
+
+def entry_of(shared: int, key: bytes, value: bytes) -> bytes:
+    sizes = (shared, len(key), len(value))
+    return b"".join(map(as_varint, sizes)) + key + value
+
+
+def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
+    """A table of one piece of data and an index with any places."""
+    index = b"".join(entry_of(0, key, as_varint(at) + as_varint(n)) for key, at, n in handles)
+    index += bytes(4) + (1).to_bytes(4, "little")
+    place = as_varint(len(data)) + as_varint(len(index))
+    return data + sealed(index) + (bytes(2) + place).ljust(40, b"\0") + MAGIC
+
+
+def one_block(block: bytes, packing: int = 0) -> bytes:
+    return table(sealed(block, packing), [(b"z", 0, len(block))])
+
+
+RESTART = bytes(4) + (1).to_bytes(4, "little")
+for name, content, says in (
+    ("no_table", bytes(1000), "its last bytes are not those of a table"),
+    ("short", MAGIC, "its last bytes are not those of a table"),
+    ("endless_number", b"\xff" * 40 + MAGIC, "a number in it has no end"),
+    ("index_elsewhere", (bytes(2) + b"\x90\x90\x03\x05").ljust(40, b"\0") + MAGIC, "lies outside"),
+    ("huge_block", table(b"", [(b"z", 0, 1 << 60)]), "lies outside of it"),
+    ("packed", one_block(b"\0" + RESTART, 1), "packed with Snappy"),
+    ("packed_otherwise", one_block(b"\0" + RESTART, 7), "packed in an unknown way"),
+    ("empty_block", one_block(RESTART), "a block in it is empty"),
+    ("tiny_block", one_block(b""), "a block in it is empty"),
+    ("many_restarts", one_block(b"abc" + b"\xff" * 4), "a block in it is empty"),
+    ("shares_too_much", one_block(entry_of(3, b"a", b"") + RESTART), "longer than its block"),
+    ("claims_too_much", one_block(b"\0\1\x90\x90\x03a" + RESTART), "longer than its block"),
+    ("long_name", one_block(entry_of(0, b"a" * 1001, b"") + RESTART), "a name in it is too long"),
+    (
+        "out_of_order",
+        one_block(entry_of(0, b"b", b"") + entry_of(0, b"a", b"") + RESTART),
+        "its names are not in order",
+    ),
+    ("named_twice", one_block(2 * entry_of(0, b"b", b"") + RESTART), "its names are not in order"),
+    (
+        "block_twice",
+        table(sealed(entry_of(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
+        "its blocks lie over one another",
+    ),
+    ("no_header", table_of([(b"a", b"")]), "it has no header"),
+    ("no_tensors", table_of([(b"", packed_header(1))]), "it names no tensors"),
+    ("no_message", table_of([(b"", b"\x0b")]), "a field in it has no known kind"),
+    ("cut_message", table_of([(b"", b"\x0a\x05a")]), "a field in it is cut"),
+    ("text_for_number", table_of([(b"", as_field(1, b"a"))]), "a field in it is no number"),
+    ("number_for_text", table_of([(b"", as_field(3, 5))]), "a field in it is no message"),
+    ("long_message", table_of([(b"", as_field(3, bytes(10_001)))]), "is too long"),
+    ("highest_byte_first", table_of([(b"", as_field(2, 1))]), "puts the highest byte first"),
+    ("newer", table_of([(b"", as_field(3, as_field(2, 2)))]), "written by a newer TensorFlow"),
+):
+    CASES[f"table_{name}"] = (changed(INDEX, lambda b, content=content: content), says)
+
+
+@case("more than 50000 entries")
+def table_endless(folder: Path) -> None:
+    (folder / INDEX).write_bytes(table_of((b"%06d" % n, b"") for n in range(50_001)))
+
+
+@case("a checksum in it does not agree")
+def table_changed(folder: Path) -> None:
+    content = bytearray((folder / INDEX).read_bytes())
+    content[9] ^= 1
+    (folder / INDEX).write_bytes(content)
+
+
+# ── what it says of the tensors ──────────────────────────────────────────────────────────────
+
+
+def rebuilt(
+    folder: Path, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]
+) -> None:
+    """Put `change` of the entries of the index in their place."""
+    path = folder / INDEX
+    entries = read_table(path.read_bytes())
+    path.write_bytes(table_of(sorted((change(entries) or entries).items())))
+
+
+def rewrite(folder: Path, name: bytes, **values: Any) -> None:
+    """Let the index say another thing of one tensor."""
+    entry = replace(open_bundle(folder, INDEX).entries[name.decode()], **values)
+    rebuilt(folder, lambda entries: entries.update({name: packed_entry(entry)}))
+
+
+def _says(name: bytes, **values: Any) -> Spoil:
+    return lambda folder: rewrite(folder, name, **values)
+
+
+def _entries(change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]) -> Spoil:
+    return lambda folder: rebuilt(folder, change)
+
+
+def shaped(*sides: int) -> bytes:
+    return b"".join(as_field(2, as_field(1, side)) for side in sides)
+
+
+def _renamed(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    return {name and b"electra" + name: value for name, value in entries.items()}
+
+
+FLOAT = as_field(1, 1)
+for name, spoil, says in (
+    ("elsewhere", _says(WORDS, shard=1), "word_embeddings lies in a file that there is not"),
+    ("before", _says(WORDS, first=NEGATIVE), "word_embeddings lies outside of its file"),
+    ("far", _says(WORDS, first=1 << 62), "was cut: it has"),
+    ("large", _says(WORDS, size=1 << 62), "another size than its shape says"),
+    (
+        "claims_much",
+        _says(WORDS, shape=(1 << 40, 16), size=1 << 46),
+        "was cut: it has",
+    ),
+    ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has no shape that a tensor can have"),
+    ("many_sides", _says(WORDS, shape=(1,) * 9), "has no shape that a tensor can have"),
+    ("turned", _says(WORDS, shape=(16, 40)), "is [16, 40] in the file, and [40, 16] by bert_"),
+    ("scalar", _says(QUERY, shape=(), size=4), "is [] in the file"),
+    ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
+    ("text", _says(WORDS, dtype="string"), "is stored as string"),
+    (
+        "another_place",
+        _says(QUERY, first=0),
+        "checksum does not agree",
+    ),
+    (
+        "no_rank",
+        _entries(lambda e: e.update({WORDS: FLOAT + as_field(2, as_field(3, 1))})),
+        "has no shape that a tensor can have",
+    ),
+    (
+        "unknown_type",
+        _entries(lambda e: e.update({WORDS: as_field(1, 99) + as_field(2, shaped(40, 16))})),
+        "is stored as type 99",
+    ),
+    ("slices", _entries(lambda e: e.update({b"\0\1abc": b""})), "stored in slices"),
+    ("no_text", _entries(lambda e: e.update({b"\xff\xfe": b""})), "is not text in UTF-8"),
+    ("lacks_one", _entries(lambda e: {k: v for k, v in e.items() if k != QUERY}), "lacks 1 tensor"),
+    ("another_network", _entries(_renamed), "holds no layer of a BERT; it holds electrabert"),
+    (
+        "objects",
+        _entries(lambda e: e.update({b"model/a/.ATTRIBUTES/VARIABLE_VALUE": e[WORDS]})),
+        "TensorFlow 2",
+    ),
+    (
+        "markup",
+        _entries(lambda e: e.update({b"<b>\n\x1b" + b"x" * 900: as_field(4, NEGATIVE)})),
+        "<b>��xxx",
+    ),
+):
+    CASES[f"entry_{name}"] = (spoil, says)

@@ -1,0 +1,333 @@
+"""TensorFlow checkpoints: what TensorFlow wrote is loaded, and what we write is as it writes."""
+
+import json
+import os
+import random
+import shutil
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.data.checkpoint_info import checkpoint_info
+from engine.data.tf1.bundle import open_bundle
+from engine.data.tf1.names import google_name, is_turned, published_name
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import Vocabulary
+from engine.errors import BadCheckpoint, StudioError
+from engine.models import published
+from engine.models.bert import Network
+from engine.models.checkpoint import examine, import_checkpoint, load
+from engine.models.heads import Heads
+from engine.models.tf1 import write_tf1
+from tests.engine.models import small
+from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt
+from tests.engine.models.small import LABELS, network, tokenizer
+from tests.engine.models.test_checkpoint import assert_same, parameters, specs
+
+WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
+ALL_HEADS = Heads(masked_words=True, next_sentence=True, classes=3)
+MUTANTS = 60  # of each kind of file
+
+
+def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """What make.py has put into the tensor of this name."""
+    count = np.arange(np.prod(shape, dtype=int))
+    spread = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
+    return (spread / 1024).astype(np.float32).reshape(shape)
+
+
+def tf1_folder(path: Path, heads: Heads = ALL_HEADS) -> Path:
+    path.mkdir(parents=True)
+    write_tf1(path, network(heads), tokenizer(path.parent), LABELS if heads.classes else ())
+    return path
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Path:
+    return tf1_folder(tmp_path_factory.mktemp("good") / "model")
+
+
+# ── what TensorFlow wrote ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["saved", "shards"])
+def test_what_tensorflow_wrote_is_loaded_bit_for_bit(name):
+    loaded = load(WRITTEN / name)
+    assert loaded.network.heads == Heads(masked_words=True, next_sentence=True, pooler=True)
+    for ours, parameter in parameters(loaded.network).items():
+        google = google_name(published.published_name(ours))
+        turned = is_turned(google)
+        shape = tuple(parameter.shape)
+        stored = numbers(google, shape[::-1] if turned else shape)
+        assert np.array_equal(parameter.detach().numpy(), stored.T if turned else stored), ours
+    assert loaded.report.fresh == loaded.report.notes == ()
+    assert loaded.dtype == "float32"
+    assert loaded.info == checkpoint_info(WRITTEN / name)
+
+
+def test_what_only_the_optimiser_needs_is_left_over(tmp_path):
+    left_over = load(WRITTEN / "saved").report.left_over
+    weights = [name for name in left_over if not name.endswith(("/adam_m", "/adam_v"))]
+    assert weights == ["global_step"]
+    assert len(left_over) == 2 * len(load(WRITTEN / "saved").report.loaded) + 1
+    assert load(WRITTEN / "shards").report.left_over == ()
+
+
+def test_we_write_what_tensorflow_wrote(tmp_path):
+    """The same names, types, shapes and checksums, from a network that was read from its file."""
+    loaded = load(WRITTEN / "shards")
+    write_tf1(tmp_path, loaded.network, loaded.tokenizer)
+    theirs, ours = open_bundle(WRITTEN / "shards", INDEX), open_bundle(tmp_path, INDEX)
+    assert list(theirs.entries) == list(ours.entries)
+    for name, entry in theirs.entries.items():
+        mine = ours.entries[name]
+        told = (entry.dtype, entry.shape, entry.size, entry.checksum)
+        assert (mine.dtype, mine.shape, mine.size, mine.checksum) == told, name
+    config = json.loads((tmp_path / "bert_config.json").read_text())
+    assert config.items() >= json.loads((WRITTEN / "shards/bert_config.json").read_text()).items()
+    vocabulary = (tmp_path / "vocab.txt").read_bytes()
+    assert vocabulary == (WRITTEN / "shards" / "vocab.txt").read_bytes()
+
+
+def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
+    """Each byte, once each: it is refused, or says the same."""
+    folder = shutil.copytree(WRITTEN / "shards", tmp_path / "shards")
+    whole, said = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
+    problems = []
+    for place in range(len(whole)):
+        mutant = bytearray(whole)
+        mutant[place] ^= 1 << place % 8
+        (folder / INDEX).write_bytes(mutant)
+        try:
+            assert open_bundle(folder, INDEX) == said, place
+        except BadCheckpoint as error:
+            problems.append(error.problem)
+    assert len(problems) > len(whole) - 80  # the footer is padded; nothing reads the empty block
+    assert_readable(problems)
+
+
+# ── there and back ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "heads", [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL_HEADS], ids=str
+)
+def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
+    folder = tf1_folder(tmp_path / "model", heads)
+    loaded = load(folder)
+    assert_same(loaded.network, network(heads))
+    assert loaded.network.heads == heads
+    assert loaded.labels == (LABELS if heads.classes else ())
+    assert loaded.report.fresh == loaded.report.left_over == ()
+    assert loaded.info == checkpoint_info(folder)
+    assert sorted(loaded.report.loaded) == sorted(parameters(network(heads)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    spec=specs(),
+    masked_words=st.booleans(),
+    next_sentence=st.booleans(),
+    classes=st.sampled_from([0, 2, 5]),
+)
+def test_any_network_comes_back(tmp_path_factory, spec, masked_words, next_sentence, classes):
+    made = network(Heads(masked_words, next_sentence, classes), spec)
+    folder = tmp_path_factory.mktemp("any")
+    words = tokenizer(folder)
+    write_tf1(folder, made, words)
+    loaded = load(folder)
+    assert_same(loaded.network, made)
+    assert (loaded.spec, loaded.network.heads) == (spec, made.heads)
+    assert loaded.tokenizer.fingerprint == words.fingerprint
+    shutil.rmtree(folder)
+
+
+def test_every_published_name_has_one_of_googles():
+    for ours in parameters(network(ALL_HEADS)):
+        name = published.published_name(ours)
+        assert published_name(google_name(name)) == name
+    for other in ("global_step", "bert/pooler/dense/kernel/adam_m", "bert.pooler.dense.weight"):
+        assert published_name(other) is None
+
+
+def test_an_import_makes_it_a_checkpoint_of_ours(good, tmp_path):
+    info, report = import_checkpoint(good, tmp_path / "into")
+    assert info == checkpoint_info(tmp_path / "into") == load(tmp_path / "into").info
+    assert_same(load(tmp_path / "into").network, load(good).network)
+    assert (info, report) == (examine(tmp_path / "into")[0], examine(good)[1])
+
+
+def test_a_config_of_transformers_will_do(good, tmp_path):
+    folder = shutil.copytree(good, tmp_path / "model")
+    (folder / "bert_config.json").rename(folder / "config.json")
+    assert_same(load(folder).network, load(good).network)
+
+
+def test_a_config_of_google_will_do_for_weights_of_torch(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    (folder / "config.json").rename(folder / "bert_config.json")
+    assert_same(load(folder).network, network())
+
+
+def test_of_two_checkpoints_the_one_is_read_that_the_saver_names(good, tmp_path):
+    folder = shutil.copytree(good, tmp_path / "model")
+    made = network(ALL_HEADS, seed=2)
+    (tmp_path / "later").mkdir()
+    write_tf1(tmp_path / "later", made, tokenizer(tmp_path), LABELS)
+    for name in (INDEX, DATA):
+        later = name.replace("bert_model.ckpt", "model.ckpt-20")
+        shutil.move(tmp_path / "later" / name, folder / later)
+    (folder / "checkpoint").write_text(
+        'model_checkpoint_path: "/home/them/run/model.ckpt-20"\n'
+        'all_model_checkpoint_paths: "/home/them/run/bert_model.ckpt"\n'
+    )
+    assert_same(load(folder).network, made)
+    assert not any("checkpoint" in note for note in load(folder).report.notes)
+
+
+@pytest.mark.parametrize("note", ['model_checkpoint_path: "a/model.ckpt-3"', "no such note"])
+def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
+    folder = shutil.copytree(good, tmp_path / "model")
+    (folder / "checkpoint").write_text(note)
+    notes = load(folder).report.notes
+    said = "“checkpoint” names model.ckpt-3, which is not there; bert_model.ckpt.index was read."
+    assert any(said in one for one in notes) == note.startswith("model")
+
+
+def test_a_class_head_may_be_for_words_and_that_is_said(good, tmp_path):
+    assert any("whole texts" in note for note in load(good).report.notes)
+    plain = tf1_folder(tmp_path / "plain", Heads(masked_words=True))
+    assert load(plain).report.notes == ()
+
+
+def test_a_change_of_any_file_is_seen(good, tmp_path):
+    folder = shutil.copytree(good, tmp_path / "cased_model")
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "tokenizer.json").unlink()
+    assert not checkpoint_info(folder).lowercase
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    assert checkpoint_info(folder).lowercase
+    (folder / DATA).unlink()
+    with pytest.raises(BadCheckpoint, match="is missing"):
+        checkpoint_info(folder)
+
+
+@pytest.mark.parametrize(
+    "name, words, lowercase",
+    [
+        ("uncased_L-12_H-768_A-12", "abcDE", True),
+        ("cased_L-12_H-768_A-12", "abcde", False),
+        ("multi_cased_L-12_H-768_A-12", "abcde", False),
+        ("BERT-Base-Uncased", "abcDE", True),
+        ("showcased", "abcde", True),
+        ("chinese_L-12_H-768_A-12", "abcde", True),
+        ("my model", "abcDE", False),
+    ],
+)
+def test_the_name_tells_whether_it_is_lowercase_or_else_the_pieces(
+    tmp_path, monkeypatch, name, words, lowercase
+):
+    folder = shutil.copytree(WRITTEN / "shards", tmp_path / name)
+    pieces = [*small.WORDS[:5], *words, "##x"]
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    assert load(folder).tokenizer.lowercase == lowercase == checkpoint_info(folder).lowercase
+    monkeypatch.chdir(folder)
+    assert load(Path()).tokenizer.lowercase == lowercase
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    made: Network = network()
+    odd = Tokenizer(Vocabulary(pieces=(*small.WORDS, "a\nb")))
+    with pytest.raises(StudioError, match="end of a line"):
+        write_tf1(tmp_path, made, odd)
+    with torch.no_grad():
+        made.encoder.layers[0].attention.query.weight[0, 0] = torch.inf
+    with pytest.raises(StudioError, match="not finite any more"):
+        write_tf1(tmp_path, made, tokenizer(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def assert_readable(problems: list[str]) -> None:
+    assert all(problem.isprintable() and len(problem) <= 300 for problem in problems)
+
+
+# ── damage ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
+@pytest.mark.parametrize("name", CASES)
+def test_a_hostile_checkpoint_is_refused(good, tmp_path, name):
+    spoil, says = CASES[name]
+    folder = shutil.copytree(good, tmp_path / "model")
+    spoil(folder)
+    with pytest.raises(BadCheckpoint) as raised:
+        load(folder)
+    problem = raised.value.problem
+    assert says in problem
+    assert_readable([problem])
+    assert problem.endswith(".")
+    assert raised.value.advice.endswith(".")
+    with pytest.raises(BadCheckpoint):
+        import_checkpoint(folder, tmp_path / "into")
+    assert not (tmp_path / "into").exists()
+
+
+@pytest.mark.parametrize("name", [INDEX, DATA])
+def test_a_changed_byte_is_refused_or_changes_nothing(good, tmp_path, name):
+    folder = shutil.copytree(good, tmp_path / "model")
+    same = load(good).network
+    whole = (folder / name).read_bytes()
+    chance = random.Random(name)
+    problems = []
+    for _ in range(MUTANTS):
+        mutant = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            mutant[chance.randrange(len(mutant))] ^= 1 << chance.randrange(8)
+        (folder / name).write_bytes(mutant[: len(mutant) - chance.choice([0, 0, 0, 1, 100])])
+        try:
+            assert_same(load(folder).network, same)
+        except BadCheckpoint as error:
+            problems.append(error.problem)
+    assert len(problems) > MUTANTS * 0.9
+    assert_readable(problems)
+
+
+def test_an_index_that_lies_with_good_checksums_is_loaded_or_refused(good, tmp_path):
+    folder = shutil.copytree(good, tmp_path / "model")
+    chance = random.Random(3)
+    problems = []
+
+    def lie(entries: dict[bytes, bytes]) -> None:
+        name = chance.choice(list(entries))
+        value = bytearray(entries[name])
+        for _ in range(chance.randint(1, 3)):
+            value[chance.randrange(len(value))] = chance.randrange(256)
+        entries[name] = bytes(value)
+
+    for _ in range(3 * MUTANTS):
+        shutil.copy(good / INDEX, folder)
+        rebuilt(folder, lie)
+        try:
+            load(folder)
+        except BadCheckpoint as error:
+            problems.append(error.problem)
+        else:
+            checkpoint_info(folder)
+    assert len(problems) > MUTANTS
+    assert_readable(problems)
+
+
+def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(good, tmp_path):
+    folder = shutil.copytree(good, tmp_path / "model")
+    bundle = open_bundle(folder, INDEX)
+    os.truncate(folder / DATA, 10)
+    with pytest.raises(BadCheckpoint, match="does not agree"):
+        bundle.read("output_bias")
+    (folder / DATA).unlink()
+    with pytest.raises(BadCheckpoint, match="cannot be read"):
+        bundle.read("output_bias")
