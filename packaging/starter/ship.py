@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from engine.data.store import open_dataset
-from engine.durable import whole_folder
+from engine.durable import MANIFEST, whole_folder
 from engine.messages import Measured
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
@@ -83,6 +83,7 @@ def main(arguments: list[str]) -> None:
     with whole_folder(target) as folder:
         checkpoint.write(folder, half.network, half.tokenizer, dtype=torch.float16)
         (folder / "README.md").write_text(_card(runs, folder), encoding="utf-8")
+    (target / MANIFEST).unlink()  # what git keeps needs no sums of its own
     print((target / "README.md").read_text(encoding="utf-8"))
 
 
