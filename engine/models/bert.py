@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils.checkpoint import checkpoint as forgetting
 
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
@@ -50,6 +51,7 @@ class Bert(nn.Module):
         self.embeddings = Embeddings(spec)
         self.layers = nn.ModuleList(Layer(spec) for _ in range(spec.layers))
         self.pooler = Pooler(spec) if pooler else None
+        self.recomputes = False  # the inside of the layers on the way back, instead of keeping it
 
     def forward(
         self,
@@ -76,7 +78,10 @@ class Bert(nn.Module):
             bias = bias.masked_fill(~real, float("-inf"))[:, None, None]  # [B, 1, 1, T]
         hidden, weights = [x], list[Tensor]()
         for layer in self.layers:
-            x, looked = layer(x, bias, keep_weights)
+            if self.recomputes and self.training:
+                x, looked = forgetting(layer, x, bias, keep_weights, use_reentrant=False)
+            else:
+                x, looked = layer(x, bias, keep_weights)
             if keep_hidden:
                 hidden.append(x)
             if looked is not None:

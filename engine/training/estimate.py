@@ -27,8 +27,8 @@ from engine.tasks import learner_for
 from engine.tasks.learner import WIDTH_STEP, Learner, total
 from engine.training.batches import SHARE, Order, chance
 from engine.training.devices import Machine, choose
-from engine.training.optimiser import adamw, freeze
-from engine.training.preparing import first_long_step, given_tokenizer, planned_steps, set_dropout
+from engine.training.optimiser import adamw
+from engine.training.preparing import first_long_step, given_tokenizer, planned_steps, set_up
 
 SAMPLE = 1_000  # training rows that are tokenised for their lengths
 JUDGING = 1 / 3  # time of a forward pass, against one with its backward pass
@@ -56,9 +56,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     working("Measuring one step")
     network = _network(job, learner)
-    if plan.dropout is not None:
-        set_dropout(network, plan.dropout)
-    freeze(network, plan.frozen)
+    set_up(network, plan)
     network.to(machine.device).train()
     optimiser = adamw(network, plan)
     longest = min(plan.max_length, network.spec.positions)

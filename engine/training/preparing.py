@@ -74,9 +74,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
     tokenizer = _tokenizer(job, dataset, run, tell)
     torch.manual_seed(job.training.seed)  # fresh weights come from it
     network = _network(job, learner, tokenizer, weights, tell)
-    if job.training.dropout is not None:
-        set_dropout(network, job.training.dropout)
-    freeze(network, job.training.frozen)
+    set_up(network, job.training)
 
     plan, (long_length, long_share) = job.training, learner.long_inputs
     longest, long_length = (min(n, network.spec.positions) for n in (plan.max_length, long_length))
@@ -132,6 +130,14 @@ def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
     """Steps between two judgements: an epoch, or less so that a run has four of them."""
     steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
     return plan.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
+
+
+def set_up(network: Network, plan: TrainingSpec) -> None:
+    """Make a network learn as the plan says; what it computes stays the same."""
+    if plan.dropout is not None:
+        set_dropout(network, plan.dropout)
+    network.encoder.recomputes = plan.gradient_checkpointing
+    freeze(network, plan.frozen)
 
 
 def set_dropout(network: nn.Module, share: float) -> None:

@@ -27,6 +27,7 @@ ADVANCED = (
     "steps",
     "share",
     "micro_batch",
+    "gradient_checkpointing",
     "warmup",
     "layer_decay",
     "frozen",

@@ -97,6 +97,37 @@ def test_one_example_that_does_not_fit_and_other_errors_are_told(
             train(job, lambda _: None, lambda: False, new_run(tmp_path / type(error).__name__, job))
 
 
+@pytest.mark.parametrize("kind", ["classes", "masked words"])
+def test_computing_layers_twice_gives_the_same_weights(tmp_path: Path, kind: str) -> None:
+    make = classifying if kind == "classes" else pretraining
+    _, kept, told = trained(tmp_path / "kept", make(tmp_path, steps=6, dropout=0.2))
+    twice = make(tmp_path, steps=6, dropout=0.2, gradient_checkpointing=True)
+    _, again, told_again = trained(tmp_path / "again", twice)
+    assert all(torch.equal(weight, again[name]) for name, weight in kept.items())
+    assert losses(told) == losses(told_again)
+
+
+def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
+    """Counts the bytes that autograd holds between the two ways."""
+
+    def held(recomputes: bool) -> int:
+        network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(classes=2)).train()
+        network.encoder.recomputes = recomputes
+        tokens = torch.ones(8, 32, dtype=torch.int64)
+        kept: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            out = network.encoder(tokens, torch.zeros_like(tokens))
+        assert out.last.requires_grad
+        return sum(kept.values())
+
+    assert held(True) < held(False) / 4
+
+
 def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
     first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
     start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
