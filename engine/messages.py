@@ -308,7 +308,7 @@ class CheckpointInfo(Message):
     vocabulary: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
-        (), description="Of “masked words”, “next sentence”, “pooler”, “classes”."
+        (), description="Of “masked words”, “next sentence”, “pooler”, and a `HeadKind`."
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True

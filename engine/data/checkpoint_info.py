@@ -10,12 +10,14 @@ import math
 from pathlib import Path
 from typing import Any
 
+from engine.data.head_kinds import ANSWER, CLASSIFIER, NAMED, head_kind
 from engine.data.tf1.bundle import open_bundle
 from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
 from engine.data.tf1.names import published_name
 from engine.data.vocabulary import read_folder
 from engine.errors import BadCheckpoint
 from engine.messages import CheckpointInfo
+from engine.spec.task import HeadKind
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
 LARGEST_HEADER = 32_000_000  # bytes
@@ -30,7 +32,6 @@ HEADS = {
     "masked words": "cls.predictions.",
     "next sentence": "cls.seq_relationship.",
     "pooler": "bert.pooler.",
-    "classes": "classifier.",
 }
 DAMAGE = (
     *(OSError, ValueError, TypeError, KeyError, IndexError, AttributeError),
@@ -83,6 +84,7 @@ def _read(folder: Path) -> CheckpointInfo:
         "positions": _number(folder, config, "max_position_embeddings"),
         "vocabulary": _number(folder, config, "vocab_size"),
     }
+    kind = _head_kind(config, tensors)
     counted = [
         math.prod(shape)
         for name, (_, shape) in tensors.items()
@@ -93,10 +95,11 @@ def _read(folder: Path) -> CheckpointInfo:
         family=str(config.get("model_type", "bert"))[:40],
         **sizes,
         parameters=sum(counted),
-        task_heads=tuple(
-            head for head, prefix in HEADS.items() if any(n.startswith(prefix) for n in tensors)
+        task_heads=(
+            *(h for h, prefix in HEADS.items() if any(n.startswith(prefix) for n in tensors)),
+            *([kind] if kind else []),
         ),
-        labels=_labels(config, tensors),
+        labels=_labels(config) if kind in NAMED else (),
         lowercase=_lowercase(folder),
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
@@ -114,10 +117,18 @@ def _lowercase(folder: Path) -> bool:
     return bool(tokenizer.get("do_lower_case", True))
 
 
-def _labels(config: dict[str, Any], tensors: Tensors) -> tuple[str, ...]:
-    """The names of the classes by id; none where the file has no head for them."""
+def _head_kind(config: dict[str, Any], tensors: Tensors) -> HeadKind | None:
+    """What the layer that fine-tuning added answers; None where there is none."""
+    if ANSWER[0] in tensors:
+        return "answer"
+    shape = tensors[CLASSIFIER[0]][1] if CLASSIFIER[0] in tensors else []
+    return head_kind(config, shape[0]) if shape else None
+
+
+def _labels(config: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the classes or tags by id."""
     names = config.get("id2label")
-    if "classifier.weight" not in tensors or not isinstance(names, dict):
+    if not isinstance(names, dict):
         return ()
     numbered = sorted((int(key), str(name)) for key, name in names.items() if str(key).isdigit())
     return tuple(name for _, name in numbered)

@@ -56,14 +56,13 @@ def classify(checkpoint: Checkpoint, question: Classify) -> Classified:
     Raises StudioError where the model has no head for classes.
     """
     network = checkpoint.network
-    if network.classes is None:
+    if network.task is None or network.heads.kind != "classes":
         raise StudioError(
             "This model has no head for classes.",
             "Choose one that was fine-tuned for classification.",
         )
     given = inputs(checkpoint, question)
-    pooled = network.encoder(given.tokens, given.segments).pooled  # [1, D]
-    probabilities = _softmax(network.classes(pooled))[0]  # [C]
+    probabilities = _softmax(network.logits(given.tokens, given.segments))[0]  # [C]
     order = probabilities.argsort(descending=True, stable=True).tolist()
     labels = checkpoint.labels
     ranked = tuple(Likely(label=labels[n], probability=float(probabilities[n])) for n in order)

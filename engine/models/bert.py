@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint as forgetting
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
 from engine.models.feed_forward import FeedForward
-from engine.models.heads import ClassHead, Heads, MaskedWordHead, NextSentenceHead, Pooler
+from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, Pooler, TaskHead
 from engine.spec.model import BertSpec
 
 
@@ -101,7 +101,7 @@ class Network(nn.Module):
         token = self.encoder.embeddings.token
         self.masked_words = MaskedWordHead(spec, token) if heads.masked_words else None
         self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
-        self.classes = ClassHead(spec, heads.classes) if heads.classes else None
+        self.task = TaskHead(spec, heads.outputs, heads.kind) if heads.outputs else None
         for name, parameter in self.named_parameters():
             fresh(name, parameter, spec)
 
@@ -111,9 +111,25 @@ class Network(nn.Module):
         return Heads(
             masked_words=self.masked_words is not None,
             next_sentence=self.next_sentence is not None,
-            classes=0 if self.classes is None else self.classes.dense.out_features,
+            outputs=0 if self.task is None else self.task.dense.out_features,
             pooler=self.encoder.pooler is not None,
+            kind="classes" if self.task is None else self.task.kind,
         )
+
+    def logits(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
+        """What the task head says, as float32.
+
+        Args:
+            tokens: int64 [B, T]; segments and real as the encoder takes them.
+
+        Returns:
+            [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
+        """
+        assert self.task is not None
+        encoded = self.encoder(tokens, segments, real)
+        vectors = encoded.last if self.heads.reads_tokens else encoded.pooled
+        logits: Tensor = self.task(vectors)
+        return logits.float()
 
     def tie(self) -> None:
         """Make the decoder of masked words the token embedding again, after that was replaced."""

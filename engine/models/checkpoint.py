@@ -21,6 +21,7 @@ from engine.data.foreign import (
     plain_file,
     shown,
 )
+from engine.data.head_kinds import NAMED
 from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tokenizer import Tokenizer
 from engine.durable import whole_folder
@@ -66,7 +67,7 @@ class Checkpoint:
             "masked words": heads.masked_words,
             "next sentence": heads.next_sentence,
             "pooler": heads.pooler,
-            "classes": heads.classes > 0,
+            heads.kind: heads.outputs > 0,
         }
         return CheckpointInfo(
             layers=self.spec.layers,
@@ -101,7 +102,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
         plan = Fitting(stored, spec, config, file).fit(heads, labels)
         network = _filled(folder, spec, plan, stored)
     named = labels or labels_of(config)
-    count = plan.heads.classes
+    count = plan.heads.outputs if plan.heads.kind in NAMED else 0
     report = LoadReport(
         loaded=tuple(plan.take),
         fresh=tuple(plan.fresh),
@@ -144,9 +145,7 @@ def write(
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
     safetensors.torch.save_file(finite_tensors(network, dtype), folder / SAFE, {"format": "pt"})
-    heads = network.heads
-    named = labels if len(labels) == heads.classes else unnamed(heads.classes)
-    config = config_of(network.spec, heads, named, str(dtype).removeprefix("torch."))
+    config = config_of(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
     whole = {**(extra or {}), **config, "pad_token_id": tokenizer.pad}
     text = json.dumps(whole, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
@@ -163,7 +162,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 f"The weights are not finite any more ({name}), so they were not saved.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",
             )
-        tensors[published_name(name)] = tensor
+        tensors[published_name(name, network.heads.kind)] = tensor
     return tensors
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.data.foreign import AGAIN, shown
+from engine.data.head_kinds import ANSWER, ARCHITECTURES, CLASSIFIER, NAMED, head_kind, head_names
 from engine.errors import BadCheckpoint
 from engine.models.bert import shell
 from engine.models.heads import Heads
@@ -21,13 +22,13 @@ from engine.models.published import (
     LAYER,
     first_architecture,
     is_buffer,
-    is_labels_head,
     labels_of,
     present_name,
     published_name,
 )
 from engine.models.stored import Stored
 from engine.spec.model import BertSpec
+from engine.spec.task import HeadKind
 
 MASKED_WORDS = [
     f"cls.predictions.{part}"
@@ -41,7 +42,6 @@ MASKED_WORDS = [
 ]
 NEXT_SENTENCE = ["cls.seq_relationship.weight", "cls.seq_relationship.bias"]
 POOLER = ["bert.pooler.dense.weight", "bert.pooler.dense.bias"]
-CLASSES = ["classifier.weight", "classifier.bias"]
 EMBEDDING = "bert.embeddings.word_embeddings.weight"
 
 
@@ -87,13 +87,13 @@ class Fitting:
                 "which is not the token embedding.",
                 "It can be fine-tuned for other tasks; for masked words choose another model.",
             )
-        keep_classes = wanted is None or self._same_classes(plan.heads.classes, labels)
+        keep_head = wanted is None or self._is_same_head(plan.heads, labels)
         network = shell(self._spec, plan.heads)
         missing: list[str] = []
         for ours, parameter in network.named_parameters():
-            published = published_name(ours)
+            published = published_name(ours, plan.heads.kind)
             name = self._names.get(published)
-            if name is None or (published in CLASSES and not keep_classes):
+            if name is None or (ours.startswith("task.") and not keep_head):
                 needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
                 (missing if needed else plan.fresh).append(published if needed else ours)
             else:
@@ -107,7 +107,7 @@ class Fitting:
 
     def _present_heads(self) -> Heads:
         """The heads that are in the file in full."""
-        classes = self._classes_in_file()
+        kind, outputs = self._head_in_file()
         masked_words = self._has(MASKED_WORDS, "masked-word head")
         if masked_words and not self._decoder_is_tied and self._is_untied():
             self._notes.append(
@@ -116,18 +116,16 @@ class Fitting:
             )
             masked_words = False
         promised = first_architecture(self._config)
-        if (
-            promised.endswith("ForSequenceClassification")
-            and "classifier.weight" not in self._names
-        ):
-            self._notes.append(f"{self._file} names a class head, and the file has none.")
+        if promised.endswith(tuple(ARCHITECTURES.values())) and not outputs:
+            self._notes.append(f"{self._file} names {promised}, and the file has no head for it.")
         if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
             self._notes.append(f"{self._file} names a masked-word head, and none was loaded.")
         return Heads(
             masked_words=masked_words,
             next_sentence=self._has(NEXT_SENTENCE, "next-sentence head"),
-            classes=classes,
+            outputs=outputs,
             pooler=self._has(POOLER, "pooler"),
+            kind=kind,
         )
 
     def _has(self, names: list[str], what: str) -> bool:
@@ -136,36 +134,38 @@ class Fitting:
             self._notes.append(f"The {what} in the file is not complete; it was left out.")
         return len(found) == len(names)
 
-    def _classes_in_file(self) -> int:
-        """How many classes the class head of the file tells apart; 0 where there is none."""
-        if not self._has(CLASSES, "class head"):
-            return 0
-        count = self._rows("classifier.weight")
-        if count < 2 or not is_labels_head(self._config):
-            self._notes.append(
-                "The file has a head for another task than classes; it was left out."
-            )
-            return 0
+    def _head_in_file(self) -> tuple[HeadKind, int]:
+        """What the task head of the file answers, and its outputs; 0 where there is none."""
+        names = next((n for n in (CLASSIFIER, ANSWER) if n[0] in self._names), CLASSIFIER)
+        if not self._has(list(names), "task head"):
+            return "classes", 0
+        count = self._rows(names[0])
+        kind: HeadKind = "answer" if names is ANSWER else head_kind(self._config, count)
+        wanted = {"answer": 2, "choices": 1, "number": 1}.get(kind, max(count, 1))
+        if head_names(kind) != names or count != wanted:
+            self._notes.append("The file has a head for a task that is not known; it was left out.")
+            return "classes", 0
         named = len(self._config.get("id2label") or ()) or count
-        if named != count:
+        if kind in NAMED and named != count:
             raise BadCheckpoint(
-                f"{self._file} names {named} labels, and the class head in the file has {count}.",
+                f"{self._file} names {named} labels, and the task head in the file has {count}.",
                 AGAIN,
             )
-        return count
+        return kind, count
 
-    def _same_classes(self, wanted: int, labels: tuple[str, ...]) -> bool:
-        """Whether the class head of the file is for just these classes."""
-        if not wanted or "classifier.weight" not in self._names:
+    def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
+        """Whether the task head of the file, if there is one, answers just what is wanted."""
+        weight = head_names(wanted.kind)[0]
+        if not wanted.outputs or weight not in self._names:
             return True
-        theirs = labels_of(self._config)
-        count = self._rows("classifier.weight")
-        same = count == wanted and is_labels_head(self._config)
+        theirs, count = labels_of(self._config), self._rows(weight)
+        kind: HeadKind = "answer" if wanted.kind == "answer" else head_kind(self._config, count)
+        same = (kind, count) == (wanted.kind, wanted.outputs)
         if same and (not labels or not theirs or theirs == labels):
             return True
         self._notes.append(
-            f"The class head in the file is for other classes ({count} of them); "
-            f"the one for these {wanted} was newly made."
+            f"The task head in the file is for something else ({kind}, {count} outputs); "
+            f"the one that is needed ({wanted.kind}, {wanted.outputs}) was newly made."
         )
         return False
 

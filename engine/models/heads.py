@@ -1,6 +1,6 @@
 """What is put on top of the encoder.
 
-Shapes: B sequences, D width, V vocabulary, C classes; … any leading dimensions.
+Shapes: B sequences, D width, V vocabulary, C outputs; … any leading dimensions.
 """
 
 from dataclasses import dataclass
@@ -11,23 +11,31 @@ from torch import Tensor, nn, zeros
 from engine.models.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
 from engine.spec.model import BertSpec
+from engine.spec.task import HeadKind
 
 
 @dataclass(frozen=True)
 class Heads:
-    """Which heads a network has; `classes` 0 means no class head.
+    """Which heads a network has: those of pre-training, and the one that fine-tuning adds.
 
-    Next sentence and classes read the pooled vector, so they bring the pooler along.
+    The added one has so many `outputs`, 0 where there is none; `kind` says what they answer. Heads
+    that read the pooled vector bring the pooler along.
     """
 
     masked_words: bool = False
     next_sentence: bool = False
-    classes: int = 0
+    outputs: int = 0
     pooler: bool = False
+    kind: HeadKind = "classes"
 
     def __post_init__(self) -> None:
-        if self.next_sentence or self.classes:
+        if self.next_sentence or (self.outputs and not self.reads_tokens):
             object.__setattr__(self, "pooler", True)
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether the task head answers for each token, and not for the whole input."""
+        return self.kind in ("tags", "answer")
 
 
 class Pooler(nn.Module):
@@ -73,14 +81,15 @@ class NextSentenceHead(nn.Module):
         return logits
 
 
-class ClassHead(nn.Module):
-    """The one added layer of fine-tuning (Devlin 2019, §4.1): [B, D] → [B, C]."""
+class TaskHead(nn.Module):
+    """The one layer that fine-tuning adds (Devlin et al. 2019, §4): [..., D] → [..., C]."""
 
-    def __init__(self, spec: BertSpec, classes: int) -> None:
+    def __init__(self, spec: BertSpec, outputs: int, kind: HeadKind) -> None:
         super().__init__()
-        self.dropout = Dropout(spec.dropout)
-        self.dense = nn.Linear(spec.width, classes)
+        self.kind = kind
+        self.dropout = Dropout(0.0 if kind == "answer" else spec.dropout)  # none in run_squad.py
+        self.dense = nn.Linear(spec.width, outputs)
 
-    def forward(self, pooled: Tensor) -> Tensor:
-        logits: Tensor = self.dense(self.dropout(pooled))
+    def forward(self, vectors: Tensor) -> Tensor:
+        logits: Tensor = self.dense(self.dropout(vectors))
         return logits

@@ -6,9 +6,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.data.foreign import shown
+from engine.data.head_kinds import ARCHITECTURES, NAMED, PROBLEMS, head_names
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.spec.model import BertSpec
+from engine.spec.task import HeadKind
 
 PARTS = (  # ours, published; the first of each that fits is put in the other's place
     ("encoder.embeddings.token.", "bert.embeddings.word_embeddings."),
@@ -29,7 +31,6 @@ PARTS = (  # ours, published; the first of each that fits is put in the other's 
     ("masked_words.norm.", "cls.predictions.transform.LayerNorm."),
     ("masked_words.bias", "cls.predictions.bias"),
     ("next_sentence.dense.", "cls.seq_relationship."),
-    ("classes.dense.", "classifier."),
 )
 DECODER = "cls.predictions.decoder.weight"  # tied to the token embedding, and often stored again
 DECODER_BIAS = "cls.predictions.decoder.bias"  # the same as cls.predictions.bias
@@ -63,8 +64,10 @@ ANOTHER_NETWORK = {  # what would make it another network than ours, and the val
 }
 
 
-def published_name(ours: str) -> str:
-    """The name under which transformers keeps one of our tensors."""
+def published_name(ours: str, kind: HeadKind = "classes") -> str:
+    """The name under which transformers keeps one of our tensors, in a network with such a head."""
+    if ours.startswith("task.dense."):
+        return head_names(kind)[ours.endswith("bias")]
     name = ours
     for mine, theirs in PARTS:
         name = name.replace(mine, theirs, 1)
@@ -128,15 +131,6 @@ def first_architecture(config: dict[str, Any]) -> str:
     return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
 
 
-def is_labels_head(config: dict[str, Any]) -> bool:
-    """Whether a “classifier” in the file tells one class of a whole text, as ours does."""
-    other = ("TokenClassification", "MultipleChoice")
-    return not first_architecture(config).endswith(other) and config.get("problem_type") in (
-        None,
-        "single_label_classification",
-    )
-
-
 def _bad_config(file: str, why: str) -> BadCheckpoint:
     return BadCheckpoint(
         f"{file} describes no network: {why}.", "Copy it again from where the model came."
@@ -176,17 +170,27 @@ def config_of(spec: BertSpec, heads: Heads, labels: tuple[str, ...], dtype: str)
     for theirs, ours in (SIZES | SETTINGS).items():
         config[theirs] = getattr(spec, ours)
     config |= {"position_embedding_type": "absolute", "tie_word_embeddings": True, "dtype": dtype}
-    if heads.classes:
-        config["id2label"] = {str(number): label for number, label in enumerate(labels)}
-        config["label2id"] = {label: number for number, label in enumerate(labels)}
-        config["problem_type"] = "single_label_classification"
-    return config
+    return config | head_entries(heads, labels)
+
+
+def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
+    """What config.json says of the task head."""
+    if not heads.outputs:
+        return {}
+    entries: dict[str, Any] = {}
+    if heads.kind in NAMED or heads.kind == "number":
+        named = labels if len(labels) == heads.outputs else unnamed(heads.outputs)
+        entries["id2label"] = {str(number): label for number, label in enumerate(named)}
+        entries["label2id"] = {label: number for number, label in enumerate(named)}
+    if heads.kind in PROBLEMS:
+        entries["problem_type"] = PROBLEMS[heads.kind]
+    return entries
 
 
 def architecture(heads: Heads) -> str:
     """The class in transformers that has these heads."""
-    if heads.classes:
-        return "BertForSequenceClassification"
+    if heads.outputs:
+        return "Bert" + ARCHITECTURES[heads.kind]
     if heads.masked_words and heads.next_sentence:
         return "BertForPreTraining"
     if heads.masked_words:

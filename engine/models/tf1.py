@@ -11,7 +11,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
 from engine.models.bert import Network
 from engine.models.checkpoint import finite_tensors
-from engine.models.published import SETTINGS, SIZES, unnamed
+from engine.models.published import SETTINGS, SIZES, architecture, head_entries
 
 PREFIX = "bert_model.ckpt"
 
@@ -38,13 +38,13 @@ def write_tf1(
         google = google_name(name)
         tensors[google] = ("float32", (tensor.t() if is_turned(google) else tensor).numpy())
     write_bundle(folder, PREFIX, tensors)
-    spec, classes = network.spec, network.heads.classes
+    spec, heads = network.spec, network.heads
     config: dict[str, Any] = {
         theirs: getattr(spec, ours) for theirs, ours in (SIZES | SETTINGS).items()
     }
-    if classes:
-        named = labels if len(labels) == classes else unnamed(classes)
-        config["id2label"] = {str(number): label for number, label in enumerate(named)}
+    if heads.outputs:
+        config["architectures"] = [architecture(heads)]
+        config |= head_entries(heads, labels)
     text = json.dumps(config, indent=2, ensure_ascii=False)
     (folder / GOOGLE_CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)

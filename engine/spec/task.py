@@ -6,6 +6,10 @@ from pydantic import Field
 
 from engine.spec import Spec
 
+HeadKind = Literal["classes", "labels", "number", "tags", "answer", "choices"]
+"""What the layer answers that fine-tuning adds: one class of a text or pair, any number of labels,
+a number, a tag for each word, a span of a text, or one of several endings."""
+
 
 class Pretraining(Spec):
     """Masked words and next sentence (Devlin et al. 2019, §3.1): the loss is their sum."""

@@ -40,7 +40,7 @@ class ClassificationLearner(Learner):
 
     @property
     def heads(self) -> Heads:
-        return Heads(classes=len(self._labels))
+        return Heads(outputs=len(self._labels))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -148,10 +148,7 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
 
 def class_logits(network: Network, batch: Batch) -> Tensor:
     """Class logits as float32 [B, C]."""
-    assert network.classes is not None
-    encoded = network.encoder(batch.tokens, batch.segments, batch.real)
-    logits: Tensor = network.classes(encoded.pooled)  # [B, C]
-    return logits.float()
+    return network.logits(batch.tokens, batch.segments, batch.real)
 
 
 def _labels(rows: Rows) -> list[str]:

@@ -21,7 +21,7 @@ class Predictor:
 
     def __init__(self, folder: Path, max_length: int = 512, batch: int = 32) -> None:
         loaded = checkpoint.load(folder)
-        if loaded.network.classes is None:
+        if loaded.network.heads.kind != "classes" or loaded.network.task is None:
             raise StudioError(
                 f"The model {folder.name} has no class head.",
                 "Fine-tune it for classification first, or choose a fine-tuned checkpoint.",
@@ -33,7 +33,6 @@ class Predictor:
 
     def logits(self, texts: list[str], pairs: list[str] | None) -> np.ndarray:
         """Class logits, float32 [N, C], in the order of the rows."""
-        assert self._network.classes is not None
         encoded = self._tokenizer.encode_many(texts, pairs, self._longest)
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
         out = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
@@ -49,8 +48,7 @@ class Predictor:
                 segments[row, : len(ids)] = torch.tensor(kinds)
                 real[row, : len(ids)] = True
             with torch.inference_mode():
-                pooled = self._network.encoder(tokens, segments, real).pooled
-                out[numbers] = self._network.classes(pooled).numpy()
+                out[numbers] = self._network.logits(tokens, segments, real).numpy()
         return out
 
     def probabilities(self, texts: list[str], pairs: list[str] | None) -> np.ndarray:

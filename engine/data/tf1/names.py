@@ -11,6 +11,8 @@ NAMED = {  # Google's, published
     "cls/seq_relationship/output_bias": "cls.seq_relationship.bias",
     "output_weights": "classifier.weight",
     "output_bias": "classifier.bias",
+    "cls/squad/output_weights": "qa_outputs.weight",
+    "cls/squad/output_bias": "qa_outputs.bias",
 }
 PUBLISHED = {published: google for google, published in NAMED.items()}
 LAYER = r"bert/encoder/layer_(?:0|[1-9]\d{0,8})"

@@ -8,7 +8,7 @@ from engine.models.checkpoint import Checkpoint, load
 from engine.models.heads import Heads
 from tests.engine.models.small import folder
 
-EVERY = Heads(masked_words=True, classes=3)
+EVERY = Heads(masked_words=True, outputs=3)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ def test_a_checkpoint_that_changed_on_the_disk_is_loaded_again(tmp_path, tiny_fo
     folder(place)
     after = own.take(place)
     assert before is not after
-    assert after.network.classes is None
+    assert after.network.task is None
 
 
 def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monkeypatch):

@@ -41,7 +41,7 @@ def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
 def folder(path: Path, heads: Heads = ALL, **more: object) -> Path:
     """A checkpoint folder of a tiny network."""
     path.mkdir(parents=True)
-    labels = LABELS if heads.classes else ()
+    labels = LABELS if heads.outputs else ()
     write(path, network(heads), tokenizer(path), labels, **more)
     return path
 

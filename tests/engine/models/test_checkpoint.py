@@ -51,7 +51,7 @@ def reconfigured(folder: Path, **values: object) -> None:
 
 @pytest.mark.parametrize(
     "heads",
-    [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL, Heads(classes=3)],
+    [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL, Heads(outputs=3)],
     ids=str,
 )
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
@@ -62,7 +62,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
     assert loaded.spec == SPEC
     assert loaded.network.heads == heads
     assert not loaded.network.training
-    assert loaded.labels == (LABELS if heads.classes else ())
+    assert loaded.labels == (LABELS if heads.outputs else ())
     assert loaded.report.fresh == loaded.report.left_over == loaded.report.notes == ()
     assert set(loaded.report.loaded) == set(parameters(made))
     assert loaded.tokenizer.pieces == list(small.WORDS)
@@ -123,7 +123,7 @@ def test_half_precision_halves_the_file_and_is_widened_again(tmp_path):
 
 def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
     folder = small.folder(
-        tmp_path / "model", Heads(masked_words=True, classes=3), dtype=torch.float16
+        tmp_path / "model", Heads(masked_words=True, outputs=3), dtype=torch.float16
     )
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
@@ -201,19 +201,19 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path):
 
 def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(masked_words=True))
-    loaded = load(folder, Heads(classes=2), ("no", "yes"))
+    loaded = load(folder, Heads(outputs=2), ("no", "yes"))
     assert loaded.report.fresh == (
         "encoder.pooler.dense.weight",
         "encoder.pooler.dense.bias",
-        "classes.dense.weight",
-        "classes.dense.bias",
+        "task.dense.weight",
+        "task.dense.bias",
     )
     assert all(name.startswith("cls.predictions.") for name in loaded.report.left_over)
     assert len(loaded.report.left_over) == 5
     assert loaded.labels == ("no", "yes")
-    weight = loaded.network.classes.dense.weight
+    weight = loaded.network.task.dense.weight
     assert 0 < weight.std() < 0.1
-    assert (loaded.network.classes.dense.bias == 0).all()
+    assert (loaded.network.task.dense.bias == 0).all()
 
 
 def test_fresh_heads_follow_the_seed(tmp_path):
@@ -221,53 +221,70 @@ def test_fresh_heads_follow_the_seed(tmp_path):
     made = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        made.append(load(folder, Heads(classes=2)).network.classes.dense.weight)
+        made.append(load(folder, Heads(outputs=2)).network.task.dense.weight)
     assert torch.equal(made[0], made[1])
     assert not torch.equal(made[0], made[2])
 
 
 def test_a_class_head_goes_on_for_the_same_classes_only(tmp_path):
-    heads = Heads(classes=3)
+    heads = Heads(outputs=3)
     folder = small.folder(tmp_path / "model", heads)
     same = load(folder, heads, LABELS)
     assert same.report.fresh == ()
     for others in (LABELS[::-1], ("x", "y", "z"), ("no", "yes")):
-        loaded = load(folder, Heads(classes=len(others)), others)
-        assert loaded.report.fresh == ("classes.dense.weight", "classes.dense.bias")
+        loaded = load(folder, Heads(outputs=len(others)), others)
+        assert loaded.report.fresh == ("task.dense.weight", "task.dense.bias")
         assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
-        assert "other classes" in loaded.report.notes[0]
+        assert "something else" in loaded.report.notes[0]
         assert loaded.labels == others
 
 
 def test_classes_without_names_have_those_of_transformers(tmp_path):
-    folder = small.folder(tmp_path / "model", Heads(classes=3))
+    folder = small.folder(tmp_path / "model", Heads(outputs=3))
     reconfigured(folder, id2label=None)
     assert load(folder).labels == ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
 @pytest.mark.parametrize(
-    "config",
+    "config,kind",
     [
-        {"architectures": ["BertForTokenClassification"]},
-        {"architectures": ["BertForMultipleChoice"]},
-        {"problem_type": "multi_label_classification"},
-        {"problem_type": "regression"},
+        ({"architectures": ["BertForTokenClassification"]}, "tags"),
+        ({"problem_type": "multi_label_classification"}, "labels"),
+        ({"architectures": ["BertModel"], "problem_type": None}, "classes"),
     ],
     ids=str,
 )
-def test_a_head_for_another_task_is_left_out_and_said(tmp_path, config):
-    folder = small.folder(tmp_path / "model", Heads(classes=3))
+def test_the_config_says_what_a_head_answers(tmp_path, config, kind):
+    folder = small.folder(tmp_path / "model", Heads(outputs=3))
     reconfigured(folder, **config)
     loaded = load(folder)
-    assert loaded.network.classes is None
-    assert "another task" in loaded.report.notes[0]
+    assert loaded.network.heads.kind == kind
+    assert loaded.labels == LABELS
+    assert checkpoint_info(folder).task_heads[-1] == kind
+    assert loaded.info.task_heads[-1] == kind
+    other = load(folder, Heads(outputs=2, kind="answer"))
+    assert set(other.report.fresh) == {"task.dense.weight", "task.dense.bias"}
+    assert set(other.report.left_over) >= {"classifier.weight", "classifier.bias"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"architectures": ["BertForMultipleChoice"]}, {"problem_type": "regression"}],
+    ids=str,
+)
+def test_a_head_for_an_unknown_task_is_left_out_and_said(tmp_path, config):
+    folder = small.folder(tmp_path / "model", Heads(outputs=3))
+    reconfigured(folder, **config)
+    loaded = load(folder)
+    assert loaded.network.task is None
+    assert "not known" in loaded.report.notes[0]
     assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
 
 
 def test_a_promised_head_that_is_not_there_is_said(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(pooler=True))
     reconfigured(folder, architectures=["BertForSequenceClassification"])
-    assert "the file has none" in load(folder).report.notes[0]
+    assert "the file has no head for it" in load(folder).report.notes[0]
     reconfigured(folder, architectures=["BertForMaskedLM"])
     assert "none was loaded" in load(folder).report.notes[0]
 
@@ -415,7 +432,7 @@ def test_a_decoder_of_its_own_is_not_taken_for_the_embedding(tmp_path):
     loaded = load(folder)
     assert loaded.network.masked_words is None
     assert "decoder of its own" in loaded.report.notes[0]
-    assert load(folder, Heads(classes=2)).network.classes is not None
+    assert load(folder, Heads(outputs=2)).network.task is not None
     with pytest.raises(BadCheckpoint, match="decoder of its own"):
         load(folder, Heads(masked_words=True))
 
@@ -451,7 +468,7 @@ def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_an_import_keeps_heads_labels_and_precision(tmp_path, dtype):
-    heads = Heads(masked_words=True, next_sentence=True, classes=3)
+    heads = Heads(masked_words=True, next_sentence=True, outputs=3)
     source = small.folder(tmp_path / "source", heads, dtype=dtype)
     rewritten(source, old_names)
     into_pickle(source)

@@ -17,7 +17,7 @@ from tests.engine.models import small
 from tests.engine.models.hostile import CASES, Payload
 
 MUTANTS = 60  # of each kind of file
-ALL_HEADS = Heads(masked_words=True, next_sentence=True, classes=3)
+ALL_HEADS = Heads(masked_words=True, next_sentence=True, outputs=3)
 
 
 @pytest.fixture(scope="module")

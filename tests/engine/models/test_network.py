@@ -39,7 +39,7 @@ def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
 
 def test_fresh_weights_are_as_the_paper_begins():
     torch.manual_seed(3)
-    made = Network(PRESETS["tiny"], Heads(masked_words=True, classes=2))
+    made = Network(PRESETS["tiny"], Heads(masked_words=True, outputs=2))
     for name, parameter in made.named_parameters():
         if name.endswith("norm.weight"):
             assert (parameter == 1).all(), name
@@ -141,12 +141,12 @@ def test_masked_words_of_chosen_places_are_those_of_all_places():
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_it_trains_under_autocast_with_weights_in_float32(dropout):
     spec = SPEC.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
-    made = network(Heads(masked_words=True, classes=2), spec).train()
+    made = network(Heads(masked_words=True, outputs=2), spec).train()
     ids, segments, real = batch()
     with torch.autocast("cpu", torch.bfloat16):
         encoded = made.encoder(ids, segments, real)
         loss = made.masked_words(encoded.last[real]).float().logsumexp(-1).mean()
-        loss = loss + made.classes(encoded.pooled).float().square().mean()
+        loss = loss + made.task(encoded.pooled).float().square().mean()
     loss.backward()
     for name, parameter in made.named_parameters():
         assert parameter.grad is not None, name
@@ -232,11 +232,11 @@ def test_every_activation_of_the_spec_is_there(activation):
 
 
 def test_heads_that_read_the_pooled_vector_bring_the_pooler():
-    assert Heads(classes=2).pooler
+    assert Heads(outputs=2).pooler
     assert Heads(next_sentence=True).pooler
     assert not Heads(masked_words=True).pooler
-    made = network(Heads(masked_words=True, classes=3))
-    assert made.heads == Heads(masked_words=True, classes=3)
+    made = network(Heads(masked_words=True, outputs=3))
+    assert made.heads == Heads(masked_words=True, outputs=3)
 
 
 def test_a_spec_of_any_proportion_works():

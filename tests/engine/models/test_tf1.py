@@ -30,7 +30,7 @@ from tests.engine.models.small import LABELS, network, tokenizer
 from tests.engine.models.test_checkpoint import assert_same, parameters, specs
 
 WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
-ALL_HEADS = Heads(masked_words=True, next_sentence=True, classes=3)
+ALL_HEADS = Heads(masked_words=True, next_sentence=True, outputs=3)
 MUTANTS = 60  # of each kind of file
 
 
@@ -43,7 +43,7 @@ def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def tf1_folder(path: Path, heads: Heads = ALL_HEADS) -> Path:
     path.mkdir(parents=True)
-    write_tf1(path, network(heads), tokenizer(path.parent), LABELS if heads.classes else ())
+    write_tf1(path, network(heads), tokenizer(path.parent), LABELS if heads.outputs else ())
     return path
 
 
@@ -122,7 +122,7 @@ def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
     loaded = load(folder)
     assert_same(loaded.network, network(heads))
     assert loaded.network.heads == heads
-    assert loaded.labels == (LABELS if heads.classes else ())
+    assert loaded.labels == (LABELS if heads.outputs else ())
     assert loaded.report.fresh == loaded.report.left_over == ()
     assert loaded.info == checkpoint_info(folder)
     assert sorted(loaded.report.loaded) == sorted(parameters(network(heads)))

@@ -9,9 +9,12 @@ from torch import Tensor
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    BertForMultipleChoice,
     BertForNextSentencePrediction,
     BertForPreTraining,
+    BertForQuestionAnswering,
     BertForSequenceClassification,
+    BertForTokenClassification,
     BertModel,
 )
 
@@ -37,6 +40,9 @@ def quiet():
     transformers.logging.disable_progress_bar()
     yield
     transformers.logging.set_verbosity(before)
+
+
+INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
 def theirs(kind: type, folder: Path, complete: bool = True) -> torch.nn.Module:
@@ -79,7 +85,12 @@ def assert_equal(ours: Network, model: torch.nn.Module, given: tuple[Tensor, Ten
         if isinstance(model, BertModel):
             assert_close(way.pooled, other.pooler_output)
         if isinstance(model, BertForSequenceClassification):
-            assert_close(ours.classes(way.pooled), other.logits)
+            assert_close(ours.task(way.pooled), other.logits)
+        if isinstance(model, BertForTokenClassification):
+            assert_close(ours.task(way.last), other.logits)
+        if isinstance(model, BertForQuestionAnswering):
+            scores = torch.stack([other.start_logits, other.end_logits], dim=-1)
+            assert_close(ours.task(way.last), scores)
         if isinstance(model, BertForMaskedLM):
             assert_close(ours.masked_words(way.last)[real], other.logits[real])
         if isinstance(model, BertForPreTraining):
@@ -150,19 +161,40 @@ def test_a_network_of_base_size_gives_the_same_numbers():
         (Heads(masked_words=True), BertForMaskedLM),
         (Heads(next_sentence=True), BertForNextSentencePrediction),
         (ALL, BertForPreTraining),
-        (Heads(classes=3), BertForSequenceClassification),
+        (Heads(outputs=3), BertForSequenceClassification),
+        (Heads(outputs=3, kind="labels"), BertForSequenceClassification),
+        (Heads(outputs=1, kind="number"), BertForSequenceClassification),
+        (Heads(outputs=3, kind="tags"), BertForTokenClassification),
+        (Heads(outputs=2, kind="answer"), BertForQuestionAnswering),
+        (Heads(outputs=1, kind="choices"), BertForMultipleChoice),
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_transformers_finds_the_right_class_and_all_tensors(tmp_path, heads, kind, dtype):
-    labels = LABELS if heads.classes else ()
+    labels = LABELS if heads.outputs == 3 else ()
     save(tmp_path / "saved", network(heads), tokenizer(tmp_path), labels, dtype)
     model = theirs(kind, tmp_path / "saved")
     assert model.config.architectures == [kind.__name__]
-    if heads.classes:
+    if labels:
         assert model.config.id2label == dict(enumerate(LABELS))
         assert model.config.num_labels == 3
-    assert_equal(load(tmp_path / "saved").network, model, batch())
+    if heads.kind == "number":
+        assert model.config.num_labels == 1
+    loaded = load(tmp_path / "saved")
+    assert loaded.network.heads == heads
+    if kind is BertForMultipleChoice:
+        assert_choices_equal(loaded.network, model)
+    else:
+        assert_equal(loaded.network, model, batch())
+
+
+@torch.no_grad()
+def assert_choices_equal(ours: Network, model: torch.nn.Module):
+    """The score of each ending; transformers takes the endings of an example as one more axis."""
+    ids, segments, real = batch(sequences=4)
+    by_example = [tensor.unflatten(0, (2, 2)) for tensor in (ids, segments, real.long())]
+    other = model(**dict(zip(INPUTS, by_example, strict=True)))
+    assert_close(ours.logits(ids, segments, real).unflatten(0, (2, 2))[..., 0], other.logits)
 
 
 def test_a_network_of_any_setting_gives_the_same_numbers(tmp_path):

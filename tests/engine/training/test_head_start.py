@@ -90,7 +90,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
 
 
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
-@pytest.mark.parametrize("head", [Heads(masked_words=True), Heads(classes=2)])
+@pytest.mark.parametrize("head", [Heads(masked_words=True), Heads(outputs=2)])
 def test_every_shape_of_network_stays_finite(
     tokenizer: Tokenizer, text: Packed, width: int, heads: int, layers: int, head: Heads
 ) -> None:

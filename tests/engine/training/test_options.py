@@ -141,7 +141,7 @@ def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
-    network = Network(NETWORK, Heads(classes=2))
+    network = Network(NETWORK, Heads(outputs=2))
     freeze(network, 99)
     moving = {name for name, p in network.named_parameters() if p.requires_grad}
     assert moving and all(height(name, NETWORK.layers) == NETWORK.layers + 1 for name in moving)
@@ -151,7 +151,7 @@ def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
 
 
 def test_each_layer_learns_at_its_share_of_the_rate() -> None:
-    network = Network(NETWORK, Heads(classes=2))
+    network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec(layer_decay=0.5, weight_decay=0.1))
     set_rate(optimiser, 0.8)
     rates, decays = {}, {}

@@ -42,7 +42,7 @@ PATIENCE = 20_000  # ms
 def make_model(path: Path, heads: Heads, words: tuple[str, ...] = WORDS) -> Path:
     """A checkpoint folder with English words, and some that are not."""
     path.mkdir(parents=True)
-    labels = tuple(f"label {number}" for number in range(heads.classes))
+    labels = tuple(f"label {number}" for number in range(heads.outputs))
     write(path, Network(SPEC, heads), tokenizer(path, words), labels)
     return path
 
@@ -56,7 +56,7 @@ def model(home: Home) -> Path:
 @pytest.fixture
 def classifier(home: Home) -> Path:
     """A model that knows classes and guesses no words."""
-    return make_model(home.models / "zz-classes", Heads(classes=3))
+    return make_model(home.models / "zz-classes", Heads(outputs=3))
 
 
 class FakeExplorer(QObject):
