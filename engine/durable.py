@@ -57,7 +57,23 @@ def disk_errors_for(path: Path) -> Iterator[None]:
             f"The disk is full: {free / 1e6:.0f} MB are left where {path.name} should be written.",
             f"Free some space on the disk of {existing} and try again; nothing that was there is "
             "lost.",
+            existing,
         ) from error
+
+
+def check_room(path: Path, needed: int) -> None:
+    """Raise DiskFull where the disk of `path` has less than `needed` bytes left."""
+    existing = next(p for p in (path, *path.parents) if p.exists())
+    free = shutil.disk_usage(existing).free
+    if free < needed:
+        raise DiskFull(
+            f"The disk is full: {path.name} needs {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB "
+            "are left.",
+            f"Free {(needed - free) / 1e6:.0f} MB on the disk of {existing} and try again; nothing "
+            "that was there is lost.",
+            existing,
+            needed,
+        )
 
 
 def write_file(path: Path, content: bytes) -> None:

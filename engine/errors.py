@@ -8,12 +8,16 @@ from pathlib import Path
 
 
 class StudioError(Exception):
-    """Something that the user can understand and act on; both parts are whole sentences."""
+    """Something that the user can understand and act on; both parts are whole sentences.
 
-    def __init__(self, problem: str, advice: str = "") -> None:
+    `details` are lines for whoever wants to look closer.
+    """
+
+    def __init__(self, problem: str, advice: str = "", details: str = "") -> None:
         super().__init__(problem)
         self.problem = problem
         self.advice = advice
+        self.details = details
 
     def __str__(self) -> str:
         return f"{self.problem} {self.advice}".strip()
@@ -48,7 +52,13 @@ class BadCheckpoint(StudioError):
 
 
 class DiskFull(StudioError):
-    """Nothing more can be written."""
+    """Nothing more can be written at `place`; `needed` bytes would do, and 0 means unknown."""
+
+    def __init__(
+        self, problem: str, advice: str = "", place: Path | None = None, needed: int = 0
+    ) -> None:
+        super().__init__(problem, advice)
+        self.place, self.needed = place, needed
 
 
 def describe_validation(error: "object", where: str) -> StudioError:

@@ -111,6 +111,14 @@ class Noted(Event):
     text: str
 
 
+class Waiting(Event):
+    """The worker cannot go on now and waits; what it says next, but for notes, ends the wait."""
+
+    kind: Literal["waiting"] = "waiting"
+    problem: str
+    advice: str = ""
+
+
 class Ended(Event):
     """The last word of a worker."""
 
@@ -124,7 +132,7 @@ class Ended(Event):
 
 
 AnyEvent = Annotated[
-    Started | Prepared | Progressed | Measured | Saved | Removed | Noted | Ended,
+    Started | Prepared | Progressed | Measured | Saved | Removed | Noted | Waiting | Ended,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -3,7 +3,7 @@
 import time
 from typing import TextIO
 
-from engine.messages import Ended, Event, Measured, Noted, Prepared, Progressed, Started
+from engine.messages import Ended, Event, Measured, Noted, Prepared, Progressed, Started, Waiting
 
 EVERY = 0.2  # seconds between two drawings on a terminal
 SLOWLY = 5.0  # seconds between two lines where there is no terminal
@@ -41,6 +41,8 @@ class ProgressLine:
                     self._draw(self._bar())
             case Noted(text=text):
                 self._say(text)
+            case Waiting(problem=problem, advice=advice):
+                self._say(f"{problem} {advice}")
             case Ended(outcome=outcome, step=step, problem=problem, advice=advice):
                 self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}")
 

@@ -14,9 +14,11 @@ from engine.messages import (
     Measured,
     Noted,
     Prepared,
+    Progressed,
     Removed,
     Saved,
     Started,
+    Waiting,
     now,
 )
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
@@ -107,12 +109,16 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
     if not isinstance(event, Started):
         run.seconds += _seconds(run.heard, event.at)
     run.heard = event.at
+    leads_to: State | None = None
+    if run.problem and isinstance(event, Prepared | Progressed | Measured | Saved):
+        run.problem = run.advice = ""  # it waited, and goes on
+        leads_to = _at_work(folder)
     match event:
         case Started():
             run.started, run.step = run.started or event.at, event.step
             run.ended = run.paced_from = None
             run.problem = run.advice = run.details = ""
-            return "stopping" if folder.stop_wanted() else "running"
+            return _at_work(folder)
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
@@ -127,13 +133,20 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             remove_checkpoint(session, folder.checkpoint(event.step))
         case Noted():
             run.remarks = [*run.remarks, event.text][-MOST_REMARKS:]
+        case Waiting():
+            run.problem, run.advice = event.problem, event.advice
+            return "paused"
         case Ended():
             run.step = max(run.step, event.step)  # a failed worker may not know its step
             run.ended, run.bug = event.at, event.bug
             run.problem, run.advice, run.details = event.problem, event.advice, event.details
             match_folders(session, run.id, folder)
             return event.outcome
-    return None
+    return leads_to
+
+
+def _at_work(folder: RunFolder) -> State:
+    return "stopping" if folder.stop_wanted() else "running"
 
 
 def _seconds(before: datetime | None, after: datetime) -> float:

@@ -14,9 +14,17 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 
 State = Literal[
-    "queued", "starting", "running", "stopping", "stopped", "finished", "failed", "crashed"
+    "queued",
+    "starting",
+    "running",
+    "paused",
+    "stopping",
+    "stopped",
+    "finished",
+    "failed",
+    "crashed",
 ]
-WORKING: tuple[State, ...] = ("starting", "running", "stopping")
+WORKING: tuple[State, ...] = ("starting", "running", "paused", "stopping")
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
 MOST_REMARKS = 200  # kept of one run
 

@@ -231,7 +231,7 @@ class Steering:
                 run.state, run.ended = "stopped", now()
             elif run.state in WORKING:
                 run.run_folder().ask_stop()
-                run.state = "stopping" if run.state == "running" else run.state
+                run.state = "stopping" if run.state in ("running", "paused") else run.state
         return [("run_changed", (run_id,))]
 
     def resume(self, run_id: str) -> list[News]:

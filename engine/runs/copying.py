@@ -10,7 +10,7 @@ from engine.errors import StudioError
 from engine.home import free_folder
 from engine.runs.folder import RunFolder
 
-NOT_COPIED = {"run.lock", "stop", "cache"}  # a copy makes its own
+NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
 
 
 def copy_run(source: Path, runs: Path) -> RunFolder:

@@ -24,7 +24,10 @@ from engine.spec.job import JobSpec
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes in which the last events are looked for
 CHANGES_OF_STATE = (Started, Saved, Ended)
-KINDS = {"started", "prepared", "progressed", "measured", "saved", "removed", "noted", "ended"}
+KINDS = {
+    *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
+    "ended",
+}
 STEP = re.compile(r"step-(\d{8,})")
 
 
@@ -38,6 +41,7 @@ class RunFolder:
         self.stop_file = path / "stop"
         self.lock_file = path / "run.lock"
         self.log = path / "worker.log"
+        self.reserve_file = path / "reserve"  # see full_disk.py
         self.checkpoints = path / "checkpoints"
         self.dataset = path / "dataset"
         self.cache = path / "cache"

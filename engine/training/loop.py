@@ -9,6 +9,7 @@ and the checkpoint holds the weights in full and what AdamW remembers.
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -17,6 +18,7 @@ from engine.errors import StudioError
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.runs.folder import RunFolder
+from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch, Examples, Tally, total
 from engine.training import saving
@@ -39,7 +41,8 @@ def train(
     if machine.emulates_bf16:
         tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
     found = saving.latest(run, tell)
-    made = prepare(job, run, tell, found[0] if found else None)
+    weights = found[0] if found else None
+    made = patiently(lambda: prepare(job, run, tell, weights), tell, stop_wanted)
     network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
     progress = Progress(
@@ -52,7 +55,8 @@ def train(
 
     def save() -> None:
         labels = made.learner.labels
-        tell(saving.save(run, job, network, made.tokenizer, labels, optimiser, progress))
+        write = partial(saving.save, run, job, network, made.tokenizer, labels, optimiser, progress)
+        tell(patiently(write, tell, stop_wanted))
         saving.prune(run, job.training.keep, progress.best_step, tell)
 
     saved = progress.step if found else -1

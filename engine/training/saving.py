@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 from engine.data.tokenizer import Tokenizer
-from engine.durable import verify, whole_folder
+from engine.durable import check_room, verify, whole_folder
 from engine.errors import BadCheckpoint
 from engine.messages import Event, Noted, Removed, Saved
 from engine.models import checkpoint
@@ -24,6 +24,7 @@ from engine.spec.job import JobSpec
 from engine.training.optimiser import restore, state_tensors
 
 RESUME = "resume"
+OF_TOKENIZER = 1 << 20  # bytes, about
 Tell = Callable[[Event], None]
 
 
@@ -51,6 +52,7 @@ def save(
 ) -> Saved:
     """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones."""
     folder = run.checkpoint(progress.step)
+    check_room(folder, checkpoint_size(network))
     with whole_folder(folder) as inside:
         checkpoint.write(inside, network, tokenizer, labels)
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
@@ -64,6 +66,13 @@ def save(
     name = folder.relative_to(run.path).as_posix()
     best = progress.best_step == progress.step
     return Saved(step=progress.step, folder=name, best=best, bytes=size)
+
+
+def checkpoint_size(network: Network) -> int:
+    """About how many bytes a checkpoint takes: the weights, and two means of what is trained."""
+    weights = list(network.parameters())
+    trained = sum(p.numel() for p in weights if p.requires_grad)
+    return 4 * sum(p.numel() for p in weights) + 8 * trained + OF_TOKENIZER
 
 
 def prune(run: RunFolder, keep: int, best_step: int, tell: Tell) -> None:

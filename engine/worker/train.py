@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from engine.errors import StudioError
+from engine.errors import DiskFull, StudioError
 from engine.messages import Ended, Event, Started
-from engine.runs.folder import RunFolder
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.full_disk import Channel, reserve
 
 FAILED = 1
 
@@ -22,29 +23,37 @@ def main(folder: Path, listen: Callable[[Event], None] = lambda event: None) -> 
     `listen` hears each event after it is written.
     """
     run = RunFolder(folder)
-
-    def tell(event: Event) -> None:
-        run.append(event)
-        listen(event)
-
-    with run.lock():
-        return _work(run, tell)
-
-
-def _work(run: RunFolder, tell: Callable[[Event], None]) -> int:
-    """Whatever happens, the last word is an Ended, unless the process is killed."""
     wish = _Wish()
+    channel = Channel(run, listen, lambda: wish.stop or run.stop_wanted())
+    with run.lock(), reserve(run):
+        return _work(run, channel)
+
+
+def _work(run: RunFolder, channel: Channel) -> int:
+    """Whatever happens, the last word is an Ended, unless the process is killed."""
+    tell = channel.tell
     try:
-        last = run.checkpoint_folders()[-1:]
-        step = int(last[0].name.removeprefix("step-")) if last else 0
-        tell(Started(pid=os.getpid(), step=step, host=platform.node()))
+        tell(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
         from engine.training.loop import train  # torch, only now that the lock is held
 
-        outcome, step = train(run.job(), tell, lambda: wish.stop or run.stop_wanted(), run)
+        outcome, step = train(run.job(), tell, channel.stop_wanted, run)
         tell(Ended(outcome=outcome, step=step))
         return 0
+    except DiskFull as full:  # and a stop was wanted, or else it would wait
+        step = _last_step(run)
+        advice = f"{full.advice} Going on repeats the steps after {step} exactly."
+        ended = Ended(outcome="stopped", step=step, problem=full.problem, advice=advice)
+        channel.tell_at_last(ended)
+        return 0
     except StudioError as error:
-        tell(Ended(outcome="failed", problem=error.problem, advice=error.advice))
+        tell(
+            Ended(
+                outcome="failed",
+                problem=error.problem,
+                advice=error.advice,
+                details=error.details,
+            )
+        )
         print(error, file=sys.stderr)
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         details = traceback.format_exc()
@@ -59,6 +68,12 @@ def _work(run: RunFolder, tell: Callable[[Event], None]) -> int:
             )
         )
     return FAILED
+
+
+def _last_step(run: RunFolder) -> int:
+    """The step of the last checkpoint; 0 where there is none."""
+    folders = run.checkpoint_folders()
+    return step_of(folders[-1]) if folders else 0
 
 
 class _Wish:

@@ -56,7 +56,7 @@ class ProblemBanner(Card):
 
     def show_run(self, row: RunRow) -> None:
         """Show the problem of this run, or nothing."""
-        wrong = row.state in ("failed", "crashed")
+        wrong = row.state in ("failed", "crashed") or bool(row.problem)
         self.setVisible(wrong)
         if not wrong:
             return
@@ -74,6 +74,7 @@ class ProblemBanner(Card):
             bar = self.details.verticalScrollBar()
             bar.setValue(bar.maximum())
         self.open.setVisible(bool(details))
+        self.resume.setVisible(row.can_resume)
         text = resume_text(row)
         self.resume.setText(text)
         self.resume.setAccessibleName(text.replace("&", ""))

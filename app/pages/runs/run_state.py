@@ -150,7 +150,7 @@ class RunState(QObject):
 
     def is_silent(self) -> bool:
         """Whether a run that should work has said nothing for long."""
-        working = self.row is not None and self.row.is_working
+        working = self.row is not None and self.row.is_working and self.row.state != "paused"
         return working and self._heard.hasExpired(SILENCE)
 
     def silent_seconds(self) -> float:

@@ -137,7 +137,7 @@ class RunView(QWidget):
         why = {deed.key: deed.why_not(row) for deed in deeds()}
         self.stop.setVisible(row.is_active)
         self.stop.setEnabled(not why["stop"])
-        self.resume.setVisible(row.can_resume and row.state == "stopped")
+        self.resume.setVisible(row.state == "stopped" and not row.problem)
         text = resume_text(row)
         self.resume.setText(text)
         self.resume.setAccessibleName(text.replace("&", ""))

@@ -16,6 +16,7 @@ from engine.messages import (
     Removed,
     Saved,
     Started,
+    Waiting,
     measured,
     now,
 )
@@ -84,6 +85,19 @@ def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -
     followed.folder.ask_stop()
     assert followed.hear(Started(pid=1)).state == "stopping"
     assert followed.hear(Ended(outcome="stopped", step=2)).state == "stopped"
+
+
+def test_a_run_that_waits_for_room_is_paused_until_it_goes_on(followed: Followed) -> None:
+    run = followed.hear(Started(pid=1), PREPARED, Waiting(problem="Full.", advice="Free 3 MB."))
+    assert (run.state, run.problem, run.advice) == ("paused", "Full.", "Free 3 MB.")
+    assert followed.hear(Noted(text="There is room.")).state == "paused"
+    run = followed.hear(measured("loss", 4, 1))
+    assert (run.state, run.problem, run.advice) == ("running", "", "")
+    followed.hear(Waiting(problem="Full."))
+    followed.folder.ask_stop()
+    assert followed.hear(Progressed(stage="x", done=1)).state == "stopping"
+    run = followed.hear(Ended(outcome="stopped", step=4, problem="Full.", advice="Free 3 MB."))
+    assert (run.state, run.problem) == ("stopped", "Full.")
 
 
 def test_a_failure_keeps_its_words_until_the_run_goes_on(followed: Followed) -> None:

@@ -280,6 +280,26 @@ def test_a_failed_run_says_what_is_wrong_and_goes_on_from_its_checkpoint(
     assert wished == [run_id]
 
 
+def test_a_run_that_waits_for_room_says_so_and_needs_no_click(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = make_run("full", upto=7, outcome=None)
+    monkeypatch.setattr("app.pages.runs.run_state.SILENCE", 0)
+    with studio.record.session() as session:
+        found = find(session, run_id)
+        assert found is not None
+        found.state, found.problem, found.advice = "paused", "The disk is full.", "Free 3 MB."
+    view = open_run(page(), run_id, qtbot)
+    assert not view.banner.isHidden() and view.banner.resume.isHidden()
+    assert view.banner.problem.text() == "The disk is full."
+    assert view.stop.isEnabled() and not view.stop.isHidden()
+    assert view.end_now.isHidden()  # it is silent for a reason
+
+
 def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:

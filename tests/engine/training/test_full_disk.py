@@ -1,0 +1,170 @@
+"""A full disk pauses a run, and nothing is lost by it."""
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.durable import verify
+from engine.errors import DiskFull
+from engine.messages import Ended, Event, Measured, Noted, Saved, Waiting
+from engine.runs import full_disk
+from engine.runs.folder import RunFolder
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.test_exact import figures, final
+
+
+@pytest.fixture(autouse=True)
+def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(full_disk, "LOOK", 0.01)
+    monkeypatch.setattr(full_disk, "RETRY", 0.03)
+
+
+def said(run: RunFolder) -> list[Event]:
+    return list(run.events_after(0)[0])
+
+
+@pytest.fixture
+def calm(tmp_path: Path) -> RunFolder:
+    run = small.new_run(tmp_path / "calm", small.classifying(tmp_path))
+    assert work(run.path) == 0
+    return run
+
+
+class FullDisk:
+    """Every fsync and every write of an event fails from `begin` on, until `end`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
+        self.is_full, self.everything, self.refused = False, everything, 0
+        self._fsync, self._write = os.fsync, os.write
+        monkeypatch.setattr(os, "fsync", self._strike_fsync)
+        monkeypatch.setattr(os, "write", self._strike_write)
+
+    def _strike_fsync(self, descriptor: int) -> None:
+        self._strike()
+        self._fsync(descriptor)
+
+    def _strike_write(self, descriptor: int, content: bytes) -> int:
+        if self.everything and b'"kind":"waiting"' not in content:
+            self._strike()
+        return self._write(descriptor, content)
+
+    def _strike(self) -> None:
+        if self.is_full:
+            self.refused += 1
+            if self.refused > 5:
+                self.is_full = False
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["checkpoint", "every line"])
+@pytest.mark.parametrize("at", [1, 5, 8, 30])
+def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
+    calm: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, everything: bool
+) -> None:
+    run = small.new_run(tmp_path / "run", calm.job())
+    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
+    disk = FullDisk(monkeypatch, everything)
+
+    def fill(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and event.step == at:
+            disk.is_full = disk.refused == 0
+
+    assert work(run.path, fill) == 0
+    assert disk.refused > 5
+    assert final(run) == final(calm)
+    assert figures(run) == figures(calm)
+    events = said(run)
+    waits = [event for event in events if isinstance(event, Waiting)]
+    assert len(waits) == 1
+    assert "The disk is full" in waits[0].problem
+    assert "Free " in waits[0].advice and "goes on by itself" in waits[0].advice
+    assert any(isinstance(e, Noted) and "nothing was lost" in e.text for e in events)
+    assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
+    assert not run.reserve_file.exists()
+
+
+def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
+    calm: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = small.new_run(tmp_path / "run", calm.job())
+    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
+    free = shutil.disk_usage(tmp_path)._replace(free=1_000)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and event.step == 7:
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+        if isinstance(event, Waiting):
+            threading.Timer(0.1, run.ask_stop).start()
+
+    assert work(run.path, hear) == 0
+    monkeypatch.undo()
+    waiting, ended = said(run)[-2:]
+    assert isinstance(waiting, Waiting)
+    assert "step-00000009 needs 1 MB, and 0 MB are left" in waiting.problem
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.step, ended.problem) == ("stopped", 5, waiting.problem)
+    assert "repeats the steps after 5" in ended.advice
+    run.clear_stop()
+    assert work(run.path) == 0
+    assert final(run) == final(calm)
+
+
+def test_a_wish_to_stop_is_heard_while_waiting() -> None:
+    def write() -> None:
+        raise DiskFull("Full.")
+
+    heard: list[Event] = []
+    began = time.monotonic()
+    with pytest.raises(DiskFull):
+        full_disk.patiently(write, heard.append, lambda: time.monotonic() - began > 0.2)
+    assert [event.kind for event in heard] == ["waiting"]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 4 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(["mount", *options], capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(ballast: Path) -> None:
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path) -> None:
+    run = small.new_run(small_disk / "run", calm.job())
+    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
+    ballast = small_disk / "ballast"
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and event.step == 7:
+            fill(ballast)
+        if isinstance(event, Waiting):
+            for folder in run.checkpoint_folders():
+                verify(folder)
+            threading.Timer(0.2, lambda: ballast.unlink(missing_ok=True)).start()
+
+    assert work(run.path, hear) == 0
+    events = said(run)
+    waits = sum(isinstance(event, Waiting) for event in events)
+    assert 1 <= waits <= 2  # the reserve may hold all the lines up to the next checkpoint
+    assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
+    assert any(isinstance(event, Saved) and event.step == 10 for event in events)
+    assert final(run) == final(calm)
+    assert figures(run) == figures(calm)
