@@ -263,6 +263,13 @@ class Filled(Answer):
             "where [MASK] was typed."
         ),
     )
+    causal: bool = Field(
+        False,
+        description=(
+            "The model is left-to-right: each place is guessed from the words before it alone, "
+            "and a guessed place shows its first guess to the next."
+        ),
+    )
     milliseconds: float = 0
 
 
@@ -320,6 +327,7 @@ class CheckpointInfo(Message):
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
+    causal: bool = Field(False, description="Left-to-right: no token looks at a later one.")
     dtype: str = "float32"
     bytes: int = 0
 

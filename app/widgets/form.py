@@ -5,7 +5,7 @@ form.changed.connect(...)
 spec = TrainingSpec.model_validate({**others, **form.value()})
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -45,6 +45,8 @@ class SpecForm(QWidget):
         self._setting = False
         self.fields: dict[str, Field] = {}
         self._problems: dict[str, Text] = {}
+        self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
+        self._hidden: set[str] = set()
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(6 * SPACE)
@@ -76,6 +78,14 @@ class SpecForm(QWidget):
     def set_others(self, others: Mapping[str, object]) -> None:
         """What the fields that are not shown say, for rules that need both."""
         self._others = dict(others)
+        self._check()
+
+    def hide_fields(self, names: Collection[str]) -> None:
+        """Show all fields but these, which mean nothing at present; they keep their values."""
+        self._hidden = set(names)
+        for name, field in self.fields.items():
+            for part in (field, *self._besides[name]):
+                part.setVisible(name not in self._hidden)
         self._check()
 
     def problems(self) -> dict[str, str]:
@@ -121,8 +131,10 @@ class SpecForm(QWidget):
         right = QVBoxLayout()
         right.setSpacing(SPACE)
         right.addWidget(field, 0, Qt.AlignmentFlag.AlignLeft)
+        self._besides[name] = [label]
         if description:
-            right.addWidget(Text(description, "small"))
+            self._besides[name].append(Text(description, "small"))
+            right.addWidget(self._besides[name][1])
         problem = Text("", "bad")
         problem.hide()
         right.addWidget(problem)
@@ -142,6 +154,6 @@ class SpecForm(QWidget):
         problems = self.problems()
         for name, label in self._problems.items():
             label.setText(problems.get(name, ""))
-            label.setVisible(name in problems)
+            label.setVisible(name in problems and name not in self._hidden)
         self.whole_problem.setText(problems.get("", ""))
         self.whole_problem.setVisible("" in problems)

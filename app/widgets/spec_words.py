@@ -33,6 +33,8 @@ NAMES: dict[str, Callable[[], str]] = {
     "gelu": lambda: "GELU",
     "gelu_new": lambda: _tr("GELU (tanh approximation)"),
     "relu": lambda: "ReLU",
+    "masked": lambda: _tr("Masked words"),
+    "next_token": lambda: _tr("Next word (left to right)"),
     "csv": lambda: "CSV",
     "tsv": lambda: "TSV",
     "jsonl": lambda: _tr("JSON lines"),

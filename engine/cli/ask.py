@@ -1,6 +1,7 @@
 """Questions to a checkpoint: which words fit, and where do the heads look."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +40,11 @@ def fill(
         ]
         tokens = [token.text for token in answer.tokens]
         facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
+        facts["causal"] = answer.causal
         print(json.dumps(facts, ensure_ascii=False))
         return
+    if answer.causal:
+        print("This model is left-to-right: it guesses from the words before.", file=sys.stderr)
     for number, one in enumerate(answer.guesses, start=1):
         if len(answer.guesses) > 1:
             print(f"[MASK] {number}:")

@@ -148,6 +148,8 @@ def compose(
     }
     for assignment in assignments:
         _assign(raw, assignment)
+    if raw["start"]["kind"] == "scratch" and "start.model.causal" not in " ".join(assignments):
+        raw["start"]["model"]["causal"] = raw["task"].get("objective") == "next_token"
     try:
         job = JobSpec.model_validate(raw)
     except ValidationError as error:

@@ -101,6 +101,7 @@ def _read(folder: Path) -> CheckpointInfo:
         ),
         labels=_labels(config) if kind in NAMED else (),
         lowercase=_lowercase(folder),
+        causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
     )

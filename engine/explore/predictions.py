@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.explore.inputs import inputs
+from engine.explore.inputs import Inputs, inputs
 from engine.messages import Classified, Classify, Fill, Filled, Guess, Likely
 from engine.models.checkpoint import Checkpoint
 
@@ -17,6 +17,8 @@ from engine.models.checkpoint import Checkpoint
 @torch.inference_mode()
 def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
     """The likeliest pieces for each masked place; each place is guessed by itself.
+
+    A left-to-right model guesses them one after the other, each from what stands before it.
 
     Raises StudioError where the model has no head for masked words.
     """
@@ -31,9 +33,8 @@ def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
     guesses: tuple[Guess, ...] = ()
     actual: tuple[Likely, ...] = ()
     if given.hidden:
-        last = network.encoder(given.tokens, given.segments).last  # [1, T, D]
-        wanted = network.masked_words(last[0, list(given.hidden)])  # [N, V]
-        probabilities = _softmax(wanted)
+        way = _left_to_right if network.spec.causal else _all_at_once
+        probabilities = _softmax(way(checkpoint, given))  # [N, V]
         guesses = _ranked(checkpoint, probabilities, given.hidden, question.top)
         actual = tuple(
             _likely_actual(checkpoint, row, given.described[place].id)
@@ -45,8 +46,33 @@ def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
         cut=given.cut,
         guesses=guesses,
         actual=actual,
+        causal=network.spec.causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
+
+
+def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """Logits at the hidden places, [N, V]."""
+    network = checkpoint.network
+    assert network.masked_words is not None
+    last = network.encoder(given.tokens, given.segments).last  # [1, T, D]
+    logits: Tensor = network.masked_words(last[0, list(given.hidden)])
+    return logits
+
+
+def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """Logits at the place before each hidden one, [N, V].
+
+    Such a model has never seen [MASK], so a place that was guessed shows its first guess.
+    """
+    network, tokens = checkpoint.network, given.tokens.clone()
+    assert network.masked_words is not None
+    found = []
+    for place in given.hidden:
+        last = network.encoder(tokens[:, :place], given.segments[:, :place]).last[0, -1]  # [D]
+        found.append(network.masked_words(last))
+        tokens[0, place] = found[-1][: checkpoint.tokenizer.size].argmax()
+    return torch.stack(found)
 
 
 @torch.inference_mode()

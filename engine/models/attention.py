@@ -34,7 +34,8 @@ class Attention(nn.Module):
 
         Args:
             x: float [B, T, D].
-            bias: float [B, 1, 1, T], 0 where a token stands and -inf on padding; None: no padding.
+            bias: float, added to the scores [B, H, T, T] and shaped so that it can be: 0 where a
+                token may look and -inf where it may not; None: all may look at all.
             keep_weights: go the explicit way and return the weights, before dropout.
 
         Returns:

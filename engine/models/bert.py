@@ -66,16 +66,14 @@ class Bert(nn.Module):
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            real: bool [B, T], False on padding, True for one token of each sequence at least;
-                None where there is no padding, which is quicker.
+            real: bool [B, T], False on padding, True for one token of each sequence at least, and
+                in a left-to-right network for the first; None where there is no padding, which is
+                quicker.
             keep_weights: keep the attention of every layer.
             keep_hidden: keep the embeddings and the vectors after every layer.
         """
         x = self.embeddings(tokens, segments)
-        bias = None
-        if real is not None:
-            bias = torch.zeros(real.shape, dtype=x.dtype, device=x.device)
-            bias = bias.masked_fill(~real, float("-inf"))[:, None, None]  # [B, 1, 1, T]
+        bias = self._bias(x, real)
         hidden, weights = [x], list[Tensor]()
         for layer in self.layers:
             if self.recomputes and self.training:
@@ -86,8 +84,35 @@ class Bert(nn.Module):
                 hidden.append(x)
             if looked is not None:
                 weights.append(looked)
-        pooled = None if self.pooler is None else self.pooler(x)
+        pooled = None if self.pooler is None else self.pooler(self._summed_up(x, real))
         return Encoded(x, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
+
+    def _bias(self, x: Tensor, real: Tensor | None) -> Tensor | None:
+        """What is added to the scores: -inf on padding, and on all that comes later where the
+        network is left-to-right.
+
+        None, or float [1 or B, 1, 1 or T, T].
+        """
+        if real is None and not self.spec.causal:
+            return None
+        hidden = torch.zeros((1, 1, 1, x.size(1)), dtype=torch.bool, device=x.device)
+        if real is not None:
+            hidden = ~real[:, None, None]  # [B, 1, 1, T]
+        if self.spec.causal:
+            square = torch.ones((x.size(1), x.size(1)), dtype=torch.bool, device=x.device)
+            hidden = hidden | square.triu(1)  # [1 or B, 1, T, T]
+        bias = torch.zeros(hidden.shape, dtype=x.dtype, device=x.device)
+        return bias.masked_fill(hidden, float("-inf"))
+
+    def _summed_up(self, x: Tensor, real: Tensor | None) -> Tensor:
+        """The vectors with the one that has seen the whole input in front: [CLS] has, but in a
+        left-to-right network only the last token, as in Radford et al. 2018, §3.2."""
+        if not self.spec.causal:
+            return x
+        last = x.new_full((x.size(0),), x.size(1) - 1, dtype=torch.long)
+        if real is not None:
+            last = real.sum(1) - 1
+        return x[torch.arange(x.size(0), device=x.device), last][:, None]  # [B, 1, D]
 
 
 class Network(nn.Module):

@@ -80,6 +80,7 @@ class Checkpoint:
             task_heads=tuple(name for name, there in present.items() if there),
             labels=self.labels,
             lowercase=self.tokenizer.lowercase,
+            causal=self.spec.causal,
             dtype=self.dtype,
             bytes=self.bytes,
         )

@@ -53,11 +53,14 @@ SETTINGS = {  # and may leave out these
     "layer_norm_eps": "norm_eps",
     "initializer_range": "initial_spread",
 }
+CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
+# Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
+# nothing. transformers knows no such class, and pools [CLS] all the same; hence an entry of our own.
+POOLED_FROM, LAST = "pooled_from", "last"
 ACTIVATIONS = {"gelu_python": "gelu", "gelu_pytorch_tanh": "gelu_new"}  # other names of the same
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 ANOTHER_NETWORK = {  # what would make it another network than ours, and the values that do not
     "position_embedding_type": (None, "absolute"),
-    "is_decoder": (None, False),
     "add_cross_attention": (None, False),
     "pruned_heads": (None, {}),
     "quantization_config": (None, {}),
@@ -105,6 +108,11 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> BertSpec:
                 f"{file} says {name} “{shown(config[name])}”, which this BERT does not have.",
                 "Choose a checkpoint of the plain BERT encoder.",
             )
+    if config.get(CAUSAL) and is_whole_text_head(config) and config.get(POOLED_FROM) != LAST:
+        raise BadCheckpoint(
+            f"{file} says {CAUSAL}, and its classes are told from [CLS], which sees only itself.",
+            "Choose a checkpoint without a head for classes, and fine-tune it here.",
+        )
     absent = [name for name in SIZES if name not in config]
     if absent:
         raise _bad_config(file, f"it lacks {', '.join(absent)}")
@@ -112,10 +120,11 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> BertSpec:
     values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
+    values["causal"] = config.get(CAUSAL) or False
     try:
         return BertSpec.model_validate(values, strict=True)
     except ValidationError as error:
-        theirs = {ours: name for name, ours in known.items()}
+        theirs = {"causal": CAUSAL} | {ours: name for name, ours in known.items()}
         raise _bad_config(
             file,
             "; ".join(
@@ -129,6 +138,12 @@ def first_architecture(config: dict[str, Any]) -> str:
     """The class in transformers that the weights were saved from; empty where none is named."""
     named = config.get("architectures")
     return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
+
+
+def is_whole_text_head(config: dict[str, Any]) -> bool:
+    """Whether the weights were saved from a class that reads the pooled vector of [CLS]."""
+    read_it = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
+    return first_architecture(config).endswith(read_it)
 
 
 def _bad_config(file: str, why: str) -> BadCheckpoint:
@@ -166,10 +181,16 @@ def unnamed(count: int) -> tuple[str, ...]:
 
 def config_of(spec: BertSpec, heads: Heads, labels: tuple[str, ...], dtype: str) -> dict[str, Any]:
     """The config.json with which transformers loads our checkpoint under the right class."""
-    config: dict[str, Any] = {"architectures": [architecture(heads)], "model_type": "bert"}
+    config: dict[str, Any] = {
+        "architectures": [architecture(heads, spec.causal)],
+        "model_type": "bert",
+        CAUSAL: spec.causal,
+    }
     for theirs, ours in (SIZES | SETTINGS).items():
         config[theirs] = getattr(spec, ours)
     config |= {"position_embedding_type": "absolute", "tie_word_embeddings": True, "dtype": dtype}
+    if spec.causal and heads.pooler:
+        config[POOLED_FROM] = LAST
     return config | head_entries(heads, labels)
 
 
@@ -187,10 +208,12 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
     return entries
 
 
-def architecture(heads: Heads) -> str:
+def architecture(heads: Heads, causal: bool = False) -> str:
     """The class in transformers that has these heads."""
     if heads.outputs:
         return "Bert" + ARCHITECTURES[heads.kind]
+    if causal and heads.masked_words:
+        return "BertLMHeadModel"
     if heads.masked_words and heads.next_sentence:
         return "BertForPreTraining"
     if heads.masked_words:

@@ -26,11 +26,17 @@ def write_tf1(
     epsilon and the names of the classes: Google's code passes over them, `checkpoint.load` does
     not. That code knows the activations relu and gelu only.
 
-    Raises StudioError where a weight is not finite, or `vocab.txt` cannot hold the vocabulary.
+    Raises StudioError where a weight is not finite, `vocab.txt` cannot hold the vocabulary, or the
+    network is left-to-right.
     """
     if any("\n" in piece or "\r" in piece for piece in tokenizer.pieces):
         raise StudioError(
             "A piece of this vocabulary holds the end of a line, which vocab.txt cannot.",
+            "Save the model in the Hugging Face layout.",
+        )
+    if network.spec.causal:
+        raise StudioError(
+            "Google's form of BERT has no left-to-right network.",
             "Save the model in the Hugging Face layout.",
         )
     tensors = {}

@@ -1,14 +1,14 @@
 """A job: all that was asked, under one name. It never changes."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine.spec import Spec
 from engine.spec.dataset import DataSource
 from engine.spec.model import BertSpec
-from engine.spec.task import TaskSpec
+from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 
@@ -56,3 +56,24 @@ class JobSpec(Spec):
     data: DataSource
     training: TrainingSpec = TrainingSpec()
     hardware: HardwareSpec = HardwareSpec()
+
+    @model_validator(mode="after")
+    def _objective_fits(self) -> Self:
+        """A left-to-right network learns the next word, and no other network can."""
+        if not isinstance(self.task, Pretraining):
+            return self
+        causal = self.task.objective == "next_token"
+        if causal and self.task.next_sentence:
+            raise ValueError(
+                "next sentence cannot be learned with the objective next_token, because [CLS] "
+                "sees nothing to its right"
+            )
+        if isinstance(self.start, FromScratch):
+            if self.start.model.causal != causal:
+                raise ValueError(
+                    f"the objective {self.task.objective} needs start.model.causal to be "
+                    f"{str(causal).lower()}"
+                )
+            if causal and self.start.head_start:
+                raise ValueError("a head start is for masked words, not for next_token")
+        return self

@@ -84,6 +84,14 @@ class BertSpec(Spec):
     initial_spread: float = Field(
         0.02, gt=0, title="Initial spread", description="Standard deviation of fresh weights."
     )
+    causal: bool = Field(
+        False,
+        title="Left to right",
+        description=(
+            "Each token looks at those before it and at itself alone, as in the left-to-right "
+            "model that the paper compares BERT with (§5.1)."
+        ),
+    )
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:

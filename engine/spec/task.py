@@ -12,9 +12,21 @@ a number, a tag for each word, a span of a text, or one of several endings."""
 
 
 class Pretraining(Spec):
-    """Masked words and next sentence (Devlin et al. 2019, §3.1): the loss is their sum."""
+    """Masked words and next sentence (Devlin et al. 2019, §3.1): the loss is their sum.
+
+    Or the paper's comparison, a left-to-right language model without next sentence (§5.1).
+    """
 
     kind: Literal["pretraining"] = "pretraining"
+    objective: Literal["masked", "next_token"] = Field(
+        "masked",
+        title="Objective",
+        description=(
+            "Masked words are guessed from both sides, as BERT learns. Next word is the paper's "
+            "comparison: each token is guessed from those to its left alone, nothing is masked, "
+            "and the network stays left-to-right when it is fine-tuned."
+        ),
+    )
     chosen: float = Field(
         0.15,
         gt=0,

@@ -115,6 +115,11 @@ class Learner(ABC):
         """Length of the inputs at the end of a run, and in which share of its steps; 0: none."""
         return 0, 0.0
 
+    @property
+    def causal(self) -> bool | None:
+        """Whether the network must be left-to-right, or must not; None where both will do."""
+        return None
+
     @abstractmethod
     def study(self, rows: Rows) -> None:
         """Learn from the training rows what the spec left open, such as the labels."""

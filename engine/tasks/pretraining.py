@@ -50,6 +50,10 @@ class PretrainingLearner(Learner):
     def long_inputs(self) -> tuple[int, float]:
         return self._task.long_length, self._task.long_share
 
+    @property
+    def causal(self) -> bool:
+        return self._task.objective == "next_token"
+
     def study(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
 
@@ -77,7 +81,10 @@ class PretrainingLearner(Learner):
         """
         assert network.masked_words is not None
         counts = examples.packed.counts(tokenizer.size).astype(np.float64)
-        counts[special_ids(tokenizer)] = 0
+        never = special_ids(tokenizer)
+        if self.causal:
+            never.remove(tokenizer.sep)  # where a document ends is guessed too
+        counts[never] = 0
         shares = (counts + 0.5) / (counts + 0.5).sum()
         network.masked_words.bias.copy_(torch.from_numpy(np.log(shares)))
 
@@ -89,6 +96,8 @@ class PretrainingLearner(Learner):
         random: np.random.Generator,
     ) -> Batch:
         padded = pad(examples.packed, numbers, tokenizer.pad)
+        if self.causal:
+            return _next_tokens(padded)
         follows = None if examples.targets is None else examples.targets[numbers]
         if self._task.masking == "dynamic":
             return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, random))
@@ -106,6 +115,8 @@ class PretrainingLearner(Learner):
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
         follows = random.integers(0, 2, count) if self._task.next_sentence else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
+        if self.causal:
+            return _next_tokens(padded)
         return self._asked(padded, follows, *self._hide(tokens, tokenizer, random))
 
     def _hide(
@@ -135,7 +146,8 @@ class PretrainingLearner(Learner):
     ) -> dict[str, Tensor]:
         pieces, follows = guesses(network, batch)
         whole = whole or batch
-        found = {"masked_words": share_of_mean(pieces, batch.targets, len(whole.targets))}
+        name = "next_token" if self.causal else "masked_words"
+        found = {name: share_of_mean(pieces, batch.targets, len(whole.targets))}
         if follows is not None:
             assert batch.follows is not None
             found["next_sentence"] = share_of_mean(follows, batch.follows, len(whole.tokens))
@@ -143,6 +155,15 @@ class PretrainingLearner(Learner):
 
     def tally(self) -> "PretrainingTally":
         return PretrainingTally()
+
+
+def _next_tokens(padded: Padded) -> Batch:
+    """Every token but the first is asked for, at the place before it."""
+    real = torch.ones_like(padded.tokens, dtype=torch.bool) if padded.real is None else padded.real
+    goes_on = torch.zeros_like(real)
+    goes_on[:, :-1] = real[:, 1:]
+    places = goes_on.reshape(-1).nonzero()[:, 0]  # [N]
+    return Batch(*padded, targets=padded.tokens.reshape(-1)[places + 1], places=places)
 
 
 class PretrainingTally(Tally):

@@ -186,11 +186,25 @@ def _network(
     folder = weights or (start.path if isinstance(start, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, learner.heads, learner.labels)
+    if learner.causal not in (None, loaded.spec.causal):
+        raise _another_direction(folder.name, loaded.spec.causal)
     if weights is None:
         tell(Noted(text=f"From {folder.name}: {loaded.report.sentence()}"))
         for note in loaded.report.notes:
             tell(Noted(text=note))
     return loaded.network
+
+
+def _another_direction(name: str, causal: bool) -> StudioError:
+    if causal:
+        return StudioError(
+            f"{name} is left-to-right, and masked words are guessed from both sides.",
+            "Give the pre-training the objective “next_token”, or choose another model.",
+        )
+    return StudioError(
+        f"{name} looks to both sides, so that each next word would be seen before it is guessed.",
+        "Choose a left-to-right model, or begin with a new one.",
+    )
 
 
 def _stage(tell: Tell, stage: str) -> Report:

@@ -117,7 +117,29 @@ def _start_obstacle(choices: Choices) -> str:
         return ""
     if choices.model is None:
         return translate("Train", "Choose a model to start from.")
-    return _gone(choices.model.name) if choices.model.info is None else ""
+    if choices.model.info is None:
+        return _gone(choices.model.name)
+    return "" if _classifies(choices) else _direction_obstacle(choices)
+
+
+def _direction_obstacle(choices: Choices) -> str:
+    """Masked words need a model that looks to both sides, the next word one that does not."""
+    assert choices.model is not None and choices.model.info is not None
+    if choices.model.info.causal == choices.is_causal:
+        return ""
+    if choices.is_causal:
+        text = translate(
+            "Train",
+            "“{name}” looks to both sides: to learn the next word, choose a left-to-right model,"
+            " or begin from scratch.",
+        )
+    else:
+        text = translate(
+            "Train",
+            "“{name}” is left-to-right: choose the objective “Next word” in the advanced settings,"
+            " or another model.",
+        )
+    return text.format(name=choices.model.name)
 
 
 def _gone(name: str) -> str:
@@ -254,6 +276,18 @@ def _what(choices: Choices) -> str:
         else choices.scratch.size,
     }
     match choices.kind:
+        case Kind.ONWARD if choices.is_causal:
+            template = translate(
+                "Train",
+                "“{model}” goes on learning to guess each next word from left to right, in the"
+                " texts of “{data}”.",
+            )
+        case Kind.SCRATCH if choices.is_causal:
+            template = translate(
+                "Train",
+                "A new left-to-right BERT, size “{size}”, learns to guess each next word in the"
+                " texts of “{data}”.",
+            )
         case Kind.SENTENCE:
             template = translate(
                 "Train",
@@ -277,6 +311,8 @@ def _what(choices: Choices) -> str:
                 "A new BERT, size “{size}”, learns to guess masked words in the texts of “{data}”.",
             )
     told = template.format(**names)
+    if choices.is_causal:
+        return told
     if choices.masking.next_sentence and not _classifies(choices):
         told += " " + translate(
             "Train", "It also learns whether one span of sentences follows another."

@@ -120,6 +120,12 @@ class Choices:
     def quick_look(self) -> bool:
         return self.training.share < 1
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether the next word is to be learned, from left to right."""
+        pre_trains = self.kind is not None and not self.kind.classifies
+        return pre_trains and self.masking.objective == "next_token"
+
     def with_training(self, training: TrainingSpec) -> "Choices":
         """The same with other settings of the present task."""
         by_hand = self.length_by_hand or training.max_length != self.training.max_length
@@ -151,7 +157,7 @@ def network(choices: Choices) -> BertSpec | None:
         spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
         known = scratch.vocabulary.info if scratch.vocabulary else None
         pieces = known.vocabulary if known else scratch.pieces
-        return spec.model_copy(update={"vocabulary": pieces})
+        return spec.model_copy(update={"vocabulary": pieces, "causal": choices.is_causal})
     info = choices.model.info if choices.model else None
     if info is None:
         return None
@@ -162,6 +168,7 @@ def network(choices: Choices) -> BertSpec | None:
         heads=info.heads,
         inner=info.inner,
         positions=info.positions,
+        causal=info.causal,
     )
 
 
@@ -169,6 +176,8 @@ def task(choices: Choices) -> TaskSpec:
     """What is learned. A kind must have been chosen."""
     if choices.kind is not None and choices.kind.classifies:
         return Classification(labels=choices.labels)
+    if choices.is_causal:  # next sentence is not shown then, and means nothing
+        return choices.masking.model_copy(update={"next_sentence": False})
     return choices.masking
 
 
@@ -199,7 +208,7 @@ def _start(choices: Choices) -> Start:
             model=spec,
             tokenizer=vocabulary.path if vocabulary else None,
             lowercase=choices.scratch.lowercase,
-            head_start=choices.scratch.head_start,
+            head_start=choices.scratch.head_start and not choices.is_causal,
         )
     if choices.model is None:
         raise ValueError("no model is chosen yet")
@@ -259,7 +268,10 @@ def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
         (
             name
             for name, preset in PRESETS.items()
-            if preset.model_copy(update={"vocabulary": start.model.vocabulary}) == start.model
+            if preset.model_copy(
+                update={"vocabulary": start.model.vocabulary, "causal": start.model.causal}
+            )
+            == start.model
         ),
         OWN_SIZE,
     )

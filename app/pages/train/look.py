@@ -84,7 +84,9 @@ def _example(
     if tokenizer is None:
         return Example(text[:400], (), label, len(text) > 400)
     first, second = row.text, None if masking else row.pair
-    if masking and masking.next_sentence:
+    if masking and masking.objective == "next_token":
+        masking = None  # nothing is hidden, and nothing follows
+    elif masking and masking.next_sentence:
         first, second = _spans(row.text)
     encoded = tokenizer.encode(first, second, SHOWN_PIECES)
     tokens = encoded.tokens

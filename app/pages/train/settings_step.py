@@ -43,6 +43,7 @@ ADVANCED = (
     "keep",
 )
 MASKING = (
+    "objective",
     "chosen",
     "masked",
     "randomised",
@@ -53,6 +54,7 @@ MASKING = (
     "long_length",
     "long_share",
 )
+LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
@@ -136,7 +138,7 @@ class SettingsStep(QWidget):
         column = QVBoxLayout(self.advanced)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4 * SPACE)
-        self.masking_card = Card(self.tr("Masked words and next sentence"))
+        self.masking_card = Card(self.tr("What pre-training asks"))
         self.masking_card.body.addWidget(self.masking)
         more = Card(self.tr("More of the training"))
         more.body.addWidget(self.more)
@@ -189,6 +191,8 @@ class SettingsStep(QWidget):
         for form in (self.fine_tuning, self.pre_training, self.more):
             _put(form, choices.training)
         _put(self.masking, choices.masking)
+        causal = choices.masking.objective == "next_token"
+        self.masking.hide_fields(set(MASKING) - set(LEFT_TO_RIGHT) if causal else ())
         _put(self.hardware, choices.hardware)
         self.fine_tuning.setVisible(self._classifies())
         self.pre_training.setVisible(not self._classifies())

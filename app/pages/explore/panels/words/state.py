@@ -60,6 +60,12 @@ class WordsState(QObject):
         return filled.milliseconds if isinstance(filled, Filled) else 0
 
     @property
+    def is_causal(self) -> bool:
+        """Whether the model guesses from the words to the left alone."""
+        filled = self.asking.answer
+        return isinstance(filled, Filled) and filled.causal
+
+    @property
     def can_guess(self) -> bool:
         """Whether the model has a head for masked words; a model not looked at yet may have one."""
         model = self.study.model

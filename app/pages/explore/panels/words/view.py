@@ -77,12 +77,15 @@ class WordsView(QWidget):
     def _said(self, places: tuple[Place, ...]) -> str:
         if not places:
             return self.tr("Asking the model …")
+        state = self._state
         parts = [self.tr("Answered in {0} ms.").format(max(1, round(self._state.milliseconds)))]
         if len(places) > MOST_PLACES:
             text = self.tr("The first {0} of {1} hidden places are shown.")
             parts.append(text.format(MOST_PLACES, len(places)))
-        elif len(places) > 1:
+        elif len(places) > 1 and not state.is_causal:
             parts.append(self.tr("Each place is guessed by itself, with all others hidden."))
+        if state.is_causal:
+            parts.append(self.tr("This model is left-to-right: it guesses from the words before."))
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:

@@ -1,0 +1,234 @@
+"""The left-to-right comparison of the paper, §5.1: what it learns, and that nothing looks ahead."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from transformers import BertLMHeadModel
+from transformers import logging as transformers_logging
+
+from engine.cli import main as command
+from engine.data.checkpoint_info import checkpoint_info
+from engine.data.packed import pack_stream
+from engine.errors import BadCheckpoint, StudioError
+from engine.explore.attention import weights
+from engine.explore.predictions import fill
+from engine.messages import Fill
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.models.tf1 import write_tf1
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.task import Classification, Pretraining
+from engine.tasks.learner import Examples, total
+from engine.tasks.pretraining import PretrainingLearner
+from engine.training.loop import train
+from tests.engine.models import small
+from tests.engine.models.small import ALL, SPEC
+from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
+
+CAUSAL = SPEC.model_copy(update={"causal": True})
+TASK = Pretraining(objective="next_token")
+WORDS_HEAD = PretrainingLearner(TASK).heads
+IGNORED = -100
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    yield
+    transformers_logging.set_verbosity(before)
+
+
+def theirs(folder: Path) -> BertLMHeadModel:
+    model, info = BertLMHeadModel.from_pretrained(
+        folder, attn_implementation="eager", output_loading_info=True, local_files_only=True
+    )
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    assert model.config.is_decoder and model.config.architectures == ["BertLMHeadModel"]
+    return model.eval()
+
+
+def learning(folder: Path, **training: object) -> JobSpec:
+    job = pretraining(folder, **training)
+    start = FromScratch(model=NETWORK.model_copy(update={"causal": True}))
+    return job.model_copy(update={"task": TASK, "start": start})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a short left-to-right pre-training."""
+    folder = tmp_path_factory.mktemp("causal")
+    run = new_run(folder / "run", learning(folder, steps=60))
+    assert train(run.job(), lambda event: None, lambda: False, run)[0] == "finished"
+    return run.checkpoint_folders()[-1]
+
+
+@torch.no_grad()
+def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
+    tokenizer = small.tokenizer(tmp_path)
+    network = small.network(WORDS_HEAD, CAUSAL)
+    checkpoint.save(tmp_path / "model", network, tokenizer)
+    assert checkpoint.load(tmp_path / "model").spec == CAUSAL
+    other = theirs(tmp_path / "model")
+    packed = pack_stream(["a b c ab ac bb", "d e f", "g h a b"], tokenizer, 8, tmp_path / "packed")
+    learner = PretrainingLearner(TASK)
+    examples = Examples(packed)
+    numbers = np.arange(len(packed))
+    batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
+    assert batch.real is not None, "some rows are shorter, so that there is padding"
+    labels = batch.tokens.masked_fill(~batch.real, IGNORED)
+    given = {"input_ids": batch.tokens, "attention_mask": batch.real.long()}
+    said = other(**given, labels=labels, output_attentions=True)
+    explicit = network.encoder(batch.tokens, batch.segments, batch.real, keep_weights=True)
+    fused = network.encoder(batch.tokens, batch.segments, batch.real)
+    for way in (explicit, fused):
+        ours = network.masked_words(way.last)[batch.real]
+        torch.testing.assert_close(ours, said.logits[batch.real], atol=1e-5, rtol=1e-5)
+    rows = batch.real[:, None, :, None]
+    for a, c in zip(explicit.weights, said.attentions, strict=True):
+        torch.testing.assert_close(a * rows, c * rows, atol=1e-5, rtol=0)
+    losses = learner.losses(network, batch)
+    assert set(losses) == {"next_token"}
+    assert float(total(losses)) == pytest.approx(float(said.loss), abs=1e-5)
+    parts = [float(total(learner.losses(network, part, batch))) for part in batch.parts(2)]
+    assert sum(parts) == pytest.approx(float(said.loss), abs=1e-5)
+
+
+@torch.no_grad()
+def test_no_token_sees_a_later_one(tmp_path: Path) -> None:
+    network = small.network(ALL, CAUSAL)
+    tokens, segments, _ = small.batch(CAUSAL, sequences=1)
+    other = tokens.clone()
+    other[0, 7:] = (other[0, 7:] + 1) % CAUSAL.vocabulary
+    for keep in (True, False):
+        one = network.encoder(tokens, segments, keep_weights=keep)
+        two = network.encoder(other, segments, keep_weights=keep)
+        assert torch.equal(one.last[0, :7], two.last[0, :7])
+        assert not torch.equal(one.last[0, 7:], two.last[0, 7:])
+        assert not torch.allclose(one.pooled, two.pooled), "the whole text is summed up"
+
+
+@torch.no_grad()
+def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding() -> None:
+    network = small.network(ALL, CAUSAL)
+    tokens, segments, real = small.batch(CAUSAL)
+    padded = network.encoder(tokens, segments, real)
+    for row, length in enumerate(real.sum(1).tolist()):
+        alone = network.encoder(tokens[row : row + 1, :length], segments[row : row + 1, :length])
+        torch.testing.assert_close(padded.pooled[row], alone.pooled[0], atol=1e-6, rtol=0)
+        by_hand = network.encoder.pooler(alone.last[:, -1:])
+        torch.testing.assert_close(alone.pooled, by_hand)
+
+
+def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
+    trained: Path, tmp_path: Path
+) -> None:
+    loaded = checkpoint.load(trained)
+    assert loaded.spec.causal and loaded.info.causal and checkpoint_info(trained).causal
+    theirs(trained)
+    told: list[object] = []
+    run = new_run(tmp_path / "onward", learning(tmp_path, steps=8))
+    run = new_run(
+        tmp_path / "more",
+        run.job().model_copy(update={"start": FromCheckpoint(path=trained)}),
+    )
+    train(run.job(), told.append, lambda: False, run)
+    losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
+    assert losses[0] < 3.5, "it goes on from where it was, far below ln V"
+
+
+def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Path) -> None:
+    job = classifying(tmp_path).model_copy(update={"start": FromCheckpoint(path=trained)})
+    run = new_run(tmp_path / "run", job)
+    told: list[object] = []
+    train(job, told.append, lambda: False, run)
+    final = checkpoint.load(run.checkpoint_folders()[-1])
+    assert final.spec.causal and final.labels == ("bad", "good")
+    right = [e.value for e in told if getattr(e, "name", "") == "dev_accuracy"]
+    assert right[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "task, causal, says",
+    [
+        (Pretraining(), True, "left-to-right"),
+        (TASK, False, "looks to both sides"),
+    ],
+)
+def test_the_other_objective_is_refused(
+    tmp_path: Path, task: Pretraining, causal: bool, says: str
+) -> None:
+    spec = NETWORK.model_copy(update={"causal": causal, "vocabulary": 40})
+    tokenizer = small.tokenizer(tmp_path)
+    checkpoint.save(tmp_path / "model", Network(spec, WORDS_HEAD), tokenizer)
+    start = FromCheckpoint(path=tmp_path / "model")
+    job = pretraining(tmp_path).model_copy(update={"task": task, "start": start})
+    with pytest.raises(StudioError, match=says):
+        train(job, lambda event: None, lambda: False, new_run(tmp_path / "run", job))
+
+
+def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
+    good = learning(tmp_path)
+    for change, says in (
+        ({"task": TASK.model_copy(update={"next_sentence": True})}, "CLS"),
+        ({"task": Pretraining()}, "start.model.causal"),
+        ({"start": FromScratch(model=NETWORK)}, "start.model.causal"),
+        ({"start": good.start.model_copy(update={"head_start": True})}, "head start"),
+    ):
+        with pytest.raises(ValidationError, match=says):
+            JobSpec.model_validate(good.model_copy(update=change).model_dump())
+    classes = good.model_copy(update={"task": Classification()})
+    assert JobSpec.model_validate(classes.model_dump()) == classes
+
+
+def test_fill_guesses_from_the_left_alone(trained: Path) -> None:
+    loaded = checkpoint.load(trained)
+
+    def guesses(text: str) -> list[tuple[str, float]]:
+        answer = fill(loaded, Fill(checkpoint=trained, text=text, top=3))
+        assert answer.causal
+        return [(x.label, x.probability) for guess in answer.guesses for x in guess.ranked]
+
+    alone = guesses("a lovely [MASK]")
+    assert guesses("a lovely [MASK] and a sad end") == pytest.approx(alone)
+    assert alone[0][0] == "warm", "of the texts it has read"
+    both = guesses("a [MASK] [MASK] film")
+    after_first = guesses(f"a {both[0][0]} [MASK]")
+    assert [x[0] for x in both[3:]] == [x[0] for x in after_first]
+    assert guesses("[MASK] lovely")[0][1] > 0
+
+
+def test_attention_is_a_triangle(trained: Path) -> None:
+    _, array = weights(checkpoint.load(trained), "a lovely warm film")
+    assert np.triu(array, 1).max() == 0
+    np.testing.assert_allclose(array.sum(-1), 1, atol=1e-6)
+
+
+def test_google_has_no_form_for_it(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StudioError, match="left-to-right"):
+        write_tf1(tmp_path / "out", small.network(ALL, CAUSAL), small.tokenizer(tmp_path))
+
+
+def test_cross_attention_is_still_refused(tmp_path: Path) -> None:
+    folder = small.folder(tmp_path / "model", WORDS_HEAD)
+    config = folder / "config.json"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("{", '{"add_cross_attention": true,', 1), encoding="utf-8")
+    with pytest.raises(BadCheckpoint, match="add_cross_attention"):
+        checkpoint.load(folder)
+
+
+def test_the_command_line_makes_such_a_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b c\n\nd e f\n", encoding="utf-8")
+    options = ["--data", str(text), "--task", "pretraining", "--size", "tiny"]
+    assert command(["job", *options, "--set", "task.objective=next_token"]) == 0
+    job = JobSpec.model_validate_json(capsys.readouterr().out)
+    assert isinstance(job.start, FromScratch) and job.start.model.causal
