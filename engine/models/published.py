@@ -55,7 +55,7 @@ SETTINGS = {  # and may leave out these
 }
 CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
 # Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
-# nothing. transformers knows no such class, and pools [CLS] all the same; hence an entry of our own.
+# nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
 ACTIVATIONS = {"gelu_python": "gelu", "gelu_pytorch_tanh": "gelu_new"}  # other names of the same
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
@@ -108,7 +108,8 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> BertSpec:
                 f"{file} says {name} “{shown(config[name])}”, which this BERT does not have.",
                 "Choose a checkpoint of the plain BERT encoder.",
             )
-    if config.get(CAUSAL) and is_whole_text_head(config) and config.get(POOLED_FROM) != LAST:
+    pools_last = config.get(POOLED_FROM) == LAST
+    if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
             f"{file} says {CAUSAL}, and its classes are told from [CLS], which sees only itself.",
             "Choose a checkpoint without a head for classes, and fine-tune it here.",

@@ -94,6 +94,10 @@ class Words(QObject):
             (self.tr("Case"), self.tr("ignored") if info.lowercase else self.tr("kept")),
             (self.tr("Heads"), "\n".join(heads) if heads else self.tr("none: an encoder alone")),
         ]
+        if info.causal:
+            facts.append(
+                (self.tr("Attention"), self.tr("left to right: no token sees a later one"))
+            )
         if info.labels:
             facts.append((self.tr("Classes"), self._labels(info.labels)))
         facts += [

@@ -85,7 +85,7 @@ class FakeExplorer(QObject):
     def refuse(self, question: AnyQuestion, problem: str) -> None:
         self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))
 
-    def fill(self, question: Any, *labels: str) -> Answer:
+    def fill(self, question: Any, *labels: str, causal: bool = False) -> Answer:
         """Answer with `labels` for every hidden place; the actual piece has 1 %."""
         known = Tokenizer.from_folder(question.checkpoint)
         tokens = known.encode(question.text, question.pair, 32).tokens
@@ -102,6 +102,7 @@ class FakeExplorer(QObject):
                 Likely(label="" if tokens[n].id == known.mask else tokens[n].text, probability=0.01)
                 for n in places
             ),
+            causal=causal,
         )
         self.answered.emit(answer)
         return answer

@@ -189,3 +189,10 @@ def test_strange_texts_are_painted_as_they_are(qtbot, strip, study, wait, text):
     joined = "".join(t.text.removeprefix("##") for t in study.tokens if not t.special)
     for letter in "<>/%שםל東京😀":
         assert (letter in joined) == (letter in text)
+
+
+def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, study, explorer):
+    study.toggle_mask(2)
+    study.toggle_mask(3)
+    explorer.fill(explorer.asked[-1], "dog", causal=True)
+    assert "left-to-right" in view.note.whole() and "by itself" not in view.note.whole()

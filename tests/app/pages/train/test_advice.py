@@ -67,6 +67,20 @@ def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None
     assert "at most 256" in advice.obstacle(longer, Step.SETTINGS)
 
 
+def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
+    both_sides = chosen(Kind.ONWARD)
+    assert both_sides.model is not None and both_sides.model.info is not None
+    info = both_sides.model.info.model_copy(update={"causal": True})
+    causal = replace(both_sides, model=replace(both_sides.model, info=info))
+    next_word = {"masking": Pretraining(objective="next_token")}
+    assert advice.obstacle(both_sides, Step.START) == ""
+    assert "looks to both sides" in advice.obstacle(replace(both_sides, **next_word), Step.START)
+    assert "is left-to-right" in advice.obstacle(causal, Step.START)
+    assert advice.obstacle(replace(causal, **next_word), Step.START) == ""
+    assert advice.obstacle(replace(causal, kind=Kind.SENTENCE), Step.START) == ""
+    assert "next word from left to right" in advice.summary(replace(causal, **next_word))
+
+
 def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
     masking = Pretraining(masked=0.8, randomised=0.3)
     choices = replace(chosen(Kind.ONWARD), masking=masking)

@@ -144,6 +144,19 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
     assert back.data == data(kind is Kind.PAIR)
 
 
+def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
+    masking = Pretraining(objective="next_token", next_sentence=True)
+    choices = replace(chosen(Kind.SCRATCH), masking=masking, scratch=Scratch(head_start=True))
+    composed = job(choices)
+    assert isinstance(composed.start, FromScratch)
+    assert composed.start.model.causal and not composed.start.head_start
+    assert composed.task == Pretraining(objective="next_token")
+    back = choices_of(composed, [data()], [MODEL])
+    assert back.is_causal and back.scratch.size == "small" and job(back) == composed
+    classes = replace(choices, kind=Kind.SENTENCE)
+    assert not classes.is_causal and isinstance(job(classes).task, Classification)
+
+
 def test_a_preset_is_found_again_and_any_other_size_is_an_own_one() -> None:
     def start(spec_of_model: object) -> Choices:
         given = job(chosen(Kind.SCRATCH)).model_copy(

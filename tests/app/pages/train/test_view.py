@@ -270,6 +270,17 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     assert page.state.choices.masking.chosen == 0.2
 
 
+def test_the_next_word_as_objective_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
+    press(qtbot, page.task.cards[Kind.SCRATCH])
+    fields = page.settings.masking.fields
+    fields["objective"].put("next_token")
+    assert page.state.choices.is_causal
+    shown = {name for name, field in fields.items() if not field.isHidden()}
+    assert shown == {"objective", "long_length", "long_share"}
+    fields["objective"].put("masked")
+    assert not any(field.isHidden() for field in fields.values())
+
+
 def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: QtBot) -> None:
     press(qtbot, page.task.cards[Kind.SCRATCH])
     press(qtbot, page.next)
