@@ -1,0 +1,133 @@
+"""Fine-tune with BERT Studio, by its headless commands, under the settings of the reference.
+
+    python benchmarks/fidelity/ours.py ASSETS/models/bert-tiny-splade-en WORK
+
+Each run is three commands (job, train, evaluate), which are printed; its folder stays in WORK/runs.
+Runs that are in the results already are not made again.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import results
+from settings import SEEDS, TASKS, Setting, data_folder
+
+PROJECT = Path(__file__).parents[2]
+NEVER = 1_000_000  # steps: only the last checkpoint is saved
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of task is asked for, and where its figures stand in what `evaluate` prints."""
+
+    figures: Callable[[dict[str, Any]], dict[str, float]]
+    job: tuple[str, ...] = ()  # what `job` needs besides
+    evaluate: tuple[str, ...] = ()
+
+
+def _of_classes(report: dict[str, Any]) -> dict[str, float]:
+    figures = {name: report[name] for name in ("accuracy", "f1_macro")}
+    if len(report["classes"]) == 2:
+        figures["f1"] = report["classes"][1]["f1"]
+    return figures
+
+
+KINDS: dict[str, Kind] = {
+    "classification": Kind(_of_classes),
+}
+
+
+def main() -> None:
+    ready = [task for task, setting in TASKS.items() if setting.kind in KINDS]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("checkpoint", type=Path, help="the folder with the starting weights")
+    parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
+    parser.add_argument("--tasks", nargs="+", choices=ready, default=ready)
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # of `evaluate`, which has no option
+    checkpoint, work = arguments.checkpoint.absolute(), arguments.work.absolute()
+    versions = {name: version(name) for name in ("bert-studio", "torch")}
+    for seed in arguments.seeds:
+        for task in arguments.tasks:
+            if not results.is_there(work, "ours", task, seed):
+                began = time.monotonic()
+                figures = run(checkpoint, work, task, seed, arguments.threads)
+                seconds = time.monotonic() - began
+                results.add(work, "ours", task, seed, figures, seconds, versions)
+
+
+def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dict[str, float]:
+    """Train once; the figures of the last weights."""
+    setting, folder = TASKS[task], work / "runs" / f"{task}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    kind, data, job = KINDS[setting.kind], data_folder(work), folder / "job.json"
+    asked = [*_asked(setting, seed, threads), *kind.job]
+    job.write_text(
+        _studio("job", "--data", data / setting.train, "--model", checkpoint, *asked),
+        encoding="utf-8",
+    )
+    _studio("train", job, "--into", folder / "run")
+    last = max((folder / "run" / "checkpoints").glob("step-*"))
+    figures: dict[str, float] = {}
+    for prefix, name in setting.judged.items():
+        length = ("--max-length", setting.max_length)
+        told = _studio("evaluate", data / name, "--model", last, *length, "--json", *kind.evaluate)
+        found = kind.figures(json.loads(told))
+        figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
+    return figures
+
+
+def _asked(setting: Setting, seed: int, threads: int) -> list[object]:
+    """Every setting of a run; no row is kept for judging, since the last weights count."""
+    fields = {
+        "training.warmup": setting.warmup,
+        "training.weight_decay": setting.weight_decay,
+        "training.clip": setting.clip,
+        "training.save_every": NEVER,
+        "data.split.dev": 0,
+        "hardware.device": "cpu",
+    }
+    return [
+        *("--task", setting.kind, "--epochs", setting.epochs, "--batch", setting.batch),
+        *("--learning-rate", setting.learning_rate, "--max-length", setting.max_length),
+        *("--seed", seed, "--threads", threads),
+        *(part for name, value in fields.items() for part in ("--set", f"{name}={value}")),
+    ]
+
+
+def _studio(*arguments: object) -> str:
+    """What a headless command prints; its progress goes on to stderr.
+
+    Raises:
+        SystemExit: where the command fails; it has said why.
+    """
+    words = [str(argument) for argument in arguments]
+    print("bert-studio", shlex.join(words), file=sys.stderr, flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *words],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Fine-tune with transformers: the side that the engine is held against. Nothing of it is ours.
+
+    python benchmarks/fidelity/reference.py ASSETS/models/bert-tiny-splade-en WORK
+
+Runs that are in the results already are not made again.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import transformers
+from torch.utils.data import DataLoader
+
+import results
+from reference_choices import Choices
+from reference_questions import Questions
+from reference_sequences import Classes, Scores
+from reference_tags import Tags
+from reference_task import Example, ReferenceTask
+from settings import SEEDS, TASKS, Setting, data_folder
+
+KINDS: dict[str, type[ReferenceTask]] = {
+    "classification": Classes,
+    "regression": Scores,
+    "tagging": Tags,
+    "question_answering": Questions,
+    "multiple_choice": Choices,
+}
+VERSIONS = {"transformers": transformers.__version__, "torch": torch.__version__}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("checkpoint", type=Path, help="the folder with the starting weights")
+    parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    transformers.logging.set_verbosity_error()  # it tells of every fresh head
+    for seed in arguments.seeds:
+        for task in arguments.tasks:
+            if not results.is_there(arguments.work, "transformers", task, seed):
+                began = time.monotonic()
+                figures = run(arguments.checkpoint, arguments.work, TASKS[task], seed)
+                seconds = time.monotonic() - began
+                work = arguments.work
+                results.add(work, "transformers", task, seed, figures, seconds, VERSIONS)
+
+
+def run(checkpoint: Path, work: Path, setting: Setting, seed: int) -> dict[str, float]:
+    """Train once; the figures of the last weights."""
+    folder = data_folder(work)
+    torch.manual_seed(seed)  # fresh heads and dropout
+    task = KINDS[setting.kind](checkpoint, setting, folder / setting.train)
+    train(task, setting, seed)
+    task.model.eval()
+    figures: dict[str, float] = {}
+    for prefix, name in setting.judged.items():
+        with torch.inference_mode():
+            found = task.judge(folder / name)
+        figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
+    return figures
+
+
+def train(task: ReferenceTask, setting: Setting, seed: int) -> None:
+    loader: DataLoader[Example] = DataLoader(
+        task.examples,  # type: ignore[arg-type]  # a list is a data set
+        batch_size=setting.batch,
+        shuffle=True,
+        generator=torch.Generator().manual_seed(seed),
+        collate_fn=task.collate,
+    )
+    steps = setting.epochs * len(loader)
+    optimiser = torch.optim.AdamW(
+        list(_groups(task.model, setting.weight_decay)), lr=setting.learning_rate, fused=True
+    )
+    schedule = transformers.get_linear_schedule_with_warmup(
+        optimiser, round(setting.warmup * steps), steps
+    )
+    task.model.train()
+    for _ in range(setting.epochs):
+        for batch in loader:
+            task.model(**batch).loss.backward()
+            torch.nn.utils.clip_grad_norm_(task.model.parameters(), setting.clip)
+            optimiser.step()
+            schedule.step()
+            optimiser.zero_grad()
+
+
+def _groups(model: torch.nn.Module, decay: float) -> Iterator[dict[str, object]]:
+    """Weights decay; biases and layer norms do not."""
+    named = dict(model.named_parameters())
+    plain = {name for name in named if name.endswith("bias") or "LayerNorm" in name}
+    yield {"params": [p for name, p in named.items() if name not in plain], "weight_decay": decay}
+    yield {"params": [p for name, p in named.items() if name in plain], "weight_decay": 0.0}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Answers as spans of a context, or none (SQuAD 2.0).
+
+Windows and choice of the answer are those of run_squad.py of the paper's code; exact match and F1
+those of the script of SQuAD 2.0 (Rajpurkar et al. 2018).
+"""
+
+import json
+import re
+import string
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from transformers import AutoModelForQuestionAnswering
+
+from reference_task import Example, ReferenceTask
+from settings import BEST, LONGEST_ANSWER, LONGEST_QUESTION, NULL_THRESHOLD, STRIDE
+
+
+class Question(NamedTuple):
+    """Answers are (text, first character); none where the question cannot be answered."""
+
+    question: str
+    context: str
+    answers: list[tuple[str, int]]
+
+
+class Window(NamedTuple):
+    """A part of a context behind its question."""
+
+    number: int  # of the question
+    example: dict[str, list[int]]
+    characters: list[tuple[int, int] | None]  # [T], of tokens of the context alone
+
+
+class Questions(ReferenceTask):
+    """Cross-entropy of the first and of the last token, halved; [CLS] where there is no answer."""
+
+    def start(self, checkpoint: Path, train: Path) -> None:
+        self.model = AutoModelForQuestionAnswering.from_pretrained(checkpoint)
+        self.examples = [
+            self._example(window, question)
+            for question in _questions(train)
+            for window in self._windows(0, question)
+        ]
+
+    def judge(self, path: Path) -> dict[str, float]:
+        questions = list(_questions(path))
+        windows = [w for number, one in enumerate(questions) for w in self._windows(number, one)]
+        scored = defaultdict(list)
+        places = iter(windows)
+        for output in self.outputs([window.example for window in windows]):
+            for starts, ends in zip(output.start_logits, output.end_logits, strict=True):
+                window = next(places)
+                tokens = len(window.characters)  # without padding
+                logits = (starts[:tokens].numpy(), ends[:tokens].numpy())
+                scored[window.number].append((window, *logits))
+        guesses = [_answer(one, scored[number]) for number, one in enumerate(questions)]
+        return _figures(questions, guesses)
+
+    def _windows(self, number: int, question: Question) -> Iterator[Window]:
+        length = len(self.tokenizer(question.question, add_special_tokens=False)["input_ids"])
+        if length > LONGEST_QUESTION:
+            raise SystemExit(f"A question has {length} tokens: “{question.question}”")
+        room = self.setting.max_length - length - 3
+        found = self.tokenizer(
+            question.question,
+            question.context,
+            truncation="only_second",
+            max_length=self.setting.max_length,
+            stride=max(0, room - STRIDE),  # here it means by how much two windows overlap
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        for row in range(len(found["input_ids"])):
+            example = {key: found[key][row] for key in self.tokenizer.model_input_names}
+            in_context = [part == 1 for part in found.sequence_ids(row)]
+            offsets = zip(in_context, found["offset_mapping"][row], strict=True)
+            yield Window(number, example, [place if inside else None for inside, place in offsets])
+
+    def _example(self, window: Window, question: Question) -> Example:
+        first = last = 0
+        if question.answers:
+            text, begin = question.answers[0]
+            first, last = _places(window.characters, begin, begin + len(text))
+        return {**window.example, "start_positions": first, "end_positions": last}
+
+
+def _places(characters: list[tuple[int, int] | None], begin: int, end: int) -> tuple[int, int]:
+    """The first and last token of a span; 0 and 0 where the window does not hold it whole."""
+    inside = [(place, *one) for place, one in enumerate(characters) if one is not None]
+    if begin < inside[0][1] or end > inside[-1][2]:
+        return 0, 0
+    held = [place for place, first, last in inside if first < end and last > begin]
+    return held[0], held[-1]
+
+
+def _answer(question: Question, scored: list[tuple[Window, np.ndarray, np.ndarray]]) -> str:
+    """The best span of all windows, or an empty text where none scores better than it."""
+    none = min(float(starts[0] + ends[0]) for _, starts, ends in scored)
+    best, answer = float("-inf"), ""
+    for window, starts, ends in scored:
+        for first in np.argsort(starts)[::-1][:BEST]:
+            for last in np.argsort(ends)[::-1][:BEST]:
+                begin, end = window.characters[first], window.characters[last]
+                if begin is None or end is None or not 0 <= last - first < LONGEST_ANSWER:
+                    continue
+                score = float(starts[first] + ends[last])
+                if score > best:
+                    best, answer = score, question.context[begin[0] : end[1]]
+    return "" if none - best > NULL_THRESHOLD else answer
+
+
+def _figures(questions: list[Question], guesses: list[str]) -> dict[str, float]:
+    exact, f1 = (np.zeros(len(questions)) for _ in range(2))
+    for number, (question, guess) in enumerate(zip(questions, guesses, strict=True)):
+        true = [text for text, _ in question.answers if _plain(text)] or [""]
+        exact[number] = max(_plain(guess) == _plain(text) for text in true)
+        f1[number] = max(_f1(_plain(guess).split(), _plain(text).split()) for text in true)
+    answerable = np.array([bool(question.answers) for question in questions])
+    return {
+        "exact": exact.mean(),
+        "f1": f1.mean(),
+        "has_answer_exact": exact[answerable].mean(),
+        "has_answer_f1": f1[answerable].mean(),
+        "no_answer_exact": exact[~answerable].mean(),
+    }
+
+
+def _plain(text: str) -> str:
+    """Lower case, without punctuation, articles and surplus white space."""
+    letters = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", letters).split())
+
+
+def _f1(guess: list[str], true: list[str]) -> float:
+    if not guess or not true:
+        return float(guess == true)
+    shared = sum((Counter(guess) & Counter(true)).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(guess), shared / len(true)
+    return 2 * precision * recall / (precision + recall)
+
+
+def _questions(path: Path) -> Iterator[Question]:
+    whole: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for article in whole["data"]:
+        for paragraph in article["paragraphs"]:
+            for one in paragraph["qas"]:
+                answers = [(answer["text"], answer["answer_start"]) for answer in one["answers"]]
+                yield Question(one["question"], paragraph["context"], answers)
