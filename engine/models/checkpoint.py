@@ -30,6 +30,7 @@ from engine.messages import CheckpointInfo, LoadReport
 from engine.models.bert import Network, fresh, shell
 from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.heads import Heads
+from engine.models.lora import merged
 from engine.models.published import (
     CONFIG,
     config_of,
@@ -154,10 +155,13 @@ def write(
 
 
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """The weights on the CPU by their published names; raises StudioError, as `write` does."""
+    """The weights on the CPU by their published names, adapters merged into them.
+
+    Raises StudioError, as `write` does.
+    """
     tensors: dict[str, Tensor] = {}
-    for name, parameter in network.named_parameters():  # the tied decoder is not named again
-        tensor = parameter.detach().to("cpu", dtype).contiguous()
+    for name, parameter in merged(network).items():  # the tied decoder is not named again
+        tensor = parameter.to("cpu", dtype).contiguous()
         if not is_finite(tensor):
             raise StudioError(
                 f"The weights are not finite any more ({name}), so they were not saved.",

@@ -77,3 +77,12 @@ class JobSpec(Spec):
             if causal and self.start.head_start:
                 raise ValueError("a head start is for masked words, not for next_token")
         return self
+
+    @model_validator(mode="after")
+    def _adapters_have_a_model(self) -> Self:
+        if self.training.lora_rank and isinstance(self.start, FromScratch):
+            raise ValueError(
+                "LoRA adapts a model that has learned already: start from a checkpoint, or set the "
+                "LoRA rank to 0"
+            )
+        return self

@@ -87,6 +87,48 @@ class TrainingSpec(Spec):
             "that everything is trained, as in the paper."
         ),
     )
+    lora_rank: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        title="LoRA rank",
+        description=(
+            "Train small adapters of this rank instead of the layers, and the head; checkpoints "
+            "hold the sums, as usual. 8 is common, with a rate of about 2e-4; 0 trains the layers."
+        ),
+    )
+    lora_alpha: float = Field(
+        16,
+        gt=0,
+        le=10_000,
+        title="LoRA alpha",
+        description="An adapter is added alpha / rank times.",
+    )
+    lora_dropout: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        title="LoRA dropout",
+        description="Share of an adapter's inputs that are set to zero while training.",
+    )
+    lora_layers: Literal["query and value", "all"] = Field(
+        "query and value",
+        title="LoRA on",
+        description=(
+            "Which matrices of each layer get an adapter: those of query and value, as in Hu et "
+            "al. 2021, or all six."
+        ),
+    )
+    ema_decay: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        title="Average of the weights",
+        description=(
+            "Judge and save a moving average of the weights that keeps this share of itself at "
+            "each step, as 0.999; 0 means the weights themselves."
+        ),
+    )
     weight_decay: float = Field(
         0.01,
         ge=0,

@@ -17,11 +17,14 @@ import torch
 from engine.errors import StudioError
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
+from engine.models.bert import Network
+from engine.models.lora import merged
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch, Examples, Tally, total
 from engine.training import saving
+from engine.training.averaging import Average
 from engine.training.batches import DEV, DROPOUT, MASKS, chance, in_turn
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw, rate_at, set_rate
@@ -45,17 +48,23 @@ def train(
     made = patiently(lambda: prepare(job, run, tell, weights), tell, stop_wanted)
     network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
+    average = Average(network, job.training.ema_decay)
     progress = Progress(
         threads=machine.threads, torch=torch.__version__, micro_batch=job.training.micro_batch
     )
     if found:
         progress = _go_on(found[1], machine, tell)
         saving.read_optimiser(found[0], optimiser, network)
+        saving.read_raw(found[0], network, average)
     tell(_plan(job, made, machine))
+    if sentence := _trained(network):
+        tell(Noted(text=sentence))
 
     def save() -> None:
         labels = made.learner.labels
-        write = partial(saving.save, run, job, network, made.tokenizer, labels, optimiser, progress)
+        write = partial(
+            saving.save, run, job, network, made.tokenizer, labels, optimiser, average, progress
+        )
         tell(patiently(write, tell, stop_wanted))
         saving.prune(run, job.training.keep, progress.best_step, tell)
 
@@ -70,6 +79,7 @@ def train(
         set_rate(optimiser, rate)
         loss, norm, tokens = _step(job, made, machine, optimiser, progress, tell)
         progress.step += 1
+        average.update(progress.step)
         pace.add(tokens)
 
         tell(measured("loss", progress.step, loss))
@@ -81,7 +91,8 @@ def train(
         last = progress.step == made.steps
         improved = False
         if last or progress.step % made.evaluate_every == 0:
-            improved = _look(job, made, machine, progress, tell)
+            with average.in_place():
+                improved = _look(job, made, machine, progress, tell)
             last = last or _in_vain(job, progress)
             pace.restart()
         if last or improved or progress.step % made.save_every == 0:
@@ -247,12 +258,21 @@ def _go_on(progress: Progress, machine: Machine, tell: Tell) -> Progress:
 def _plan(job: JobSpec, made: Prepared, machine: Machine) -> PreparedEvent:
     return PreparedEvent(
         steps=made.steps,
-        parameters=sum(p.numel() for p in made.network.parameters()),
+        parameters=sum(tensor.numel() for tensor in merged(made.network).values()),
         examples=len(made.stretches[0].order),
         device=str(machine.device),
         threads=machine.threads,
         versions={"torch": torch.__version__, "precision": job.hardware.precision},
     )
+
+
+def _trained(network: Network) -> str:
+    """How many parameters are trained, where it is not all of them."""
+    numbers = sum(tensor.numel() for tensor in merged(network).values())
+    trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    if all(p.requires_grad for p in network.parameters()):
+        return ""
+    return f"Trains {trained:,} parameters, {trained / numbers:.2%} of the model's {numbers:,}."
 
 
 class _Pace:

@@ -15,6 +15,7 @@ from engine.errors import StudioError
 from engine.messages import Noted, Progressed
 from engine.models import checkpoint
 from engine.models.bert import Network
+from engine.models.lora import adapt
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec
@@ -133,11 +134,23 @@ def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
 
 
 def set_up(network: Network, plan: TrainingSpec) -> None:
-    """Make a network learn as the plan says; what it computes stays the same."""
+    """Make a network learn as the plan says; what it computes stays the same.
+
+    Adapters begin by torch's present random state.
+    """
     if plan.dropout is not None:
         set_dropout(network, plan.dropout)
     network.encoder.recomputes = plan.gradient_checkpointing
     freeze(network, plan.frozen)
+    if plan.lora_rank:
+        adapt(
+            network,
+            plan.lora_rank,
+            plan.lora_alpha,
+            plan.lora_dropout,
+            plan.lora_layers,
+            plan.frozen,
+        )
 
 
 def set_dropout(network: nn.Module, share: float) -> None:

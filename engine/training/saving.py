@@ -12,6 +12,7 @@ from pathlib import Path
 
 import safetensors.torch
 import torch
+from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
 from engine.durable import check_room, verify, whole_folder
@@ -19,12 +20,16 @@ from engine.errors import BadCheckpoint
 from engine.messages import Event, Noted, Removed, Saved
 from engine.models import checkpoint
 from engine.models.bert import Network
+from engine.models.lora import merged
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
+from engine.training.averaging import Average
 from engine.training.optimiser import restore, state_tensors
 
 RESUME = "resume"
 OF_TOKENIZER = 1 << 20  # bytes, about
+RAW = "weights.safetensors"  # in it: what the weights of the checkpoint do not say
+MEAN = "average|"  # begins the names of averages there
 Tell = Callable[[Event], None]
 
 
@@ -48,19 +53,27 @@ def save(
     tokenizer: Tokenizer,
     labels: tuple[str, ...],
     optimiser: torch.optim.Optimizer,
+    average: Average,
     progress: Progress,
 ) -> Saved:
-    """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones."""
+    """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones.
+
+    Its weights are the averaged ones, with adapters merged into them.
+    """
     folder = run.checkpoint(progress.step)
-    check_room(folder, checkpoint_size(network))
+    raw = raw_tensors(network, average)
+    check_room(folder, checkpoint_size(network) + sum(tensor.nbytes for tensor in raw.values()))
     with whole_folder(folder) as inside:
-        checkpoint.write(inside, network, tokenizer, labels)
+        with average.in_place():
+            checkpoint.write(inside, network, tokenizer, labels)
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()
         safetensors.torch.save_file(
             state_tensors(optimiser, network), resume / "optimiser.safetensors"
         )
+        if raw:
+            safetensors.torch.save_file(raw, resume / RAW)
         (resume / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
     name = folder.relative_to(run.path).as_posix()
@@ -95,6 +108,37 @@ def latest(run: RunFolder, tell: Tell) -> tuple[Path, Progress] | None:
         except (BadCheckpoint, OSError, ValueError, TypeError) as error:
             tell(Noted(text=f"Checkpoint {folder.name} is damaged and was passed over: {error}"))
     return None
+
+
+def raw_tensors(network: Network, average: Average) -> dict[str, Tensor]:
+    """What is trained where the checkpoint holds another: an average, or a sum with an adapter."""
+    with average.in_place():
+        stored = merged(network)
+    found = {
+        name: parameter.detach()
+        for name, parameter in network.named_parameters()
+        if name not in stored or not _same_bits(parameter, stored[name])
+    }
+    found |= {MEAN + name: mean for name, mean in average.means.items() if name not in stored}
+    return {name: tensor.cpu().contiguous() for name, tensor in found.items()}
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    """Tells 0 from -0, as `torch.equal` does not."""
+    return torch.equal(one.detach().view(torch.int32), other.view(torch.int32))
+
+
+@torch.no_grad()
+def read_raw(folder: Path, network: Network, average: Average) -> None:
+    """Put back what `raw_tensors` took; `network` and `average` hold the checkpoint's weights."""
+    if not (folder / RESUME / RAW).exists():
+        return
+    tensors = safetensors.torch.load((folder / RESUME / RAW).read_bytes())
+    for name, parameter in network.named_parameters():
+        if name in tensors:
+            parameter.copy_(tensors[name])
+        if MEAN + name in tensors:
+            average.means[name].copy_(tensors[MEAN + name])
 
 
 def read_optimiser(folder: Path, optimiser: torch.optim.Optimizer, network: Network) -> None:

@@ -156,6 +156,10 @@ def _settings_obstacle(choices: Choices) -> str:
             "Train",
             "The model reads at most {most} word pieces, and “Longest input” asks for {asked}.",
         ).format(most=spec.positions, asked=longest)
+    if choices.kind is Kind.SCRATCH and choices.training.lora_rank:
+        return translate(
+            "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
+        )
     masking = choices.masking
     if not _classifies(choices) and masking.masked + masking.randomised > 1:
         return translate(
@@ -274,6 +278,7 @@ def _what(choices: Choices) -> str:
         "size": translate("Train", "own")
         if choices.scratch.size == OWN_SIZE
         else choices.scratch.size,
+        "trained": _trained(choices.training),
     }
     match choices.kind:
         case Kind.ONWARD if choices.is_causal:
@@ -291,14 +296,12 @@ def _what(choices: Choices) -> str:
         case Kind.SENTENCE:
             template = translate(
                 "Train",
-                "“{model}” learns to sort the texts of “{data}” into {labels} labels;"
-                " all its weights are trained.",
+                "“{model}” learns to sort the texts of “{data}” into {labels} labels; {trained}.",
             )
         case Kind.PAIR:
             template = translate(
                 "Train",
-                "“{model}” learns to sort the pairs of “{data}” into {labels} labels;"
-                " all its weights are trained.",
+                "“{model}” learns to sort the pairs of “{data}” into {labels} labels; {trained}.",
             )
         case Kind.ONWARD:
             template = translate(
@@ -318,6 +321,17 @@ def _what(choices: Choices) -> str:
             "Train", "It also learns whether one span of sentences follows another."
         )
     return told
+
+
+def _trained(training: TrainingSpec) -> str:
+    """Which weights learn, as the end of a sentence."""
+    if training.lora_rank:
+        template = translate("Train", "only adapters of rank {rank} and its head are trained")
+    elif training.frozen:
+        template = translate("Train", "its lowest layers ({frozen}) stay as they are")
+    else:
+        template = translate("Train", "all its weights are trained")
+    return template.format(rank=training.lora_rank, frozen=training.frozen)
 
 
 def _how(choices: Choices) -> str:

@@ -111,7 +111,7 @@ def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
     """Counts the bytes that autograd holds between the two ways."""
 
     def held(recomputes: bool) -> int:
-        network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(classes=2)).train()
+        network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(outputs=2)).train()
         network.encoder.recomputes = recomputes
         tokens = torch.ones(8, 32, dtype=torch.int64)
         kept: dict[int, int] = {}

@@ -122,6 +122,26 @@ def test_the_length_that_is_suggested_holds_99_of_100_inputs() -> None:
     assert lengths.share_cut(30) == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"lora_rank": 8}, "only adapters of rank 8 and its head are trained."),
+        ({"frozen": 3}, "its lowest layers (3) stay as they are."),
+    ],
+)
+def test_the_summary_says_which_weights_learn(changed: dict[str, int], words: str) -> None:
+    choices = chosen(Kind.SENTENCE)
+    training = choices.training.model_copy(update=changed)
+    assert words in advice.summary(choices.with_training(training))
+
+
+def test_fresh_weights_are_not_adapted() -> None:
+    choices = chosen(Kind.SCRATCH)
+    assert not advice.obstacle(choices, Step.SETTINGS)
+    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    assert "LoRA rank to 0" in advice.obstacle(adapted, Step.SETTINGS)
+
+
 def test_the_summary_says_what_is_learned_and_how_long() -> None:
     said = advice.summary(chosen(Kind.SENTENCE))
     assert said == (

@@ -1,0 +1,85 @@
+"""Low-rank adapters (Hu et al. 2021, LoRA).
+
+A weight W [O, I] stays as it is, and W + (alpha / r) B A is used in its place, with B [O, r] and
+A [r, I]: few numbers to learn. In a file there are no adapters, only the sums.
+
+Shapes: I inputs, O outputs, r rank; … any leading dimensions.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.bert import Network
+from engine.models.dropout import Dropout
+
+DOWN, UP = "lora_down", "lora_up"
+LINEARS = {
+    "query and value": ("attention.query", "attention.value"),  # as in the paper
+    "all": (
+        "attention.query",
+        "attention.key",
+        "attention.value",
+        "attention.output",
+        "feed_forward.wide",
+        "feed_forward.narrow",
+    ),
+}
+
+
+class Adapted(nn.Linear):
+    """A linear layer with an adapter, which begins by changing nothing (B = 0)."""
+
+    def __init__(self, linear: nn.Linear, rank: int, alpha: float, dropout: float) -> None:
+        """Take over the parameters of `linear`; A is drawn from torch's present random state."""
+        super().__init__(linear.in_features, linear.out_features, device="meta")
+        self.weight, self.bias = linear.weight, linear.bias
+        self.lora_down = nn.Parameter(self.weight.new_empty(rank, self.in_features))  # A
+        self.lora_up = nn.Parameter(self.weight.new_zeros(self.out_features, rank))  # B
+        nn.init.kaiming_uniform_(self.lora_down, a=math.sqrt(5))  # as in the authors' code
+        self.dropout = Dropout(dropout)
+        self.scale = alpha / rank
+        self.train(linear.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float [..., I] → float [..., O]"""
+        turned = F.linear(F.linear(self.dropout(x), self.lora_down), self.lora_up)
+        return F.linear(x, self.weight, self.bias) + self.scale * turned
+
+    def merged(self) -> Tensor:
+        """W + (alpha / r) B A, float [O, I]."""
+        return self.weight + self.scale * (self.lora_up @ self.lora_down)
+
+
+def adapt(
+    network: Network, rank: int, alpha: float, dropout: float, which: str, frozen: int = 0
+) -> None:
+    """Train adapters in place of the encoder; heads and pooler stay as they are.
+
+    Args:
+        which: a key of `LINEARS`.
+        frozen: how many of the lowest layers get none.
+    """
+    for part in (network.encoder.embeddings, network.encoder.layers):
+        part.requires_grad_(False)
+    for layer in network.encoder.layers[frozen:]:
+        for name in LINEARS[which]:
+            parent, _, leaf = name.rpartition(".")
+            linear = layer.get_submodule(name)
+            assert isinstance(linear, nn.Linear)
+            setattr(layer.get_submodule(parent), leaf, Adapted(linear, rank, alpha, dropout))
+
+
+@torch.no_grad()
+def merged(network: nn.Module) -> dict[str, Tensor]:
+    """The parameters of a network by name, with every adapter added to its weight."""
+    found: dict[str, Tensor] = {}
+    adapted = {n: m for n, m in network.named_modules() if isinstance(m, Adapted)}
+    for name, parameter in network.named_parameters():
+        module, _, leaf = name.rpartition(".")
+        if leaf not in (DOWN, UP):
+            sums = module in adapted and leaf == "weight"
+            found[name] = adapted[module].merged() if sums else parameter.detach()
+    return found

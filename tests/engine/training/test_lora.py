@@ -1,0 +1,132 @@
+"""LoRA: the formula, what is trained, what is in a file, and that a resume is exact."""
+
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from pydantic import ValidationError
+
+from engine.messages import Noted
+from engine.models import checkpoint
+from engine.models.bert import Network
+from engine.models.heads import Heads
+from engine.models.lora import LINEARS, Adapted, adapt, merged
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.training.loop import train
+from engine.training.saving import RAW, RESUME
+from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.test_exact import figures, final
+
+LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
+
+
+def adapted(which: str = "all", frozen: int = 0) -> Network:
+    """A network whose adapters have learned something."""
+    network = Network(NETWORK, Heads(outputs=2)).eval()
+    adapt(network, 3, 6, 0.1, which, frozen)
+    for name, parameter in network.named_parameters():
+        if name.endswith("lora_up"):
+            torch.nn.init.normal_(parameter, std=0.3)
+    return network
+
+
+def logits(network: Network) -> torch.Tensor:
+    tokens = torch.arange(24).view(2, 12) + 5
+    with torch.inference_mode():
+        pooled = network.encoder(tokens, torch.zeros_like(tokens)).pooled
+        assert network.task is not None
+        return network.task(pooled)
+
+
+@pytest.mark.parametrize("which", LINEARS)
+def test_merged_weights_give_the_same_logits(which: str) -> None:
+    network = adapted(which)
+    plain = Network(NETWORK, Heads(outputs=2)).eval()
+    plain.load_state_dict(
+        merged(network) | {"task.dense.bias": network.task.dense.bias}  # type: ignore[union-attr]
+    )
+    assert (logits(plain) - logits(network)).abs().max() < 1e-5
+    for module in network.modules():
+        if isinstance(module, Adapted):  # W + (alpha / r) B A, by the formula
+            sums = module.weight + 6 / 3 * module.lora_up @ module.lora_down
+            assert torch.allclose(module.merged(), sums, atol=1e-6)
+
+
+def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none() -> None:
+    network = adapted("query and value", frozen=1)
+    names = {name for name, p in network.named_parameters() if p.requires_grad}
+    heads = {n for n in names if n.startswith(("task.", "encoder.pooler."))}
+    assert names - heads == {
+        f"encoder.layers.1.attention.{part}.lora_{way}"
+        for part in ("query", "value")
+        for way in ("up", "down")
+    }
+    assert len(heads) == 4
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> JobSpec:
+    """LoRA from a checkpoint."""
+    first = classifying(tmp_path, steps=2)
+    base = new_run(tmp_path / "base", first)
+    train(first, base.append, lambda: False, base)
+    training = first.training.model_copy(update={**LORA, "steps": 15, "dropout": 0.1})
+    start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
+    return JobSpec.model_validate(first.model_dump() | {"start": start, "training": training})
+
+
+def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, list[object]]:
+    run, told = new_run(folder, job), list[object]()
+
+    def tell(event: object) -> None:
+        told.append(event)
+        run.append(event)  # type: ignore[arg-type]
+
+    train(job, tell, lambda: False, run)
+    return run, told
+
+
+def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:
+    run, told = trained(tmp_path / "run", job)
+    assert job.start.kind == "checkpoint"
+    before = dict(checkpoint.load(job.start.path).network.named_parameters())
+    last = run.checkpoint_folders()[-1]
+    loaded = checkpoint.load(last)
+    assert not loaded.report.fresh and not loaded.report.left_over
+    raw = safetensors.torch.load_file(last / RESUME / RAW)
+    for name, weight in loaded.network.named_parameters():
+        if name.endswith(("query.weight", "value.weight")):
+            module = name.removesuffix(".weight")
+            assert torch.equal(raw[name], before[name]), "the base stays as it was"
+            sums = raw[name] + 2 * raw[f"{module}.lora_up"] @ raw[f"{module}.lora_down"]
+            assert (weight - sums).abs().max() < 1e-6
+            assert not torch.equal(weight, before[name])
+        elif name.startswith(("encoder.embeddings.", "encoder.layers.")):
+            assert torch.equal(weight, before[name]), name
+            assert name not in raw
+        elif name.startswith("task."):
+            assert not torch.equal(weight, before[name]), name
+    adapters = 2 * 2 * 3 * 2 * NETWORK.width  # layers, matrices, rank, A and B
+    head = 2 * NETWORK.width + 2 + NETWORK.width**2 + NETWORK.width
+    said = [e.text for e in told if isinstance(e, Noted)]
+    assert any(text.startswith(f"Trains {adapters + head:,} parameters") for text in said), said
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.9])
+def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay: float) -> None:
+    job = job.model_copy(update={"training": job.training.model_copy(update={"ema_decay": decay})})
+    calm, _ = trained(tmp_path / "calm", job)
+    stopped = new_run(tmp_path / "stopped", job)
+    steps = iter(range(8))
+    train(job, stopped.append, lambda: next(steps, None) is None, stopped)
+    assert stopped.checkpoint_folders()[-1].name == "step-00000008"
+    train(job, stopped.append, lambda: False, stopped)
+    assert final(stopped) == final(calm)
+    assert figures(stopped) == figures(calm)
+
+
+def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="LoRA adapts a model that has learned already"):
+        JobSpec.model_validate(classifying(tmp_path, lora_rank=4).model_dump())
