@@ -14,7 +14,7 @@ from engine.data.head_kinds import ANSWER, CLASSIFIER, NAMED, head_kind
 from engine.data.tf1.bundle import open_bundle
 from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
 from engine.data.tf1.names import published_name
-from engine.data.vocabulary import read_folder
+from engine.data.vocabulary_folder import read_folder
 from engine.errors import BadCheckpoint
 from engine.messages import CheckpointInfo
 from engine.spec.task import HeadKind

@@ -1,8 +1,7 @@
-"""Load and use a WordPiece tokenizer (Devlin et al. 2019, §3; Wu et al. 2016).
+"""Load and use a tokenizer, whichever kind of vocabulary it has.
 
-The pieces and the few settings are all that a tokenizer is; the library's object is built from
-them here, so nothing of a foreign `tokenizer.json` but its known parts is ever carried out.
-`vocabulary.py` reads them from folders and files, `vocabulary_training.py` makes new ones.
+`vocabulary.py` says what it is made of, `vocabulary_folder.py` reads that from folders and files,
+`vocabulary_training.py` makes a new one.
 """
 
 import hashlib
@@ -16,37 +15,21 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import (
-    AddedToken,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-)
 from tokenizers import Encoding as LibraryEncoding
-from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.data.batches import batches
 from engine.data.unmarked import Pieces, UnmarkedPieces
-from engine.data.vocabulary import (
-    LONGEST_WORD,
-    PREFIX,
-    Vocabulary,
-    read_folder,
-    read_vocabulary,
-    write_folder,
-)
+from engine.data.vocabulary import LONGEST_WORD, AnyVocabulary, Vocabulary
+from engine.data.vocabulary_files import ADVICE
+from engine.data.vocabulary_folder import read_folder, read_vocabulary, write_folder
 from engine.data.vocabulary_training import learn_vocabulary
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages import Token
 
-LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
-
 
 @dataclass(frozen=True)
 class Encoding:
-    """One input of the network: [CLS] text [SEP] (second text [SEP])."""
+    """One input of the network: [CLS] text [SEP] (second text [SEP]), or as the kind has it."""
 
     ids: list[int]
     segments: list[int]  # 0 in the first text with its [CLS] and [SEP], 1 in the second
@@ -61,7 +44,7 @@ class Tokenizer:
         BadCheckpoint: when the vocabulary lacks one of the five special pieces.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: AnyVocabulary) -> None:
         self.vocabulary = vocabulary
         self.pieces: list[str] = list(vocabulary.pieces)
         self._ids = {piece: number for number, piece in enumerate(self.pieces)}
@@ -69,22 +52,23 @@ class Tokenizer:
         if missing:
             raise BadCheckpoint(
                 f"The vocabulary lacks {', '.join(missing)}.",
-                "Choose the vocabulary that was made for a BERT model.",
+                "Choose the vocabulary that was made for this model.",
             )
         self.pad, self.unknown, self.cls, self.sep, self.mask = (
             self._ids[name] for name in vocabulary.special
         )
         self.lowercase = vocabulary.lowercase
-        self._library = library_tokenizer(vocabulary, self._ids)
+        with _guarded_vocabulary():
+            self._library = vocabulary.library(self._ids)
         self._unmarked = (
-            None
-            if vocabulary.marked
-            else UnmarkedPieces(self._ids, self.unknown, vocabulary.lowercase)
+            UnmarkedPieces(self._ids, self.unknown, vocabulary.lowercase)
+            if isinstance(vocabulary, Vocabulary) and not vocabulary.marked
+            else None
         )
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
-        """Read the tokenizer of a checkpoint folder; see `vocabulary.read_folder`."""
+        """Read the tokenizer of a checkpoint folder; see `vocabulary_folder.read_folder`."""
         return cls(read_folder(folder))
 
     @classmethod
@@ -110,45 +94,42 @@ class Tokenizer:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of all that decides how a text is encoded."""
-        v = self.vocabulary
-        parts = [
-            v.pieces,
-            v.lowercase,
-            v.strip_accents,
-            v.split_chinese,
-            v.special,
-            v.added,
-            v.marked,
-        ]
-        return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+        essence = json.dumps(self.vocabulary.essence())
+        return hashlib.sha256(essence.encode("ascii")).hexdigest()
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
         """bool [size], True for pieces that continue the word of the piece before them."""
-        marked = self.vocabulary.marked
-        return np.array([marked and piece.startswith(PREFIX) for piece in self.pieces])
+        return np.array([self.vocabulary.continues(piece) for piece in self.pieces])
 
     def piece(self, number: int) -> str:
-        return self.pieces[number]
+        """A piece as a person can read it."""
+        return self.vocabulary.shown(self.pieces[number])
 
     def id(self, piece: str) -> int:
         """The id of a piece; that of [UNK] for what is none."""
         return self._ids.get(piece, self.unknown)
 
+    def added_to(self, texts: int) -> int:
+        """How many special tokens an input of so many texts has."""
+        return 1 + texts + (self.vocabulary.separators - 1) * (texts - 1)
+
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> Encoding:
         """Encode one input with what each token stands for.
 
-        A “[MASK]” in the text is the mask. Of two texts that are too long together, the longer one
-        is cut first.
+        The name of the mask in the text, “[MASK]” in BERT, is the mask. Of two texts that are too
+        long together, the longer one is cut first.
         """
         parts = [text] if pair is None else [text, pair]
         with _guarded():
             encoded = [self._beginning(_clean(part), max_length) for part in parts]
-        kept = _share([len(one) for one in encoded], max_length)
+        kept = self._share([len(one) for one in encoded], max_length)
         tokens = [self._special(self.cls, 0)]
         for segment, (one, count) in enumerate(zip(encoded, kept, strict=True)):
-            tokens += self._tokens(one, count, segment)
-            tokens.append(self._special(self.sep, segment, at=tokens[-1].end if count else 0))
+            tokens += self._tokens(one, parts[segment], count, segment)
+            sep = self._special(self.sep, segment, at=tokens[-1].end if count else 0)
+            is_between = segment + 1 < len(parts)
+            tokens += [sep] * (self.vocabulary.separators if is_between else 1)
         return Encoding(
             ids=[token.id for token in tokens],
             segments=[token.segment for token in tokens],
@@ -196,11 +177,12 @@ class Tokenizer:
 
     def normalise(self, text: str) -> str:
         """The text as it is before it is split into words."""
+        steps = self._library.normalizer
         with _guarded():
-            return str(self._library.normalizer.normalize_str(_clean(text)))
+            return _clean(text) if steps is None else str(steps.normalize_str(_clean(text)))
 
     def save(self, folder: Path) -> None:
-        """Write the four files of the Hugging Face layout into an existing folder."""
+        """Write the files of the Hugging Face layout into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
     def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Pieces:
@@ -215,7 +197,9 @@ class Tokenizer:
             window *= 4
         return self._library.encode(text, add_special_tokens=False)
 
-    def _tokens(self, encoded: LibraryEncoding | Pieces, count: int, segment: int) -> list[Token]:
+    def _tokens(
+        self, encoded: LibraryEncoding | Pieces, text: str, count: int, segment: int
+    ) -> list[Token]:
         tokens = []
         word, last = -1, object()
         around = {self.pad, self.cls, self.sep}
@@ -225,9 +209,11 @@ class Tokenizer:
             if library_word is None or library_word != last:
                 word += not special
             last = library_word
+            if self.vocabulary.keeps_spaces:
+                start += _spaces(text[start:end])
             tokens.append(
                 Token(
-                    text=self.pieces[number],
+                    text=self.piece(number),
                     id=number,
                     segment=segment,
                     start=start,
@@ -240,7 +226,7 @@ class Tokenizer:
 
     def _special(self, number: int, segment: int, at: int = 0) -> Token:
         return Token(
-            text=self.pieces[number],
+            text=self.piece(number),
             id=number,
             segment=segment,
             start=at,
@@ -250,46 +236,21 @@ class Tokenizer:
         )
 
     def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
-        keep_a, keep_b = _share([len(a), len(b)], max_length)
-        ids = [self.cls, *a[:keep_a], self.sep, *b[:keep_b], self.sep]
-        return ids, [0] * (keep_a + 2) + [1] * (keep_b + 1)
+        keep_a, keep_b = self._share([len(a), len(b)], max_length)
+        between = [self.sep] * self.vocabulary.separators
+        ids = [self.cls, *a[:keep_a], *between, *b[:keep_b], self.sep]
+        return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
-
-def library_tokenizer(vocabulary: Vocabulary, ids: dict[str, int]) -> LibraryTokenizer:
-    """The library's tokenizer for a vocabulary: published steps only.
-
-    Of a vocabulary without marks it is what other programs are given; it differs from ours in words
-    with an unknown character, which it takes for unknown as a whole.
-    """
-    unknown, cls, sep = vocabulary.special[1:4]
-    library = LibraryTokenizer(
-        models.WordPiece(
-            ids,
-            unk_token=unknown,
-            max_input_chars_per_word=LONGEST_WORD
-            if vocabulary.marked
-            else LONGEST_WORD_WITHOUT_PREFIX,
-            continuing_subword_prefix=PREFIX if vocabulary.marked else "",
-        )
-    )
-    library.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=vocabulary.split_chinese,
-        strip_accents=vocabulary.strip_accents,
-        lowercase=vocabulary.lowercase,
-    )
-    library.pre_tokenizer = (
-        pre_tokenizers.BertPreTokenizer() if vocabulary.marked else pre_tokenizers.WhitespaceSplit()
-    )
-    library.post_processor = processors.TemplateProcessing(
-        single=f"{cls}:0 $A:0 {sep}:0",
-        pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
-        special_tokens=[(cls, ids[cls]), (sep, ids[sep])],
-    )
-    library.decoder = decoders.WordPiece(prefix=PREFIX)
-    library.add_special_tokens([AddedToken(p, normalized=False) for p in vocabulary.special])
-    library.add_tokens([AddedToken(p, normalized=False) for p in vocabulary.added])
-    return library
+    def _share(self, lengths: list[int], max_length: int) -> list[int]:
+        """How many tokens of each text stay, as the published tokenizers cut: the longer first."""
+        room = max(max_length - self.added_to(len(lengths)), 0)
+        if sum(lengths) <= room:
+            return lengths
+        if len(lengths) == 1:
+            return [room]
+        short, half = min(lengths), room // 2
+        kept = (short, room - short) if short <= half else (half, room - half)
+        return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]
 
 
 @contextmanager
@@ -304,6 +265,26 @@ def _guarded() -> Iterator[None]:
             "The tokenizer cannot work on this text with this vocabulary.",
             "Try another text, or another vocabulary.",
         ) from error
+
+
+@contextmanager
+def _guarded_vocabulary() -> Iterator[None]:
+    """Turn what the library says of a vocabulary, its panics too, into a BadCheckpoint."""
+    try:
+        yield
+    except (MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic is no `Exception`
+        raise BadCheckpoint(
+            "The files of the tokenizer make no tokenizer: they are damaged, or do not belong "
+            "together.",
+            ADVICE,
+        ) from error
+
+
+def _spaces(text: str) -> int:
+    """With how many spaces a text begins."""
+    return len(text) - len(text.lstrip(" "))
 
 
 def _clean(text: str) -> str:
@@ -332,15 +313,3 @@ def _settled(encoded: LibraryEncoding, end: int) -> int:
         word != words[-1] and stop <= end - LONGEST_WORD
         for word, (_, stop) in zip(words, encoded.offsets, strict=True)
     )
-
-
-def _share(lengths: list[int], max_length: int) -> list[int]:
-    """How many tokens of each text stay, as the published tokenizers cut: the longer first."""
-    room = max(max_length - 1 - len(lengths), 0)
-    if sum(lengths) <= room:
-        return lengths
-    if len(lengths) == 1:
-        return [room]
-    short, half = min(lengths), room // 2
-    kept = (short, room - short) if short <= half else (half, room - half)
-    return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]

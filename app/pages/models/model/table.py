@@ -16,7 +16,7 @@ from app.pages.models.model.parts import Part
 from app.resources import mono_font
 from app.widgets import numbers
 from app.widgets.text import visible
-from engine.data.vocabulary import PREFIX, Vocabulary
+from engine.data.vocabulary import AnyVocabulary
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -139,7 +139,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 class VocabularyModel(QAbstractTableModel):
     """The pieces of a vocabulary, or those that were found: id, piece, kind."""
 
-    def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
+    def __init__(self, vocabulary: AnyVocabulary, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._vocabulary = vocabulary
         self._special = set(vocabulary.special) | set(vocabulary.added)
@@ -177,7 +177,7 @@ class VocabularyModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole, 0:
                 return str(number)
             case Qt.ItemDataRole.DisplayRole, 1:
-                return visible(piece[:LONGEST])
+                return visible(self._vocabulary.shown(piece)[:LONGEST])
             case Qt.ItemDataRole.DisplayRole, 2:
                 return self._kind(piece)
             case Qt.ItemDataRole.TextAlignmentRole, 0:
@@ -193,10 +193,11 @@ class VocabularyModel(QAbstractTableModel):
             return self.tr("unused")
         if not self._vocabulary.marked:
             return self.tr("piece")
-        return self.tr("goes on a word") if piece.startswith(PREFIX) else self.tr("begins a word")
+        inside = self._vocabulary.continues(piece)
+        return self.tr("goes on a word") if inside else self.tr("begins a word")
 
 
-def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
+def find_pieces(vocabulary: AnyVocabulary, sought: str) -> list[int]:
     """The ids of pieces with `sought` in them: the one of that number, then what begins with it."""
     wanted = sought.strip()
     if wanted.isdecimal() and len(wanted) < 9:
@@ -204,9 +205,8 @@ def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
         first = [number] if number < len(vocabulary.pieces) else []
     else:
         first = []
-    folded = wanted.casefold()
-    hits = [n for n, piece in enumerate(vocabulary.pieces) if folded in piece.casefold()]
-    begins = [
-        n for n in hits if vocabulary.pieces[n].removeprefix(PREFIX).casefold().startswith(folded)
-    ]
+    folded, mark = wanted.casefold(), vocabulary.mark
+    shown = [vocabulary.shown(piece).casefold() for piece in vocabulary.pieces]
+    hits = [n for n, piece in enumerate(shown) if folded in piece]
+    begins = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
     return list(dict.fromkeys(first + begins + hits))

@@ -1,0 +1,127 @@
+"""Small tokenizers of other kinds, learned by the library and written as they are published."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+ALBERT = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+MASK = {
+    "__type": "AddedToken",
+    "content": "<mask>",
+    "lstrip": True,
+    "normalized": False,
+    "rstrip": False,
+    "single_word": False,
+}
+
+
+def byte_level(folder: Path, texts: Iterable[str], size: int = 600, spaced: bool = False) -> Path:
+    """A folder with RoBERTa's tokenizer.json, vocab.json, merges.txt and tokenizer_config.json."""
+    library = Tokenizer(models.BPE())
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(ROBERTA),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    library.train_from_iterator(texts, trainer)
+    library.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False)])
+    library.decoder = decoders.ByteLevel()
+    library.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=spaced
+    )
+    folder.mkdir(exist_ok=True)
+    library.save(str(folder / "tokenizer.json"))
+    library.model.save(str(folder))
+    config = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": spaced} | _named(
+        "<pad>", "<unk>", "<s>", "</s>", MASK
+    )
+    return _with_config(folder, config)
+
+
+def sentence_pieces(
+    folder: Path, texts: Iterable[str], size: int = 400, characters: bytes = b"", **more: bool
+) -> Path:
+    """A folder with ALBERT's tokenizer.json and tokenizer_config.json."""
+    lowercase, accents = more.get("lowercase", True), more.get("keep_accents", False)
+    steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+    if not accents:
+        steps += [normalizers.NFKD(), normalizers.StripAccents()]
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    if characters:
+        steps.append(normalizers.Precompiled(characters))
+    library = Tokenizer(models.Unigram())
+    library.normalizer = normalizers.Sequence(steps)
+    library.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
+    )
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(ALBERT), unk_token="<unk>", show_progress=False
+    )
+    library.train_from_iterator(texts, trainer)
+    library.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    folder.mkdir(exist_ok=True)
+    library.save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "AlbertTokenizer",
+        "do_lower_case": lowercase,
+        "keep_accents": accents,
+        **_named(*ALBERT),
+    }
+    return _with_config(folder, config)
+
+
+def characters_of_sentencepiece(pairs: dict[str, str]) -> bytes:
+    """Which characters become which, in SentencePiece's form: a double array, then the texts.
+
+    Only for keys of one ASCII character, which is enough to see that the step is taken.
+    """
+    texts, places = b"", {}
+    for source, target in pairs.items():
+        places[source] = len(texts)
+        texts += target.encode() + b"\0"
+    units = [0] * 512
+    units[0] = 256 << 10  # the root: children at 256 ^ character
+    for source, place in places.items():
+        at = 256 ^ ord(source)
+        child = 1 + len([u for u in units[1:256] if u])
+        units[at] = ord(source) | 1 << 8 | (at ^ child) << 10  # has a leaf, at `child`
+        units[child] = place | 1 << 31
+    trie = b"".join(unit.to_bytes(4, "little") for unit in units)
+    return len(trie).to_bytes(4, "little") + trie + texts
+
+
+def _named(pad: Any, unknown: Any, cls: Any, sep: Any, mask: Any) -> dict[str, Any]:
+    return {
+        "pad_token": pad,
+        "unk_token": unknown,
+        "cls_token": cls,
+        "sep_token": sep,
+        "mask_token": mask,
+        "bos_token": cls,
+        "eos_token": sep,
+    }
+
+
+def _with_config(folder: Path, config: dict[str, Any]) -> Path:
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder

@@ -1,0 +1,298 @@
+"""Byte-level and SentencePiece tokenizers give the ids of transformers, piece by piece."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.byte_pieces import CHARACTERS
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary_folder import read_folder
+from engine.errors import BadCheckpoint
+from tests.engine.data.published_tokenizers import (
+    byte_level,
+    characters_of_sentencepiece,
+    sentence_pieces,
+)
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog.",
+    " Unbelievable!  It's 3,000.5 km to São Paulo, isn’t it? ",
+    "Ǆ ß İstanbul Ωmega naïve coöperate 日本語 テスト \u200b\u00a0x",
+    "a <mask> in the text, and </s> too;<mask> <s><pad> [MASK] [SEP] [CLS] <unk>",
+    "tabs\tand\nnewlines\r\nand \x00 control \x7f\x1c characters \ufffd",
+    "``quoted'' and \"quoted\" ▁marks Ġ too ##x",
+    "",
+    "   ",
+    "x" * 150,
+    "🙂👩‍👩‍👧 e\u0301\u0301 ーー ½ ＡＢＣ",
+    "we're they'll I'd can't; don't, a1b2 c__d",
+]
+WORDS = " ".join(TEXTS).split() * 5
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory) -> Path:
+    return byte_level(tmp_path_factory.mktemp("kinds") / "roberta", TEXTS * 5)
+
+
+@pytest.fixture(scope="module")
+def albert(tmp_path_factory) -> Path:
+    return sentence_pieces(tmp_path_factory.mktemp("kinds") / "albert", TEXTS * 5)
+
+
+def theirs(folder: Path):
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+
+
+def assert_agree(ours: Tokenizer, published, texts: list[str] = TEXTS) -> None:
+    encoded = published(texts, truncation=True, max_length=64)["input_ids"]
+    assert [ids for ids, _ in ours.encode_many(texts, max_length=64)] == encoded
+    assert [ours.encode(text, max_length=64).ids for text in texts] == encoded
+    pairs = texts[1:] + texts[:1]
+    for length in (9, 48):
+        found = ours.encode_many(texts, pairs, max_length=length)
+        assert [ids for ids, _ in found] == published(
+            texts, pairs, truncation=True, max_length=length
+        )["input_ids"]
+        for first, second, (ids, segments) in zip(texts, pairs, found, strict=True):
+            one = ours.encode(first, second, length)
+            assert (one.ids, one.segments) == (ids, segments)
+
+
+def test_byte_level_pieces_are_those_of_roberta(roberta):
+    published = theirs(roberta)
+    assert type(published).__name__.startswith("Roberta")
+    tokenizer = Tokenizer.from_folder(roberta)
+    assert_agree(tokenizer, published)
+    assert [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask] == [
+        *(1, 3, 0, 2, 4)
+    ]
+    pair = [tokenizer.piece(i) for i in tokenizer.encode("a", "b").ids]
+    assert pair == ["<s>", "a", "</s>", "</s>", "b", "</s>"]
+
+
+@pytest.mark.parametrize("spaced", [True, False])
+def test_a_first_word_may_count_as_one_after_a_space(tmp_path, spaced):
+    folder = byte_level(tmp_path / "roberta", TEXTS * 5, spaced=spaced)
+    assert_agree(Tokenizer.from_folder(folder), theirs(folder))
+
+
+def test_sentence_pieces_are_those_of_albert(albert):
+    published = theirs(albert)
+    assert type(published).__name__.startswith("Albert")
+    tokenizer = Tokenizer.from_folder(albert)
+    assert_agree(tokenizer, published)
+    encoded = published(TEXTS, TEXTS[::-1], return_token_type_ids=True)
+    found = tokenizer.encode_many(TEXTS, TEXTS[::-1])
+    assert [segments for _, segments in found] == encoded["token_type_ids"]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("keep_accents", [True, False])
+def test_every_setting_of_albert_means_what_it_means_elsewhere(tmp_path, lowercase, keep_accents):
+    folder = sentence_pieces(
+        tmp_path / "albert", TEXTS * 5, lowercase=lowercase, keep_accents=keep_accents
+    )
+    tokenizer = Tokenizer.from_folder(folder)
+    assert tokenizer.lowercase == lowercase
+    assert_agree(tokenizer, theirs(folder))
+    (folder / "tokenizer_config.json").unlink()  # then the steps in tokenizer.json tell
+    assert Tokenizer.from_folder(folder).fingerprint == tokenizer.fingerprint
+
+
+def test_sentencepieces_own_table_of_characters_is_kept(tmp_path):
+    table = characters_of_sentencepiece({"#": "number", "~": ""})
+    folder = sentence_pieces(tmp_path / "albert", [*TEXTS, "number"] * 5, characters=table)
+    tokenizer = Tokenizer.from_folder(folder)
+    assert tokenizer.normalise("a # b~c") == "a number bc"
+    assert_agree(tokenizer, theirs(folder), ["a # b~c", *TEXTS])
+    tokenizer.save(tmp_path)
+    assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), ["a # b~c", *TEXTS])
+
+
+@pytest.mark.parametrize("kind", ["roberta", "albert"])
+def test_what_is_saved_is_read_by_others_and_by_us(request, tmp_path, kind):
+    folder = request.getfixturevalue(kind)
+    tokenizer = Tokenizer.from_folder(folder)
+    tokenizer.save(tmp_path)
+    assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
+    published, saved = theirs(folder), theirs(tmp_path)
+    assert type(saved) is type(published)
+    assert saved.special_tokens_map == published.special_tokens_map
+    assert_agree(tokenizer, saved)
+
+
+def test_the_older_files_of_roberta_are_enough(roberta, tmp_path):
+    tokenizer = Tokenizer.from_folder(roberta)
+    tokenizer.save(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
+    assert_agree(tokenizer, theirs(tmp_path))
+    (tmp_path / "tokenizer_config.json").unlink()
+    assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
+
+
+def test_older_files_write_a_merge_as_one_text(roberta, tmp_path):
+    content = json.loads((roberta / "tokenizer.json").read_text(encoding="utf-8"))
+    content["model"]["merges"] = [" ".join(pair) for pair in content["model"]["merges"]]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    found = Tokenizer.from_folder(tmp_path)
+    assert found.fingerprint == Tokenizer.from_folder(roberta).fingerprint
+
+
+def test_byte_level_offsets_are_those_of_transformers(roberta):
+    tokenizer, published = Tokenizer.from_folder(roberta), theirs(roberta)
+    for text in TEXTS:
+        encoded = published(text, return_offsets_mapping=True)
+        found = [(t.start, t.end) for t in tokenizer.encode(text).tokens]
+        assert found[1:-1] == [tuple(pair) for pair in encoded["offset_mapping"]][1:-1]
+
+
+def test_bytes_are_shown_as_a_person_reads_them(roberta):
+    tokenizer = Tokenizer.from_folder(roberta)
+    shown = "".join(token.text for token in tokenizer.encode("S 本 <mask> 日").tokens)
+    assert shown.startswith("<s>S▁")
+    assert shown.endswith("</s>")
+    assert "<mask>▁" in shown
+    assert bytes(shown, "utf-8").decode("unicode_escape")  # bytes of a part of a character
+    vocabulary = tokenizer.vocabulary
+    assert [vocabulary.shown(piece) for piece in ("ĠThe", "Ã©", "ðŁ", "Ġ", "<mask>", "Ċ")] == [
+        *("▁The", "é", "\\xf0\\x9f", "▁", "<mask>", "\n")
+    ]
+    assert len(set(CHARACTERS.values())) == 256
+
+
+def test_words_go_on_where_no_space_is(roberta, albert):
+    for folder in (roberta, albert):
+        tokenizer = Tokenizer.from_folder(folder)
+        ids = tokenizer.contents(["unbelievable jumps over"])[0]
+        begins = [tokenizer.piece(i) for i in ids if not tokenizer.continues[i]]
+        assert 2 <= len(begins) <= 3
+        assert all(piece.startswith("▁") for piece in begins)
+        assert not tokenizer.continues[[tokenizer.cls, tokenizer.sep, tokenizer.mask]].any()
+
+
+def test_long_texts_are_encoded_as_their_beginnings(roberta, albert):
+    long = " ".join(WORDS * 40)
+    for folder in (roberta, albert):
+        tokenizer = Tokenizer.from_folder(folder)
+        whole = tokenizer.contents([long])[0]
+        assert tokenizer.encode(long, max_length=30).ids[1:-1] == whole[:28]
+        assert tokenizer.encode_many([long], max_length=30)[0][0][1:-1] == whole[:28]
+
+
+@given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
+@settings(max_examples=100, deadline=None)
+def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, max_length):
+    for folder in (roberta, albert):
+        tokenizer = READ.setdefault(folder, Tokenizer.from_folder(folder))
+        one = tokenizer.encode(text, pair, max_length)
+        many = tokenizer.encode_many([text], None if pair is None else [pair], max_length)
+        assert (one.ids, one.segments) == many[0]
+        assert len(one.ids) <= max(max_length, tokenizer.added_to(1 if pair is None else 2))
+        for token in one.tokens:
+            assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
+
+
+READ: dict[Path, Tokenizer] = {}
+
+
+def changed(folder: Path, into: Path, change) -> Path:
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    change(content)
+    (into / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    return into
+
+
+def _set(*path: str, value: object):
+    def change(content: dict) -> None:
+        for name in path[:-1]:
+            content = content[name]
+        content[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change,says",
+    [
+        (_set("pre_tokenizer", value={"type": "Whitespace"}), "none of the tokenizers"),
+        (_set("pre_tokenizer", "use_regex", value=False), "none of the tokenizers"),
+        (_set("normalizer", value={"type": "NFC"}), "none of the tokenizers"),
+        (_set("model", "dropout", value=0.1), "none of the tokenizers"),
+        (_set("model", "merges", value=7), "no list of merges"),
+        (_set("model", "merges", value=[["a", "nowhere"]]), "Merge 1"),
+        (_set("model", "merges", value=[["a", "b", "c"]]), "Merge 1"),
+        (_set("model", "merges", value=["a"]), "Merge 1"),
+        (_set("model", "merges", value=[None]), "Merge 1"),
+        (_set("model", "vocab", value={}), "Merge 1"),
+        (_set("model", "vocab", value=[1]), "no vocabulary"),
+        (_set("model", "vocab", "a", value=10**9), "numbers its pieces wrongly"),
+        (_set("added_tokens", value=[{"content": "<s>", "id": 77}]), "two numbers"),
+        (_set("added_tokens", value=5), "no vocabulary"),
+    ],
+)
+def test_a_spoiled_byte_level_tokenizer_is_refused(roberta, tmp_path, change, says):
+    with pytest.raises(BadCheckpoint, match=says):
+        Tokenizer.from_folder(changed(roberta, tmp_path, change))
+
+
+@pytest.mark.parametrize(
+    "change,says",
+    [
+        (_set("pre_tokenizer", value={"type": "Metaspace"}), "none of the tokenizers"),
+        (_set("normalizer", value=None), "none of the tokenizers"),
+        (
+            _set("normalizer", "normalizers", value=[{"type": "Lowercase"}, {"type": "NFKD"}]),
+            "none",
+        ),
+        (_set("normalizer", "normalizers", value=5), "none of the tokenizers"),
+        (
+            _set(
+                *("normalizer", "normalizers"),
+                value=[{"type": "Precompiled", "precompiled_charsmap": "AAA="}],
+            ),
+            "make no tokenizer",
+        ),
+        (
+            _set(
+                *("normalizer", "normalizers"),
+                value=[{"type": "Precompiled", "precompiled_charsmap": "!"}],
+            ),
+            "none of the tokenizers",
+        ),
+        (_set("model", "unk_id", value=None), "which piece is the unknown"),
+        (_set("model", "unk_id", value=10**6), "which piece is the unknown"),
+        (_set("model", "vocab", value=[]), "no vocabulary"),
+        (_set("model", "vocab", value=[["a", "b"]]), "without a text or a score"),
+        (_set("model", "vocab", value=[["a", 1.0], ["a", 2.0]]), "twice"),
+        (_set("added_tokens", value=[{"content": "[CLS]", "id": 77}]), "two numbers"),
+        (_set("added_tokens", value=[3]), "no list of added"),
+        (_set("model", "byte_fallback", value=True), "none of the tokenizers"),
+    ],
+)
+def test_a_spoiled_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, says):
+    with pytest.raises(BadCheckpoint, match=says):
+        Tokenizer.from_folder(changed(albert, tmp_path, change))
+
+
+def test_a_special_piece_that_is_missing_is_named(roberta, tmp_path):
+    folder = changed(roberta, tmp_path, lambda content: None)
+    (folder / "tokenizer_config.json").write_text('{"mask_token": "<m>"}', encoding="utf-8")
+    with pytest.raises(BadCheckpoint, match="lacks <m>"):
+        Tokenizer.from_folder(folder)
+
+
+def test_files_that_belong_together_are_missed(tmp_path):
+    (tmp_path / "vocab.json").write_text('{"a": 0}', encoding="utf-8")
+    with pytest.raises(BadCheckpoint, match=r"no merges\.txt"):
+        read_folder(tmp_path)
+    (tmp_path / "vocab.json").unlink()
+    (tmp_path / "spiece.model").write_bytes(b"x")
+    with pytest.raises(BadCheckpoint, match=r"in spiece\.model only"):
+        read_folder(tmp_path)
