@@ -1,0 +1,156 @@
+"""The benchmark of fidelity: both sides read the same, and its table counts what is there."""
+
+import json
+import random
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.tokenizer import Tokenizer
+from engine.data.windows import answer_places, windows
+from engine.evaluation.question_answering import report
+from engine.shipped import starter_model
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "fidelity"
+NAMES = {path.stem for path in SCRIPTS.glob("*.py")}
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Imports a script of the benchmark; none of their plain names stays behind."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    yield import_module
+    for name in NAMES & set(sys.modules):
+        del sys.modules[name]
+
+
+def squad(*rows: tuple[str, str, list[tuple[str, int]]]) -> str:
+    """A file with a paragraph for each (question, context, answers)."""
+    paragraphs = [
+        {
+            "context": context,
+            "qas": [
+                {
+                    "id": str(number),
+                    "question": question,
+                    "answers": [{"text": text, "answer_start": start} for text, start in answers],
+                    "is_impossible": not answers,
+                }
+            ],
+        }
+        for number, (question, context, answers) in enumerate(rows)
+    ]
+    return json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": paragraphs}]})
+
+
+def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
+    questions, settings = script("reference_questions"), script("settings")
+    words = ["In", "1066", "the", "Normans,", "un-conquered,", "crossed", "(twice)", "é", "中国"]
+    chance = random.Random(7)
+    rows = []
+    for length in (1, 20, 150, 200, 290, 400):
+        context = " ".join(chance.choices(words, k=length))
+        inside = sorted(chance.sample(range(len(context) + 1), 2))
+        rows.append(("Who crossed what?", context, [(context[slice(*inside)], inside[0])]))
+        rows.append(("Who did not?", context, []))
+    path = tmp_path / "train.json"
+    path.write_text(squad(*rows), encoding="utf-8")
+
+    setting = replace(settings.TASKS["squad2-devhalf"], max_length=200)
+    theirs = iter(questions.Questions(starter_model(), setting, path).examples)
+    tokenizer = Tokenizer.from_folder(starter_model())
+    seen = 0
+    for question, context, answers in rows:
+        asked, told = (
+            tokenizer.encode(text, max_length=10_000).tokens[1:-1] for text in (question, context)
+        )
+        offsets = [(token.start, token.end) for token in told]
+        found = windows(
+            [token.id for token in asked],
+            [token.id for token in told],
+            offsets,
+            tokenizer.cls,
+            tokenizer.sep,
+            max_length=200,
+            stride=settings.STRIDE,
+        )
+        places = np.zeros((len(found), 2))
+        for text, start in answers:
+            places = answer_places(found, offsets, start, start + len(text))
+        for window, (first, last) in zip(found, places, strict=True):
+            one = next(theirs)
+            assert one["input_ids"] == window.ids and one["token_type_ids"] == window.segments
+            assert (one["start_positions"], one["end_positions"]) == (first, last)
+            seen += 1
+    assert next(theirs, None) is None and seen > 2 * len(rows)
+
+
+def test_both_sides_count_answers_alike(script):
+    questions = script("reference_questions")
+    texts = ["the cat", "Cat.", "a cat sat", "", "the", "…", "1,000 hats"]
+    chance = random.Random(7)
+    rows = [
+        questions.Question("", "", [(text, 0) for text in chance.sample(texts, k)])
+        for k in chance.choices(range(4), k=200)
+    ]
+    guesses = chance.choices(texts, k=len(rows))
+    told = questions._figures(rows, guesses)
+    found = report(guesses, [[text for text, _ in row.answers] for row in rows])
+    assert told == pytest.approx(
+        {
+            "exact": found.exact,
+            "f1": found.f1,
+            "has_answer_exact": found.has_answer.exact,
+            "has_answer_f1": found.has_answer.f1,
+            "no_answer_exact": found.no_answer.exact,
+        },
+        abs=1e-12,
+    )
+
+
+def test_the_best_answer_lies_inside_one_window_or_there_is_none(script):
+    questions = script("reference_questions")
+    question = questions.Question("Who?", "Ann and Bob", [])
+    characters = [None, None, None, (0, 3), (4, 7), (8, 11), None]
+    window = questions.Window(0, {}, characters)
+
+    def answer(starts: dict[int, float], ends: dict[int, float]) -> str:
+        logits = [np.array([side.get(place, 0.0) for place in range(7)]) for side in (starts, ends)]
+        return questions._answer(question, [(window, *logits)])
+
+    assert answer({3: 5}, {5: 5}) == "Ann and Bob"
+    assert answer({5: 5}, {3: 4, 5: 1}) == "Bob"  # 5 + 1: an end before its start is none
+    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}) == ""  # 11 for none, 10 for Ann
+    assert answer({0: 8, 3: 5}, {0: 2, 3: 5}) == "Ann"  # equal: the difference is not above 0
+    assert answer({1: 9}, {6: 9, 4: 1}) == "and"  # what is not of the context is no answer
+
+
+def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
+    script, tmp_path, capsys, monkeypatch
+):
+    results, settings, table = script("results"), script("settings"), script("table")
+    setting = settings.TASKS["codah"]
+    settings.data_folder(tmp_path).mkdir()
+    for name in (setting.train, *setting.judged.values()):
+        (settings.data_folder(tmp_path) / name).write_text(name, encoding="utf-8")
+    monkeypatch.setitem(settings.TASKS, "codah", replace(setting, epochs=99))
+    results.add(tmp_path, "ours", "codah", 1, {"accuracy": 0.99}, 1.0, {})
+    monkeypatch.setitem(settings.TASKS, "codah", setting)
+    for name in set(settings.TASKS) - {"codah"}:
+        monkeypatch.delitem(settings.TASKS, name)
+    assert not results.is_there(tmp_path, "ours", "codah", 1)
+    for side, shares in (("transformers", (0.9, 0.5, 0.6, 0.7)), ("ours", (0.4, 0.3, 0.2))):
+        for seed, share in zip((1, 1, 2, 3), shares, strict=False):
+            results.add(tmp_path, side, "codah", seed, {"accuracy": share}, 1.0, {})
+    assert results.is_there(tmp_path, "ours", "codah", 1)
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["table.py", str(tmp_path)])
+    table.main()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        "| codah | accuracy | 60.00 ± 10.00 | 25.00 ± 7.07 (2 of 3 runs) | -35.00 | yes |"
+    )
