@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import chosen_mapping
+from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
 from engine.data.reading import Recognised, read, recognise
 from engine.data.store import open_dataset
 from engine.errors import BadFile, StudioError, describe_validation
@@ -19,7 +19,6 @@ from engine.shipped import starter_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS
-from engine.spec.task import Classification, Pretraining, TaskSpec
 
 
 class Task(StrEnum):
@@ -101,6 +100,7 @@ def compose(
     text: Annotated[str | None, typer.Option(help="Column of the text.")] = None,
     pair: Annotated[str | None, typer.Option(help="Column of the second text.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
+    column: Annotated[list[str], typer.Option("--column", help=COLUMN_HELP)] = [],  # noqa: B006
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     epochs: Annotated[float | None, typer.Option(help="How often each example is seen.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates, instead of epochs.")] = None,
@@ -115,7 +115,7 @@ def compose(
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source = _source(data, dev, text, pair, label)
+    source = _source(data, dev, named_columns(text, pair, label, column))
     start: Start
     if size is not None:
         network = PRESETS[size].model_copy(update={"vocabulary": vocabulary})
@@ -137,10 +137,9 @@ def compose(
         "share": share,
     }
     hardware = {"precision": precision, "device": device, "threads": threads}
-    what: TaskSpec = Classification() if task is Task.classification else Pretraining()
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
-        "task": what.model_dump(),
+        "task": {"kind": task.value},
         "start": start.model_dump(),
         "data": source.model_dump(),
         "training": {key: value for key, value in training.items() if value is not None},
@@ -243,13 +242,13 @@ def _work(run: RunFolder) -> int:
 
 
 def _source(
-    data: Path, dev: Path | None, text: str | None, pair: str | None, label: str | None
+    data: Path, dev: Path | None, named: dict[str, str | list[str]]
 ) -> FileData | StoredData:
     if data.is_dir():
         dataset = open_dataset(data.absolute())
         return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
     found = recognise(data)
-    mapping = chosen_mapping(found, text, pair, label)
+    mapping = chosen_mapping(found, named)
     return FileData(
         path=data.absolute(), dev=_absolute(dev), reading=found.reading, mapping=mapping
     )

@@ -8,13 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.cli.rows import COLUMN_HELP, named_columns, read_rows
+from engine.data.store import Rows
 from engine.durable import disk_errors_for, write_file
 from engine.errors import StudioError
 
-Model = Annotated[Path, typer.Option(help="A checkpoint folder with a class head.")]
+Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column of the text; recognised without it.")]
 PairColumn = Annotated[str | None, typer.Option(help="Column of the second text.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the label.")]
+FurtherColumns = Annotated[list[str], typer.Option("--column", help=COLUMN_HELP)]
 MaxLength = Annotated[int, typer.Option(help="Longer inputs are cut to this many word pieces.")]
 BatchSize = Annotated[int, typer.Option(help="Rows at a time.")]
 
@@ -25,31 +28,20 @@ def predict(
     out: Annotated[Path, typer.Option(help="Where the rows go: .csv, .tsv or .jsonl.")],
     text: TextColumn = None,
     pair: PairColumn = None,
+    column: FurtherColumns = [],  # noqa: B006 (Typer copies it)
     max_length: MaxLength = 512,
     batch: BatchSize = 32,
 ) -> None:
-    """Write the class of every row, with the probability of each class."""
-    from engine.cli.rows import read_rows
+    """Write what a fine-tuned model says of every row of a file."""
     from engine.tasks.predicting import Predictor
 
     if out.suffix not in WRITERS:
         raise StudioError(
             f"{out.name} has none of the endings {', '.join(WRITERS)}.", "Choose one of them."
         )
-    rows = read_rows(file, text, pair, None)
-    predictor = Predictor(model, max_length, batch)
-    shares = predictor.probabilities(rows.texts, rows.pairs)  # [rows, C]
-    records = []
-    for number, chances in enumerate(shares):
-        record: dict[str, Any] = {"text": rows.texts[number]}
-        if rows.pairs:
-            record["pair"] = rows.pairs[number]
-        best = int(chances.argmax())
-        record["label"] = predictor.labels[best]
-        record["probability"] = round(float(chances[best]), 6)
-        for label, chance in zip(predictor.labels, chances, strict=True):
-            record[f"p({label})"] = round(float(chance), 6)
-        records.append(record)
+    rows = read_rows(file, named_columns(text, pair, None, column))
+    answers = Predictor(model, max_length, batch).predict(rows)
+    records = [_record(rows, number, answer) for number, answer in enumerate(answers)]
     with disk_errors_for(out):
         write_file(out, WRITERS[out.suffix](records).encode("utf-8"))
     print(f"{len(records)} rows written to {out}")
@@ -62,25 +54,28 @@ def evaluate(
     text: TextColumn = None,
     pair: PairColumn = None,
     label: LabelColumn = None,
+    column: FurtherColumns = [],  # noqa: B006 (Typer copies it)
     max_length: MaxLength = 512,
     batch: BatchSize = 32,
 ) -> None:
-    """Compare a model's classes with the labels of a file."""
-    from engine.cli.rows import read_rows
+    """Compare what a fine-tuned model says with what the rows of a file want."""
     from engine.tasks.predicting import Predictor
 
-    rows = read_rows(file, text, pair, label, labelled=True)
+    rows = read_rows(file, named_columns(text, pair, label, column))
     report = Predictor(model, max_length, batch).judge(rows)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))
         return
-    print(f"accuracy {report.accuracy:.4f} ({report.correct} of {report.examples})")
-    print(f"macro F1 {report.f1_macro:.4f}, loss {report.loss:.4f}")
-    for one in report.classes:
-        print(
-            f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
-            f"F1 {one.f1:.4f}, {one.support} rows"
-        )
+    print("\n".join(report.lines()))
+
+
+def _record(rows: Rows, number: int, answer: dict[str, Any]) -> dict[str, Any]:
+    """A row with what is said of it."""
+    record: dict[str, Any] = {"text": rows.texts[number]}
+    if rows.pairs:
+        record["pair"] = rows.pairs[number]
+    rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in answer.items()}
+    return record | rounded
 
 
 def _table(records: list[dict[str, Any]], delimiter: str) -> str:

@@ -9,21 +9,52 @@ from engine.data.store import Rows
 from engine.errors import BadFile, MissingColumn, StudioError, describe_validation
 from engine.spec.dataset import Mapping
 
+COLUMN_HELP = (
+    "Any other column, as tags=NER or endings=A,B,C,D; parts are flags, tags, answers, beginning "
+    "and endings; may be repeated."
+)
+SEVERAL = ("flags", "endings")  # parts of a mapping that are more than one column
 
-def chosen_mapping(
-    found: Recognised, text: str | None, pair: str | None, label: str | None
-) -> Mapping | None:
+
+def named_columns(
+    text: str | None, pair: str | None, label: str | None, further: list[str]
+) -> dict[str, str | list[str]]:
+    """What the options of a command say about columns, by the fields of `Mapping`.
+
+    Raises StudioError where one of `further` is not of the form PART=COLUMN.
+    """
+    parts = {"text": text, "pair": pair, "label": label}
+    named: dict[str, str | list[str]] = {p: column for p, column in parts.items() if column}
+    for one in further:
+        part, equals, columns = one.partition("=")
+        if not equals or part not in Mapping.model_fields:
+            raise StudioError(
+                f"“{one}” does not say which column holds what.",
+                f"Write --column PART=COLUMN; parts are {', '.join(Mapping.model_fields)}.",
+            )
+        named[part] = columns.split(",") if part in SEVERAL else columns
+    return named
+
+
+def chosen_mapping(found: Recognised, named: dict[str, str | list[str]]) -> Mapping | None:
     """The columns that were recognised, with those that the user named put in their place.
 
     Raises StudioError where a named column is not there, or has two meanings.
     """
-    named = {"text": text, "pair": pair, "label": label}
-    named = {key: value for key, value in named.items() if value is not None}
-    for column in named.values():
+    taken = {
+        column
+        for columns in named.values()
+        for column in (columns if isinstance(columns, list) else [columns])
+    }
+    for column in sorted(taken):
         if column not in found.columns:
-            raise MissingColumn(str(column), list(found.columns))
+            raise MissingColumn(column, list(found.columns))
     guessed = found.mapping.model_dump() if found.mapping else {}
-    free = {key: value for key, value in guessed.items() if value not in named.values()}
+    free = {
+        part: columns
+        for part, columns in guessed.items()
+        if not taken & set(columns if isinstance(columns, (list, tuple)) else [columns])
+    }
     merged = free | named
     if "text" not in merged:
         return None
@@ -33,37 +64,25 @@ def chosen_mapping(
         raise describe_validation(error, "The choice of columns") from error
 
 
-def read_rows(
-    file: Path, text: str | None, pair: str | None, label: str | None, labelled: bool = False
-) -> Rows:
+def read_rows(file: Path, named: dict[str, str | list[str]]) -> Rows:
     """All rows of a file by the named or recognised columns.
 
-    Raises StudioError where there is no text column, or no label column though `labelled`.
+    Raises StudioError where there is no text column.
     """
     found = recognise(file)
-    mapping = chosen_mapping(found, text, pair, label)
+    mapping = chosen_mapping(found, named)
     if mapping is None:
         raise StudioError(
             f"It is not clear which column of {file.name} holds the text.",
             f"Name it with --text; the columns are {', '.join(found.columns[:20])}.",
         )
-    if labelled and mapping.label is None:
-        raise StudioError(
-            f"It is not clear which column of {file.name} holds the label.",
-            f"Name it with --label; the columns are {', '.join(found.columns[:20])}.",
-        )
-    places = {name: number for number, name in enumerate(found.columns)}
-
-    def cell(row: tuple[str, ...], column: str) -> str:
-        return row[places[column]]
-
-    texts, pairs, labels = list[str](), list[str](), list[str]()
+    places = {name: found.columns.index(name) for name in mapping.columns}
+    cells: dict[str, list[str]] = {name: [] for name in places}
+    lines: list[int] = []
     for row in read(file, found.reading):
-        texts.append(cell(row.cells, mapping.text))
-        if mapping.pair is not None:
-            pairs.append(cell(row.cells, mapping.pair))
-        if mapping.label is not None:
-            labels.append(cell(row.cells, mapping.label))
-    if not texts:
+        lines.append(row.line)
+        for name, place in places.items():
+            cells[name].append(row.cells[place])
+    if not lines:
         raise BadFile(file, "There are no rows in it.", "Choose a file with rows.")
-    return Rows(texts, pairs if mapping.pair else None, labels if mapping.label else None)
+    return Rows.of(mapping, cells, lines)

@@ -8,6 +8,7 @@ import typer
 
 from engine.cli.progress import ProgressLine
 from engine.data.reading import recognise
+from engine.data.store import Rows
 from engine.durable import write_file
 from engine.errors import StudioError
 from engine.home import Home, free_folder
@@ -40,9 +41,8 @@ def tour(
     from engine.tasks.predicting import Predictor
 
     predictor = Predictor(best)
-    for text, chances in zip(SPEECHES, predictor.probabilities(list(SPEECHES), None), strict=True):
-        label = predictor.labels[int(chances.argmax())]
-        print(f"        {label} ({chances.max():.0%})  {text}")
+    for text, said in zip(SPEECHES, predictor.predict(Rows(list(SPEECHES))), strict=True):
+        print(f"        {said['label']} ({said['probability']:.0%})  {text}")
 
     print(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights

@@ -107,7 +107,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _require(columns: tuple[str, ...], mapping: Mapping, split: Split) -> None:
-    for name in (mapping.text, mapping.pair, mapping.label, split.column):
+    for name in (*mapping.columns, split.column):
         if name is not None and name not in columns:
             raise MissingColumn(name, list(columns))
 
@@ -131,7 +131,7 @@ def _places(
     if columns == own:
         return list(range(len(columns))), []
     notes = []
-    used = {mapping.text, mapping.pair, mapping.label} - {None}
+    used = set(mapping.columns)
     if reading.header and one.reading.header:
         places = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]

@@ -73,7 +73,7 @@ class Fingerprint:
 
     def __init__(self, columns: tuple[str, ...], mapping: Mapping) -> None:
         self._names = [*columns, "_part"]
-        self._hash = hashlib.sha256(mapping.model_dump_json().encode("utf-8"))
+        self._hash = hashlib.sha256(mapping.identity().encode("utf-8"))
         self._add_cells(self._names)
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:

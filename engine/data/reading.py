@@ -173,11 +173,8 @@ def check(
     labels: Counts[str, int] | None = None,
 ) -> list[StudioError]:
     """Everything that keeps this data from this task; `labels` None means not yet counted."""
-    used = (mapping.text, mapping.pair, mapping.label)
     problems: list[StudioError] = [
-        MissingColumn(name, list(columns))
-        for name in used
-        if name is not None and name not in columns
+        MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     if isinstance(task, Classification):
         problems += _label_problems(mapping, task, labels)

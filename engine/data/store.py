@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.lines import Cancelled, Progress
 from engine.data.reading import recognise
 from engine.errors import StudioError, describe_validation
-from engine.spec.dataset import DatasetSpec, DataSource, Part, StoredData
+from engine.spec.dataset import DatasetSpec, DataSource, Mapping, Part, StoredData
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
@@ -27,14 +27,49 @@ GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
 
 @dataclass(frozen=True)
 class Rows:
-    """The examples of one part, in the order of the source."""
+    """The examples of one part, in the order of the source; None for what nobody has mapped.
+
+    Each is a cell as it stands in its column: what is in it, the task knows.
+    """
 
     texts: list[str]
-    pairs: list[str] | None
-    labels: list[str] | None
+    pairs: list[str] | None = None
+    labels: list[str] | None = None
+    flags: dict[str, list[str]] | None = None  # by label
+    tags: list[str] | None = None
+    answers: list[str] | None = None
+    beginnings: list[str] | None = None
+    endings: list[tuple[str, ...]] | None = None  # of each row
+    lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def unanswered(self) -> Self:
+        """The same rows without what a task wants to be said of them."""
+        return replace(self, labels=None, flags=None, tags=None, answers=None)
+
+    @classmethod
+    def of(
+        cls, mapping: Mapping, cells: dict[str, list[str]], lines: list[int] | None = None
+    ) -> Self:
+        """The cells of all columns that `mapping` names, by the name of the column."""
+
+        def column(name: str | None) -> list[str] | None:
+            return None if name is None else cells[name]
+
+        endings = [cells[name] for name in mapping.endings]
+        return cls(
+            texts=cells[mapping.text],
+            pairs=column(mapping.pair),
+            labels=column(mapping.label),
+            flags={name: cells[name] for name in mapping.flags} or None,
+            tags=column(mapping.tags),
+            answers=column(mapping.answers),
+            beginnings=column(mapping.beginning),
+            endings=list(zip(*endings, strict=True)) if endings else None,
+            lines=lines,
+        )
 
 
 class Dataset:
@@ -62,20 +97,16 @@ class Dataset:
 
     def rows(self, part: Part) -> Rows:
         """All examples of a part."""
-        mapping = self.spec.mapping
-        wanted = [c for c in (mapping.text, mapping.pair, mapping.label) if c is not None]
+        wanted = self.spec.mapping.columns
         try:
             with self._lock:
-                table = self._file.read(columns=wanted)
+                table = self._file.read(columns=[*wanted, "_line"])
             chosen = table.filter(pa.array(self._parts == part))
             lists = {name: _texts(chosen.column(name)) for name in wanted}
+            lines: list[int] = chosen.column("_line").to_numpy().tolist()
         except BROKEN as error:
             raise _damaged(self.folder) from error
-        return Rows(
-            texts=lists[mapping.text],
-            pairs=None if mapping.pair is None else lists[mapping.pair],
-            labels=None if mapping.label is None else lists[mapping.label],
-        )
+        return Rows.of(self.spec.mapping, lists, lines)
 
     def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
         """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""

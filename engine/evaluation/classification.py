@@ -4,11 +4,12 @@ C classes, N examples; classes are numbers from 0 to C - 1, in the order of thei
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
+
+from engine.evaluation.report import Report
 
 
 class ClassFigures(BaseModel):
@@ -23,10 +24,8 @@ class ClassFigures(BaseModel):
     support: int
 
 
-class ClassReport(BaseModel):
+class ClassReport(Report):
     """All figures of one evaluation."""
-
-    model_config = ConfigDict(frozen=True)
 
     examples: int
     correct: int
@@ -36,11 +35,24 @@ class ClassReport(BaseModel):
     classes: tuple[ClassFigures, ...]
     confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over guessed columns.")
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it; a loss that is not finite is null."""
-        return self.model_dump(mode="json") | {
-            "loss": self.loss if np.isfinite(self.loss) else None
+    def figures(self) -> dict[str, float]:
+        return {
+            "accuracy": self.accuracy,
+            "f1_macro": self.f1_macro,
+            "loss": self.loss,
+            "examples": self.examples,
         }
+
+    def lines(self) -> list[str]:
+        return [
+            f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
+            f"macro F1 {self.f1_macro:.4f}, loss {self.loss:.4f}",
+            *(
+                f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
+                f"F1 {one.f1:.4f}, {one.support} rows"
+                for one in self.classes
+            ),
+        ]
 
 
 def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassReport:

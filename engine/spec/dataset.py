@@ -1,5 +1,6 @@
 """Files of text, and how to read them."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -34,7 +35,7 @@ class Reading(Spec):
 
 
 class Mapping(Spec):
-    """Which columns are text, pair and label."""
+    """Which columns hold what; most tasks need two or three of them."""
 
     text: str = Field(
         title="Text", description="The column with the text, or with the first of two."
@@ -45,15 +46,49 @@ class Mapping(Spec):
         description="The column with the second of two texts, if there is one.",
     )
     label: str | None = Field(
-        None, title="Label", description="The column with the class, if there is one."
+        None,
+        title="Label",
+        description="The column with the class, the number or the right ending, if there is one.",
+    )
+    flags: tuple[str, ...] = Field(
+        (),
+        title="Yes or no",
+        description="Columns that are named after a label and say whether a row has it.",
+    )
+    tags: str | None = Field(
+        None, title="Tags", description="The column with a tag for each word of the text."
+    )
+    answers: str | None = Field(
+        None,
+        title="Answers",
+        description="The column with the answers to the question, as they stand in the passage.",
+    )
+    beginning: str | None = Field(
+        None, title="Beginning", description="The column with what every ending begins with."
+    )
+    endings: tuple[str, ...] = Field(
+        (),
+        title="Endings",
+        description="The columns with the endings to choose from, or one column with a list.",
     )
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
-        used = [c for c in (self.text, self.pair, self.label) if c is not None]
-        if len(set(used)) < len(used):
+        if len(set(self.columns)) < len(self.columns):
             raise ValueError("one column cannot have two meanings")
         return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are used."""
+        single = (self.text, self.pair, self.label, self.tags, self.answers, self.beginning)
+        return (*(c for c in single if c is not None), *self.flags, *self.endings)
+
+    def identity(self) -> str:
+        """What a fingerprint holds of it: the same as before there were further fields."""
+        further = self.model_dump(mode="json", exclude_defaults=True)
+        whole = {"text": self.text, "pair": self.pair, "label": self.label} | further
+        return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 class Split(Spec):

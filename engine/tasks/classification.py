@@ -4,6 +4,7 @@ Shapes: B sequences, C classes.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,8 +22,8 @@ from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
+    LogitsTally,
     Progress,
-    Tally,
     pad,
     random_pieces,
     share_of_mean,
@@ -60,15 +61,12 @@ class ClassificationLearner(Learner):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        ids = {label: number for number, label in enumerate(self._labels)}
-        unknown = sorted(set(_labels(rows)) - set(ids))
-        if unknown:
-            raise StudioError(
-                f"The label “{unknown[0]}” is not one of {_quoted(self._labels)}.",
-                "Give the job all labels, or take the rows with this one away.",
-            )
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
-        return Examples(packed, np.array([ids[x] for x in _labels(rows)], dtype=np.int64))
+        if rows.labels is None:
+            return Examples(packed)
+        ids = {label: number for number, label in enumerate(self._labels)}
+        known = same_labels(set(rows.labels), self._labels)
+        return Examples(packed, np.array([ids[known[x]] for x in rows.labels], dtype=np.int64))
 
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Nothing: a class head that begins near zero learns how frequent each class is at once."""
@@ -80,8 +78,9 @@ class ClassificationLearner(Learner):
         tokenizer: Tokenizer,
         random: np.random.Generator,
     ) -> Batch:
-        assert examples.targets is not None
         padded = pad(examples.packed, numbers, tokenizer.pad)
+        if examples.targets is None:
+            return Batch(*padded, targets=torch.zeros(len(numbers), dtype=torch.int64), places=None)
         return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
 
     def made_up(
@@ -95,36 +94,35 @@ class ClassificationLearner(Learner):
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
         count = len((whole or batch).targets)
-        return {"classes": share_of_mean(class_logits(network, batch), batch.targets, count)}
+        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
+        return {"classes": share_of_mean(logits, batch.targets, count)}
 
-    def tally(self) -> "ClassTally":
-        return ClassTally(self._labels)
+    def tally(self, examples: Examples) -> "ClassTally":
+        return ClassTally(examples, self._labels)
 
 
-class ClassTally(Tally):
-    """Collects logits and targets; the report needs all of them at once."""
+class ClassTally(LogitsTally):
+    """The most likely class of each example."""
 
-    def __init__(self, labels: tuple[str, ...]) -> None:
-        self._labels = labels
-        self._logits: list[np.ndarray] = []
-        self._targets: list[np.ndarray] = []
-
-    def add(self, network: Network, batch: Batch) -> None:
-        self._logits.append(class_logits(network, batch).cpu().numpy())
-        self._targets.append(batch.targets.cpu().numpy())
+    def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:
+        super().__init__(examples, len(labels))
+        self._targets, self._labels = examples.targets, labels
 
     def report(self) -> ClassReport:
-        logits, targets = np.concatenate(self._logits), np.concatenate(self._targets)
-        return report(logits, targets, self._labels)
+        if self._targets is None:
+            raise MissingColumn("label", ["text"])
+        return report(self.logits, self._targets, self._labels)
 
-    def figures(self) -> dict[str, float]:
-        full = self.report()
-        return {
-            "accuracy": full.accuracy,
-            "f1_macro": full.f1_macro,
-            "loss": full.loss,
-            "examples": full.examples,
-        }
+    def answers(self) -> list[dict[str, Any]]:
+        shares = torch.from_numpy(self.logits).softmax(1).numpy()
+        return [
+            {
+                "label": self._labels[best],
+                "probability": float(row[best]),
+                **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
+            }
+            for row, best in zip(shares, shares.argmax(1), strict=True)
+        ]
 
 
 def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
@@ -144,11 +142,6 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
         f"The file has the label “{stranger}”, and the model knows {_quoted(known)}.",
         "Choose the right label column, or a model that was trained with these labels.",
     )
-
-
-def class_logits(network: Network, batch: Batch) -> Tensor:
-    """Class logits as float32 [B, C]."""
-    return network.logits(batch.tokens, batch.segments, batch.real)
 
 
 def _labels(rows: Rows) -> list[str]:

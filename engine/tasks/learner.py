@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.data.packed import Packed
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
+from engine.evaluation.report import Report
 from engine.models.bert import Network
 from engine.models.heads import Heads
 
@@ -28,12 +29,19 @@ WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the pr
 class Batch(NamedTuple):
     """Examples as the network takes them."""
 
-    tokens: Tensor  # int64 [B, T]
-    segments: Tensor  # int64 [B, T]
-    real: Tensor | None  # bool [B, T], False is padding; None where there is none
-    targets: Tensor  # int64: [B] classes, or [N] pieces
+    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from
+    segments: Tensor  # int64, as tokens
+    real: Tensor | None  # bool, as tokens, False is padding; None where there is none
+    targets: Tensor  # [B, …] or, with places, [N]: what the task wants; 0 where nobody knows
     places: Tensor | None  # int64 [N], places in the flattened [B * T] that are guessed
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
+    numbers: Tensor | None = None  # int64 [B], which examples these are
+    endings: int = 1  # rows of each example, one after another
+
+    @property
+    def size(self) -> int:
+        """How many examples there are."""
+        return len(self.tokens) // self.endings
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(
@@ -43,28 +51,32 @@ class Batch(NamedTuple):
             self.targets.to(device),
             None if self.places is None else self.places.to(device),
             None if self.follows is None else self.follows.to(device),
+            self.numbers,
+            self.endings,
         )
 
     def parts(self, size: int) -> "list[Batch]":
-        """The same rows in batches of at most `size`; 0 means all in one."""
-        rows, width = self.tokens.shape
-        if not size or size >= rows:
+        """The same examples in batches of at most `size`; 0 means all in one."""
+        if not size or size >= self.size:
             return [self]
-        return [self._rows(first, min(first + size, rows), width) for first in range(0, rows, size)]
+        return [self._part(n, min(n + size, self.size)) for n in range(0, self.size, size)]
 
-    def _rows(self, first: int, last: int, width: int) -> "Batch":
-        some = slice(first, last)
+    def _part(self, first: int, last: int) -> "Batch":
+        some, width = slice(first, last), self.tokens.size(1)
+        rows = slice(first * self.endings, last * self.endings)
         targets, places = self.targets[some], None
         if self.places is not None:
             inside = (self.places >= first * width) & (self.places < last * width)
             targets, places = self.targets[inside], self.places[inside] - first * width
         return Batch(
-            self.tokens[some],
-            self.segments[some],
-            None if self.real is None else self.real[some],
+            self.tokens[rows],
+            self.segments[rows],
+            None if self.real is None else self.real[rows],
             targets,
             places,
             None if self.follows is None else self.follows[some],
+            None if self.numbers is None else self.numbers[some],
+            self.endings,
         )
 
     @property
@@ -74,13 +86,24 @@ class Batch(NamedTuple):
 
 @dataclass
 class Examples:
-    """One part of a data set as token ids; `targets` is int64 [examples] where each has a class."""
+    """One part of a data set as token ids.
+
+    `targets` is [examples, …], what the task wants of each; None where nobody says. Where an
+    example has `endings` to choose from, each of them is a row of `packed`, one after another.
+    """
 
     packed: Packed
     targets: np.ndarray | None = None
+    endings: int = 1
 
     def __len__(self) -> int:
-        return len(self.packed)
+        return len(self.packed) // self.endings
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each example, int64 [examples]; of its longest ending."""
+        lengths: np.ndarray = self.packed.lengths.reshape(-1, self.endings).max(axis=1)
+        return lengths
 
 
 class Tally(ABC):
@@ -92,6 +115,36 @@ class Tally(ABC):
     @abstractmethod
     def figures(self) -> dict[str, float]:
         """Figures by name; every task has `loss` and `examples`."""
+
+
+class AnswerTally(Tally):
+    """What a network answers to each example; they may come in any order."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """The answers held against what is wanted.
+
+        Raises StudioError where nobody says what is.
+        """
+
+    @abstractmethod
+    def answers(self) -> list[dict[str, Any]]:
+        """One record for each row that was packed, in their order, with what is said of it."""
+
+    def figures(self) -> dict[str, float]:
+        return self.report().figures()
+
+
+class LogitsTally(AnswerTally):
+    """Keeps what the task head says of each example as a whole: `logits`, float32 [examples, C]."""
+
+    def __init__(self, examples: Examples, outputs: int) -> None:
+        self.logits = np.zeros((len(examples), outputs), dtype=np.float32)
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C] or [B * E, 1]
+        self.logits[batch.numbers.numpy()] = logits.cpu().numpy().reshape(batch.size, -1)
 
 
 class Learner(ABC):
@@ -128,7 +181,10 @@ class Learner(ABC):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        """Turn rows into token ids, kept in `folder` and taken from there the next time."""
+        """Turn rows into token ids, kept in `folder` and taken from there the next time.
+
+        Rows that nobody has labelled are packed without targets, to be answered.
+        """
 
     @abstractmethod
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
@@ -161,7 +217,8 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def tally(self) -> Tally: ...
+    def tally(self, examples: Examples) -> Tally:
+        """A fresh tally for what a network does on these."""
 
     def is_better(self, new: float, old: float | None) -> bool:
         """Whether a checkpoint with figure `new` replaces one with `old` as the best."""

@@ -1,65 +1,53 @@
-"""A fine-tuned classifier at work on rows: probabilities, and figures where there are labels.
+"""A fine-tuned model at work on rows: what it answers, and figures where the answers are known."""
 
-Shapes: N rows, C classes.
-"""
-
+import tempfile
 from pathlib import Path
-
-import numpy as np
-import torch
+from typing import Any
 
 from engine.data.store import Rows
-from engine.errors import MissingColumn, StudioError
-from engine.evaluation.classification import ClassReport, report
+from engine.errors import StudioError
+from engine.evaluation.report import Report
 from engine.models import checkpoint
-from engine.tasks.classification import same_labels
-from engine.tasks.learner import WIDTH_STEP
+from engine.tasks import learner_of
+from engine.tasks.judging import judge
+from engine.tasks.learner import AnswerTally, Progress
 
 
 class Predictor:
     """Loads a checkpoint once and answers for any number of rows."""
 
     def __init__(self, folder: Path, max_length: int = 512, batch: int = 32) -> None:
-        loaded = checkpoint.load(folder)
-        if loaded.network.heads.kind != "classes" or loaded.network.task is None:
+        """Raises StudioError where the model was not fine-tuned for anything."""
+        self._loaded = checkpoint.load(folder)
+        learner = learner_of(self._loaded)
+        if learner is None:
             raise StudioError(
-                f"The model {folder.name} has no class head.",
-                "Fine-tune it for classification first, or choose a fine-tuned checkpoint.",
+                f"The model {folder.name} has no task head: it was not fine-tuned yet.",
+                "Fine-tune it first, or choose a fine-tuned checkpoint.",
             )
-        self._network, self._tokenizer = loaded.network, loaded.tokenizer
-        self._longest = min(max_length, loaded.spec.positions)
+        self.learner = learner
+        self._longest = min(max_length, self._loaded.spec.positions)
         self._batch = batch
-        self.labels = loaded.labels
 
-    def logits(self, texts: list[str], pairs: list[str] | None) -> np.ndarray:
-        """Class logits, float32 [N, C], in the order of the rows."""
-        encoded = self._tokenizer.encode_many(texts, pairs, self._longest)
-        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
-        out = np.empty((len(encoded), len(self.labels)), dtype=np.float32)
-        for first in range(0, len(order), self._batch):
-            numbers = order[first : first + self._batch]
-            longest = max(len(encoded[i][0]) for i in numbers)
-            width = -(-longest // WIDTH_STEP) * WIDTH_STEP
-            tokens = torch.full((len(numbers), width), self._tokenizer.pad)
-            segments, real = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
-            for row, i in enumerate(numbers):
-                ids, kinds = encoded[i]
-                tokens[row, : len(ids)] = torch.tensor(ids)
-                segments[row, : len(ids)] = torch.tensor(kinds)
-                real[row, : len(ids)] = True
-            with torch.inference_mode():
-                out[numbers] = self._network.logits(tokens, segments, real).numpy()
-        return out
+    def predict(
+        self, rows: Rows, progress: Progress = lambda done, total: None
+    ) -> list[dict[str, Any]]:
+        """What is said of each row, as one record for each, in their order."""
+        return self._go_through(rows.unanswered(), progress).answers()
 
-    def probabilities(self, texts: list[str], pairs: list[str] | None) -> np.ndarray:
-        """Class probabilities, float32 [N, C]."""
-        return torch.from_numpy(self.logits(texts, pairs)).softmax(1).numpy()
+    def judge(self, rows: Rows, progress: Progress = lambda done, total: None) -> Report:
+        """What is said held against what the rows want.
 
-    def judge(self, rows: Rows) -> ClassReport:
-        """Compare with the labels of the rows, by name or by number."""
-        if rows.labels is None:
-            raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
-        names = same_labels(set(rows.labels), self.labels)
-        ids = {label: number for number, label in enumerate(self.labels)}
-        targets = np.array([ids[names[label]] for label in rows.labels])
-        return report(self.logits(rows.texts, rows.pairs), targets, self.labels)
+        Raises StudioError where they do not say it, or it is nothing that the model can answer.
+        """
+        return self._go_through(rows, progress).report()
+
+    def _go_through(self, rows: Rows, progress: Progress) -> AnswerTally:
+        network, tokenizer = self._loaded.network, self._loaded.tokenizer
+        with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+            examples = self.learner.pack(
+                rows, tokenizer, self._longest, Path(scratch) / "packed", lambda done, total: None
+            )
+            tally = judge(network, self.learner, tokenizer, examples, self._batch, report=progress)
+        assert isinstance(tally, AnswerTally)
+        return tally

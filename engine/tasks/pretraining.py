@@ -153,7 +153,7 @@ class PretrainingLearner(Learner):
             found["next_sentence"] = share_of_mean(follows, batch.follows, len(whole.tokens))
         return found
 
-    def tally(self) -> "PretrainingTally":
+    def tally(self, examples: Examples) -> "PretrainingTally":
         return PretrainingTally()
 
 

@@ -2,14 +2,9 @@
 
 import numpy as np
 
+from engine.tasks.chance import ORDER, SHARE, chance
+
 WINDOW = 50  # batches that are sorted by length together: little padding, still well mixed
-
-ORDER, SHARE, MASKS, DEV, DROPOUT = range(5)  # purposes of chance, kept apart
-
-
-def chance(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
-    """A generator of its own for each purpose and step."""
-    return np.random.default_rng([seed, purpose, number])
 
 
 class Order:
@@ -49,9 +44,3 @@ class Order:
             window = window[np.argsort(self._lengths[window], kind="stable")]
             batches += [window[i : i + self._batch] for i in range(0, len(window), self._batch)]
         return [batches[i] for i in random.permutation(len(batches))]
-
-
-def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
-    """Batches for judging: each example once, the longest together, no chance in it."""
-    order = np.argsort(lengths, kind="stable")
-    return [order[i : i + batch] for i in range(0, len(order), batch)]

@@ -24,8 +24,9 @@ from engine.models.bert import Network
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks import learner_for
+from engine.tasks.chance import SHARE, chance
 from engine.tasks.learner import WIDTH_STEP, Learner, total
-from engine.training.batches import SHARE, Order, chance
+from engine.training.batches import Order
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw
 from engine.training.preparing import first_long_step, given_tokenizer, planned_steps, set_up

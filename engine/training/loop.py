@@ -22,13 +22,14 @@ from engine.models.lora import merged
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
-from engine.tasks.learner import Batch, Examples, Tally, total
+from engine.tasks.chance import DROPOUT, MASKS, chance
+from engine.tasks.judging import judge
+from engine.tasks.learner import Batch, total
 from engine.training import saving
 from engine.training.averaging import Average
-from engine.training.batches import DEV, DROPOUT, MASKS, chance, in_turn
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw, rate_at, set_rate
-from engine.training.preparing import Prepared, Pupil, prepare
+from engine.training.preparing import Prepared, prepare
 from engine.training.saving import Progress, Tell
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
@@ -157,7 +158,7 @@ def _gradients(
             return _in_parts(made, machine, batch, progress.micro_batch)
         except (RuntimeError, MemoryError) as error:
             made.network.zero_grad(set_to_none=True)
-            progress.micro_batch = _smaller(error, progress.micro_batch, len(batch.tokens))
+            progress.micro_batch = _smaller(error, progress.micro_batch, batch.size)
             tell(Noted(text=_short_of_memory(progress)))
 
 
@@ -173,12 +174,12 @@ def _in_parts(made: Prepared, machine: Machine, batch: Batch, micro_batch: int) 
     return values
 
 
-def _smaller(error: Exception, micro_batch: int, rows: int) -> int:
-    """Half the rows at once, where that can help; any other error goes on."""
+def _smaller(error: Exception, micro_batch: int, size: int) -> int:
+    """Half the examples at once, where that can help; any other error goes on."""
     short = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
         words in str(error) for words in SHORT_OF_MEMORY
     )
-    at_once = min(micro_batch or rows, rows)
+    at_once = min(micro_batch or size, size)
     if not short or at_once == 1:
         raise error
     return at_once // 2
@@ -189,27 +190,6 @@ def _short_of_memory(progress: Progress) -> str:
         f"Memory was short at step {progress.step + 1}: from here on {progress.micro_batch} "
         "examples are computed at once; an update is still that of the whole batch."
     )
-
-
-def judge(
-    pupil: Pupil,
-    machine: Machine,
-    examples: Examples,
-    batch: int,
-    seed: int,
-    report: Callable[[int, int], None] = lambda done, total: None,
-) -> Tally:
-    """What a network does on `examples`; the same chance every time."""
-    pupil.network.eval()
-    tally = pupil.learner.tally()
-    batches = in_turn(examples.packed.lengths, batch)
-    with torch.inference_mode(), machine.precision():
-        for number, numbers in enumerate(batches):
-            random = chance(seed, DEV, number)
-            one = pupil.learner.batch(examples, numbers, pupil.tokenizer, random)
-            tally.add(pupil.network, one.to(machine.device))
-            report(number + 1, len(batches))
-    return tally
 
 
 def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell) -> bool:
@@ -226,7 +206,17 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
             tell(Progressed(stage="Judging by the dev rows", done=done, total=total))
 
     plan = job.training
-    figures = judge(made, machine, made.dev, plan.batch, plan.seed, report).figures()
+    figures = judge(
+        made.network,
+        made.learner,
+        made.tokenizer,
+        made.dev,
+        plan.batch,
+        plan.seed,
+        machine.device,
+        machine.precision,
+        report,
+    ).figures()
     for name, value in figures.items():
         if name != "examples":
             tell(measured(f"dev_{name}", progress.step, value))

@@ -29,15 +29,6 @@ from engine.training.saving import Tell
 
 
 @dataclass
-class Pupil:
-    """A network with its vocabulary, and the task that it does."""
-
-    network: Network
-    tokenizer: Tokenizer
-    learner: Learner
-
-
-@dataclass
 class Stretch:
     """Steps in a row that see the same examples, from step `first` on."""
 
@@ -47,9 +38,12 @@ class Stretch:
 
 
 @dataclass
-class Prepared(Pupil):
+class Prepared:
     """All that a training loop needs."""
 
+    network: Network
+    tokenizer: Tokenizer
+    learner: Learner
     stretches: list[Stretch]
     dev: Examples | None  # None where no rows are kept for judging
     steps: int
@@ -95,13 +89,13 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         if job.start.head_start:
             stage = _stage(tell, "Counting which words stand together")
             give_head_start(network, train.packed, special_ids(tokenizer), stage)
-    order = Order(train.packed.lengths, plan.batch, plan.seed, plan.share)
+    order = Order(train.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
     stretches = [Stretch(0, train, order)]
     if long_length > longest:
         stage = _stage(tell, "Tokenising the training rows for long inputs")
         long = learner.pack(rows, tokenizer, long_length, run.cache / "train-long", stage)
-        order_of_long = Order(long.packed.lengths, plan.batch, plan.seed, plan.share)
+        order_of_long = Order(long.lengths, plan.batch, plan.seed, plan.share)
         stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
     evaluate_every = evaluation_interval(plan, order.steps_per_epoch)
     return Prepared(

@@ -19,10 +19,9 @@ from engine.runs.folder import RunFolder
 from engine.shipped import starter_model
 from engine.spec.task import Pretraining
 from engine.spec.training import HardwareSpec
+from engine.tasks.judging import judge
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.devices import choose
-from engine.training.loop import judge
-from engine.training.preparing import Pupil
 
 CARD = """\
 # Starter model
@@ -121,9 +120,12 @@ def _judge(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     rows = open_dataset(run.dataset).rows("dev")
     cache = run.cache / "ship"
     examples = learner.pack(rows, loaded.tokenizer, plan.max_length, cache, lambda a, b: None)
-    pupil = Pupil(loaded.network, loaded.tokenizer, learner)
     machine = choose(HardwareSpec(device="cpu"))
-    return judge(pupil, machine, examples, plan.batch, plan.seed).figures()
+    tally = judge(
+        *(loaded.network, learner, loaded.tokenizer, examples),
+        *(plan.batch, plan.seed, machine.device, machine.precision),
+    )
+    return tally.figures()
 
 
 def _steps(run: RunFolder) -> int:

@@ -72,7 +72,7 @@ def test_the_figures_are_those_of_the_parts(
     network = Network(spec, learner.heads).eval()
     examples = packed(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
-    tally = learner.tally()
+    tally = learner.tally(examples)
     with torch.inference_mode():
         tally.add(network, batch)
         losses = learner.losses(network, batch)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from engine.models.bert import Network
 from engine.models.heads import Heads
 from engine.spec.training import TrainingSpec
-from engine.training.batches import Order, in_turn
+from engine.tasks.judging import in_turn
+from engine.training.batches import Order
 from engine.training.optimiser import adamw, rate_at, set_rate
 from tests.engine.training.small import NETWORK
 
