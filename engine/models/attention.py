@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.dropout import Dropout
-from engine.spec.model import BertSpec
+from engine.spec.model import EncoderSpec
 
 
 class Attention(nn.Module):
     """Every token gathers from all tokens, in each head by other weights; then add and norm."""
 
-    def __init__(self, spec: BertSpec) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.heads, self.head_width = spec.heads, spec.head_width
         self.query = nn.Linear(spec.width, spec.width)

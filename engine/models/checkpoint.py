@@ -27,10 +27,10 @@ from engine.data.tokenizer import Tokenizer
 from engine.durable import whole_folder
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages import CheckpointInfo, LoadReport
-from engine.models.bert import Network, fresh, shell
 from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.heads import Heads
 from engine.models.lora import merged
+from engine.models.network import Network, fresh, shell
 from engine.models.published import (
     CONFIG,
     config_of,

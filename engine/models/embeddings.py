@@ -7,28 +7,48 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.dropout import Dropout
-from engine.spec.model import BertSpec
+from engine.spec.model import EncoderSpec
 
 
-class Embeddings(nn.Module):
-    """What a token is, where it stands, and which sentence it is in, summed (Devlin 2019, §3)."""
+class PlacedWords(nn.Module):
+    """What a token is and where it stands, summed, normalised per token."""
 
-    def __init__(self, spec: BertSpec) -> None:
+    def __init__(self, spec: EncoderSpec, width: int) -> None:
         super().__init__()
-        self.token = nn.Embedding(spec.vocabulary, spec.width)
-        self.position = nn.Embedding(spec.positions, spec.width)
-        self.segment = nn.Embedding(spec.segments, spec.width)
-        self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
+        self.token = nn.Embedding(spec.vocabulary, width)
+        self.position = nn.Embedding(spec.places, width)
+        self.norm = nn.LayerNorm(width, eps=spec.norm_eps)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        """Embed a batch as float [B, T, D], normalised per token.
+        """Embed a batch as float [B, T, D].
 
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
         """
-        position = torch.arange(tokens.size(1), device=tokens.device)  # [T]
-        summed = self.token(tokens) + self.segment(segments) + self.position(position)
-        embedded: Tensor = self.dropout(self.norm(summed))
+        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments)))
         return embedded
+
+    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
+        """The sum before the norm, float [B, T, D]."""
+        summed: Tensor = self.token(tokens) + self.position(self.places(tokens))
+        return summed
+
+    def places(self, tokens: Tensor) -> Tensor:
+        """The row of the position embedding for each token, int64 [T] or [B, T]."""
+        return torch.arange(tokens.size(1), device=tokens.device)
+
+
+class Embeddings(PlacedWords):
+    """And which sentence a token is in (Devlin et al. 2019, §3)."""
+
+    def __init__(self, spec: EncoderSpec, width: int, segments: int) -> None:
+        super().__init__(spec, width)
+        self.segment = nn.Embedding(segments, width)
+
+    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
+        summed: Tensor = (
+            self.token(tokens) + self.segment(segments) + self.position(self.places(tokens))
+        )
+        return summed

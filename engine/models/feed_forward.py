@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.dropout import Dropout
-from engine.spec.model import BertSpec
+from engine.spec.model import EncoderSpec
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -22,7 +22,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """Widen, bend, narrow; then add and norm. float [B, T, D] → float [B, T, D]."""
 
-    def __init__(self, spec: BertSpec) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.wide = nn.Linear(spec.width, spec.inner)
         self.narrow = nn.Linear(spec.inner, spec.width)

@@ -13,8 +13,8 @@ from torch import Tensor
 from engine.data.foreign import AGAIN, shown
 from engine.data.head_kinds import ANSWER, ARCHITECTURES, CLASSIFIER, NAMED, head_kind, head_names
 from engine.errors import BadCheckpoint
-from engine.models.bert import shell
 from engine.models.heads import Heads
+from engine.models.network import shell
 from engine.models.published import (
     CONFIG,
     DECODER,

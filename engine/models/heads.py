@@ -10,7 +10,7 @@ from torch import Tensor, nn, zeros
 
 from engine.models.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
-from engine.spec.model import BertSpec
+from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind
 
 
@@ -41,7 +41,7 @@ class Heads:
 class Pooler(nn.Module):
     """The vector of [CLS] after one more layer with tanh: [B, T, D] → [B, D]."""
 
-    def __init__(self, spec: BertSpec) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.dense = nn.Linear(spec.width, spec.width)
 
@@ -56,7 +56,7 @@ class MaskedWordHead(nn.Module):
     It takes any vectors of the encoder: those at the chosen places alone, [N, D], are far cheaper.
     """
 
-    def __init__(self, spec: BertSpec, token: nn.Embedding) -> None:
+    def __init__(self, spec: EncoderSpec, token: nn.Embedding) -> None:
         super().__init__()
         self.dense = nn.Linear(spec.width, spec.width)
         self.activation = ACTIVATIONS[spec.activation]
@@ -72,7 +72,7 @@ class MaskedWordHead(nn.Module):
 class NextSentenceHead(nn.Module):
     """Does the second sentence follow the first? [B, D] → [B, 2]; class 0 means it does."""
 
-    def __init__(self, spec: BertSpec) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.dense = nn.Linear(spec.width, 2)
 
@@ -84,7 +84,7 @@ class NextSentenceHead(nn.Module):
 class TaskHead(nn.Module):
     """The one layer that fine-tuning adds (Devlin et al. 2019, §4): [..., D] → [..., C]."""
 
-    def __init__(self, spec: BertSpec, outputs: int, kind: HeadKind) -> None:
+    def __init__(self, spec: EncoderSpec, outputs: int, kind: HeadKind) -> None:
         super().__init__()
         self.kind = kind
         self.dropout = Dropout(0.0 if kind == "answer" else spec.dropout)  # none in run_squad.py

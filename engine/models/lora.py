@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.bert import Network
 from engine.models.dropout import Dropout
+from engine.models.network import Network
 
 DOWN, UP = "lora_down", "lora_up"
 LINEARS = {

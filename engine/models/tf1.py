@@ -9,8 +9,8 @@ from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tf1.names import google_name, is_turned
 from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
-from engine.models.bert import Network
 from engine.models.checkpoint import finite_tensors
+from engine.models.network import Network
 from engine.models.published import SETTINGS, SIZES, architecture, head_entries
 
 PREFIX = "bert_model.ckpt"

@@ -1,6 +1,6 @@
 """The size and shape of a network."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,8 +9,10 @@ from engine.spec import Spec
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
-class BertSpec(Spec):
-    """BERT as in Devlin et al. 2019, §3: L layers of width D (H in the paper) with A heads."""
+class EncoderSpec(Spec):
+    """What the networks of the family share: L layers of width D (H in papers) with A heads."""
+
+    family: ClassVar[str]
 
     vocabulary: int = Field(
         30522,
@@ -56,13 +58,6 @@ class BertSpec(Spec):
         title="Longest input",
         description="How many tokens an input may have at the most.",
     )
-    segments: int = Field(
-        2,
-        ge=1,
-        le=1_000,
-        title="Segments",
-        description="Kinds of segment: first and second sentence.",
-    )
     dropout: Share = Field(
         0.1,
         title="Dropout",
@@ -84,14 +79,6 @@ class BertSpec(Spec):
     initial_spread: float = Field(
         0.02, gt=0, title="Initial spread", description="Standard deviation of fresh weights."
     )
-    causal: bool = Field(
-        False,
-        title="Left to right",
-        description=(
-            "Each token looks at those before it and at itself alone, as in the left-to-right "
-            "model that the paper compares BERT with (§5.1)."
-        ),
-    )
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
@@ -102,6 +89,35 @@ class BertSpec(Spec):
     @property
     def head_width(self) -> int:
         return self.width // self.heads
+
+    @property
+    def places(self) -> int:
+        """Rows of the position embedding."""
+        return self.positions
+
+
+class BertSpec(EncoderSpec):
+    """BERT as in Devlin et al. 2019, §3."""
+
+    family: ClassVar[str] = "bert"
+    segments: int = Field(
+        2,
+        ge=1,
+        le=1_000,
+        title="Segments",
+        description="Kinds of segment: first and second sentence.",
+    )
+    causal: bool = Field(
+        False,
+        title="Left to right",
+        description=(
+            "Each token looks at those before it and at itself alone, as in the left-to-right "
+            "model that the paper compares BERT with (§5.1)."
+        ),
+    )
+
+
+AnySpec = BertSpec
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:

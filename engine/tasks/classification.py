@@ -15,8 +15,8 @@ from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.classification import ClassReport, report
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.task import Classification
 from engine.tasks.learner import (
     Batch,

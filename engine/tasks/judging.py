@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
+from engine.models.network import Network
 from engine.tasks.chance import DEV, chance
 from engine.tasks.learner import Examples, Learner, Tally
 

@@ -19,8 +19,8 @@ from engine.data.packed import Packed
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.evaluation.report import Report
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 
 Progress = Callable[[int, int], None]
 WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the processor likes eights

@@ -14,8 +14,8 @@ from engine.data.packed import pack_stream
 from engine.data.pairs import pack_pairs
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.task import Pretraining
 from engine.tasks.learner import (
     Batch,

@@ -20,7 +20,7 @@ from engine.data.store import Rows, resolve
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Estimated
 from engine.models import checkpoint
-from engine.models.bert import Network
+from engine.models.network import Network
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks import learner_for

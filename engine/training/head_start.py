@@ -20,8 +20,10 @@ from torch import Tensor
 
 from engine.data.packed import Packed
 from engine.models.attention import Attention
-from engine.models.bert import Layer, Network
+from engine.models.embeddings import Embeddings
+from engine.models.encoder import Layer
 from engine.models.heads import MaskedWordHead
+from engine.models.network import Network
 
 Progress = Callable[[int, int], None]
 
@@ -64,6 +66,7 @@ def give_head_start(
     vectors[specials] = torch.randn(len(specials), words) * size
 
     embeddings = network.encoder.embeddings
+    assert isinstance(embeddings, Embeddings)
     embeddings.token.weight.zero_()
     embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
     embeddings.segment.weight.normal_(std=ALMOST_NOTHING)

@@ -17,8 +17,8 @@ import torch
 from engine.errors import StudioError
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
-from engine.models.bert import Network
 from engine.models.lora import merged
+from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec

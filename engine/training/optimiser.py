@@ -7,7 +7,7 @@ What is frozen is left out. The layers may learn at different rates, the lower o
 import torch
 from torch import Tensor, nn
 
-from engine.models.bert import Network
+from engine.models.network import Network
 from engine.spec.training import TrainingSpec
 
 

@@ -14,8 +14,8 @@ from engine.durable import whole_folder
 from engine.errors import StudioError
 from engine.messages import Noted, Progressed
 from engine.models import checkpoint
-from engine.models.bert import Network
 from engine.models.lora import adapt
+from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec

@@ -19,8 +19,8 @@ from engine.durable import check_room, verify, whole_folder
 from engine.errors import BadCheckpoint
 from engine.messages import Event, Noted, Removed, Saved
 from engine.models import checkpoint
-from engine.models.bert import Network
 from engine.models.lora import merged
+from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.training.averaging import Average

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 
 SPEC = BertSpec(vocabulary=40, width=16, layers=2, heads=2, inner=32, positions=24)

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from engine.data.checkpoint_info import checkpoint_info
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.models import checkpoint
-from engine.models.bert import Network
 from engine.models.checkpoint import examine, import_checkpoint, load, save
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 from tests.engine.models import small
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer

@@ -8,9 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from engine.models.attention import Attention
-from engine.models.bert import Bert, Network, shell
+from engine.models.bert import Bert
 from engine.models.dropout import Dropout
 from engine.models.heads import Heads
+from engine.models.network import Network, shell
 from engine.spec.model import PRESETS, BertSpec
 from tests.engine.models.small import ALL, SPEC, batch, network
 

@@ -20,9 +20,9 @@ from engine.data.tokenizer import Tokenizer
 from engine.data.vocabulary import Vocabulary
 from engine.errors import BadCheckpoint, StudioError
 from engine.models import published
-from engine.models.bert import Network
 from engine.models.checkpoint import examine, import_checkpoint, load
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.models.tf1 import write_tf1
 from tests.engine.models import small
 from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt

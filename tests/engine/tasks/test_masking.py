@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import special_ids

@@ -17,7 +17,7 @@ from engine.explore.attention import weights
 from engine.explore.predictions import fill
 from engine.messages import Fill
 from engine.models import checkpoint
-from engine.models.bert import Network
+from engine.models.network import Network
 from engine.models.tf1 import write_tf1
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Classification, Pretraining

@@ -9,8 +9,8 @@ from transformers import BertForPreTraining
 
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
 from engine.models.checkpoint import save
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Examples, special_ids, total

@@ -6,8 +6,8 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.training import TrainingSpec
 from engine.tasks.judging import in_turn
 from engine.training.batches import Order

@@ -8,8 +8,8 @@ import torch
 
 from engine.data.packed import Packed, pack_stream
 from engine.data.tokenizer import Tokenizer
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.tasks.learner import special_ids
 from engine.training.head_start import LOOKS, give_head_start, word_vectors

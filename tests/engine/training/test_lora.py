@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from engine.messages import Noted
 from engine.models import checkpoint
-from engine.models.bert import Network
 from engine.models.heads import Heads
 from engine.models.lora import LINEARS, Adapted, adapt, merged
+from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.training.loop import train

@@ -7,8 +7,8 @@ import torch
 
 from engine.messages import Measured, Noted
 from engine.models import checkpoint
-from engine.models.bert import Network
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining

@@ -24,9 +24,9 @@ from engine.messages import (
     Likely,
     Refused,
 )
-from engine.models.bert import Network
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
+from engine.models.network import Network
 from engine.spec.model import BertSpec
 from tests.engine.models.small import tokenizer
 

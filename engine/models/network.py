@@ -1,0 +1,102 @@
+"""A network: the encoder of its family, and the heads on it.
+
+Shapes: B sequences, T tokens in each, D width, C outputs.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from engine.models.bert import Bert
+from engine.models.encoder import Encoder
+from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
+from engine.spec.model import AnySpec
+
+
+def encoder_for(spec: AnySpec, pooler: bool) -> Encoder:
+    """The encoder of a spec's family."""
+    return Bert(spec, pooler)
+
+
+class Network(nn.Module):
+    """The encoder and its heads."""
+
+    def __init__(self, spec: AnySpec, heads: Heads) -> None:
+        """Make fresh weights, drawn from torch's present random state; see `fresh`."""
+        super().__init__()
+        self.spec = spec
+        self.encoder = encoder_for(spec, heads.pooler)
+        token = self.encoder.embeddings.token
+        self.masked_words = MaskedWordHead(spec, token) if heads.masked_words else None
+        self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
+        self.task = TaskHead(spec, heads.outputs, heads.kind) if heads.outputs else None
+        for name, parameter in self.named_parameters():
+            fresh(name, parameter, spec)
+
+    @property
+    def heads(self) -> Heads:
+        """Which heads it has."""
+        return Heads(
+            masked_words=self.masked_words is not None,
+            next_sentence=self.next_sentence is not None,
+            outputs=0 if self.task is None else self.task.dense.out_features,
+            pooler=self.encoder.pooler is not None,
+            kind="classes" if self.task is None else self.task.kind,
+        )
+
+    def logits(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
+        """What the task head says, as float32.
+
+        Args:
+            tokens: int64 [B, T]; segments and real as the encoder takes them.
+
+        Returns:
+            [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
+        """
+        assert self.task is not None
+        encoded = self.encoder(tokens, segments, real)
+        vectors = encoded.last if self.heads.reads_tokens else encoded.pooled
+        logits: Tensor = self.task(vectors)
+        return logits.float()
+
+    def tie(self) -> None:
+        """Make the decoder of masked words the token embedding again, after that was replaced."""
+        if self.masked_words is not None:
+            self.masked_words.decoder = self.encoder.embeddings.token.weight
+
+
+def shell(spec: AnySpec, heads: Heads) -> Network:
+    """A network whose parameters have their shapes and no memory yet; nothing is drawn for it."""
+    with torch.device("meta"), _Undrawn():
+        return Network(spec, heads)
+
+
+DRAWING = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Passes over the drawing of numbers, for which torch would load its compiler first."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        given = kwargs or {}
+        if func in DRAWING:
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
+
+
+@torch.no_grad()
+def fresh(name: str, parameter: Tensor, spec: AnySpec) -> None:
+    """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
+    if parameter.dim() > 1:
+        parameter.normal_(std=spec.initial_spread)
+    else:
+        parameter.fill_(1 if name.endswith("norm.weight") else 0)
