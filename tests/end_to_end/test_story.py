@@ -120,7 +120,7 @@ def test_from_a_file_to_history_with_a_kill_between(
         update={"epochs": 2, "batch": 16, "max_length": 48, "learning_rate": 3e-4, "save_every": 4}
     )
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
-    train.state.choose_settings(training, hardware, train.state.choices.masking)
+    train.state.choose_settings(training, hardware, train.state.choices.task)
     for _ in range(4):
         qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.train.choices import OWN_SIZE, Choices, Kind, Step, network, suggested_name
+from app.pages.train.choices import AIMS, OWN_SIZE, Choices, Kind, Step, network, suggested_name
 from app.widgets import numbers
 from app.widgets.spec_words import title_of, value_in_words
 from engine.data.reading import check
@@ -66,8 +66,7 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
                 ),
             )
         )
-    asked = Classification() if kind.classifies else Pretraining()
-    found += check(spec.columns, spec.mapping, asked, spec.labels or None)
+    found += check(spec.columns, spec.mapping, AIMS[kind].task, spec.labels or None)
     if not spec.rows.get("train"):
         found.append(
             StudioError(
@@ -119,7 +118,7 @@ def _start_obstacle(choices: Choices) -> str:
         return translate("Train", "Choose a model to start from.")
     if choices.model.info is None:
         return _gone(choices.model.name)
-    return "" if _classifies(choices) else _direction_obstacle(choices)
+    return _direction_obstacle(choices) if choices.kind is Kind.ONWARD else ""
 
 
 def _direction_obstacle(choices: Choices) -> str:
@@ -160,16 +159,12 @@ def _settings_obstacle(choices: Choices) -> str:
         return translate(
             "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
         )
-    masking = choices.masking
-    if not _classifies(choices) and masking.masked + masking.randomised > 1:
+    task = choices.task
+    if isinstance(task, Pretraining) and task.masked + task.randomised > 1:
         return translate(
             "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."
         )
     return ""
-
-
-def _classifies(choices: Choices) -> bool:
-    return choices.kind is not None and choices.kind.classifies
 
 
 # ── what is worth a warning ──────────────────────────────────────────────────────────────────
@@ -202,7 +197,7 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
                 "The data set has no dev rows, so nothing says which checkpoint is the best.",
             )
         )
-    if spec is not None and _classifies(choices):
+    if spec is not None and isinstance(choices.task, Classification):
         rare = [label for label, rows in spec.labels.items() if rows < FEW_EXAMPLES]
         if rare:
             shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
@@ -212,7 +207,7 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
                 ).format(labels=shown)
             )
     cut = lengths.share_cut(choices.training.max_length) if lengths else 0
-    if cut > 0.01 and _classifies(choices):
+    if cut > 0.01 and not isinstance(choices.task, Pretraining):
         found.append(
             translate(
                 "Train",
@@ -274,7 +269,9 @@ def _what(choices: Choices) -> str:
     names = {
         "model": choices.model.name if choices.model else "",
         "data": choices.data.name,
-        "labels": numbers.count(len(choices.labels or (spec.labels if spec else ()))),
+        "labels": numbers.count(
+            len(getattr(choices.task, "labels", ()) or (spec.labels if spec else ()))
+        ),
         "size": translate("Train", "own")
         if choices.scratch.size == OWN_SIZE
         else choices.scratch.size,
@@ -316,7 +313,7 @@ def _what(choices: Choices) -> str:
     told = template.format(**names)
     if choices.is_causal:
         return told
-    if choices.masking.next_sentence and not _classifies(choices):
+    if isinstance(choices.task, Pretraining) and choices.task.next_sentence:
         told += " " + translate(
             "Train", "It also learns whether one span of sentences follows another."
         )
@@ -373,9 +370,8 @@ def changed_by_advanced(choices: Choices) -> list[str]:
         without.add("max_length")
     found = _differences(TrainingSpec, choices.training, choices.defaults, without)
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())
-    if not _classifies(choices):
-        found += _differences(Pretraining, choices.masking, Pretraining(), {"kind"})
-    return found
+    task = choices.task
+    return found + _differences(type(task), task, choices.aim.task, {"kind", "labels"})
 
 
 def _differences(

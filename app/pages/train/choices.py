@@ -1,6 +1,7 @@
 """What has been chosen so far in the wizard, and the job that follows from it. No widgets."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from pathlib import Path
 
@@ -16,8 +17,8 @@ QUICK_LOOK = 0.1  # of the examples
 LONGEST_NAME = 200  # characters, as in JobSpec
 
 
-PAPER = Pretraining()
 ANY_HARDWARE = HardwareSpec()
+FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 
 class Step(IntEnum):
@@ -31,25 +32,36 @@ class Step(IntEnum):
 
 
 class Kind(StrEnum):
-    """What a person wants; two of each make one task."""
+    """What a person wants; the cards of the first step, in their order."""
 
     SENTENCE = "sentence"
     PAIR = "pair"
-    SCRATCH = "scratch"
     ONWARD = "onward"
+    SCRATCH = "scratch"
 
     @property
-    def classifies(self) -> bool:
-        return self in (Kind.SENTENCE, Kind.PAIR)
+    def pretrains(self) -> bool:
+        return self in (Kind.ONWARD, Kind.SCRATCH)
 
 
-# Where training starts when nothing was changed: the paper's fine-tuning (appendix A.3), and rates
-# that suit masked words with few steps.
-DEFAULTS: dict[Kind, TrainingSpec] = {
-    Kind.SENTENCE: TrainingSpec(),
-    Kind.PAIR: TrainingSpec(),
-    Kind.SCRATCH: TrainingSpec(epochs=3, batch=32, learning_rate=5e-4, max_length=128),
-    Kind.ONWARD: TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128),
+@dataclass(frozen=True)
+class Aim:
+    """What a kind amounts to when nothing was changed."""
+
+    task: TaskSpec
+    training: TrainingSpec = FINE_TUNING
+
+
+# Pre-training has rates that suit masked words with few steps.
+AIMS: dict[Kind, Aim] = {
+    Kind.SENTENCE: Aim(Classification()),
+    Kind.PAIR: Aim(Classification()),
+    Kind.ONWARD: Aim(
+        Pretraining(), TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128)
+    ),
+    Kind.SCRATCH: Aim(
+        Pretraining(), TrainingSpec(epochs=3, batch=32, learning_rate=5e-4, max_length=128)
+    ),
 }
 
 
@@ -85,36 +97,44 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything that the wizard keeps. What one task does not need stays for the other."""
+    """Everything that the wizard keeps. What one task does not need stays for the others."""
 
     kind: Kind | None = None
     data: Data | None = None
     model: Model | None = None
     scratch: Scratch = Scratch()
-    masking: Pretraining = PAPER
-    labels: tuple[str, ...] = ()
-    fine_tuning: TrainingSpec = DEFAULTS[Kind.SENTENCE]
-    from_scratch: TrainingSpec = DEFAULTS[Kind.SCRATCH]
-    onward: TrainingSpec = DEFAULTS[Kind.ONWARD]
+    tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # what was changed, by kind of task
+    trainings: Mapping[str, TrainingSpec] = field(default_factory=dict)  # two for pre-training
     hardware: HardwareSpec = ANY_HARDWARE
     usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
     length_by_hand: bool = False
     name: str = ""
 
     @property
+    def aim(self) -> Aim:
+        return AIMS[self.kind or Kind.SENTENCE]
+
+    @property
+    def task(self) -> TaskSpec:
+        """The present task with its settings."""
+        task = self.tasks.get(self.aim.task.kind, self.aim.task)
+        if isinstance(task, Pretraining) and task.objective == "next_token":
+            return task.model_copy(update={"next_sentence": False})
+        return task
+
+    @property
     def training(self) -> TrainingSpec:
         """The settings of the present task."""
-        match self.kind:
-            case Kind.SCRATCH:
-                return self.from_scratch
-            case Kind.ONWARD:
-                return self.onward
-            case _:
-                return self.fine_tuning
+        return self.trainings.get(self._training_name, self.aim.training)
 
     @property
     def defaults(self) -> TrainingSpec:
-        return DEFAULTS[self.kind or Kind.SENTENCE]
+        return self.aim.training
+
+    @property
+    def _training_name(self) -> str:
+        kind = self.kind or Kind.SENTENCE
+        return kind if kind.pretrains else self.aim.task.kind
 
     @property
     def quick_look(self) -> bool:
@@ -123,20 +143,25 @@ class Choices:
     @property
     def is_causal(self) -> bool:
         """Whether the next word is to be learned, from left to right."""
-        pre_trains = self.kind is not None and not self.kind.classifies
-        return pre_trains and self.masking.objective == "next_token"
+        return isinstance(self.task, Pretraining) and self.task.objective == "next_token"
+
+    def with_task(self, task: TaskSpec) -> "Choices":
+        """The same with other settings of a task."""
+        return replace(self, tasks={**self.tasks, task.kind: task})
+
+    def with_data(self, data: Data) -> "Choices":
+        """Other data; what was said about the labels of the former is taken back."""
+        plain = {
+            kind: task.model_copy(update={"labels": ()}) if hasattr(task, "labels") else task
+            for kind, task in self.tasks.items()
+        }
+        return replace(self, data=data, tasks=plain)
 
     def with_training(self, training: TrainingSpec) -> "Choices":
         """The same with other settings of the present task."""
         by_hand = self.length_by_hand or training.max_length != self.training.max_length
-        match self.kind:
-            case Kind.SCRATCH:
-                changed = replace(self, from_scratch=training)
-            case Kind.ONWARD:
-                changed = replace(self, onward=training)
-            case _:
-                changed = replace(self, fine_tuning=training)
-        return replace(changed, length_by_hand=by_hand)
+        trainings = {**self.trainings, self._training_name: training}
+        return replace(self, trainings=trainings, length_by_hand=by_hand)
 
     def with_quick_look(self, wanted: bool) -> "Choices":
         share = QUICK_LOOK if wanted else 1.0
@@ -172,15 +197,6 @@ def network(choices: Choices) -> BertSpec | None:
     )
 
 
-def task(choices: Choices) -> TaskSpec:
-    """What is learned. A kind must have been chosen."""
-    if choices.kind is not None and choices.kind.classifies:
-        return Classification(labels=choices.labels)
-    if choices.is_causal:  # next sentence is not shown then, and means nothing
-        return choices.masking.model_copy(update={"next_sentence": False})
-    return choices.masking
-
-
 def job(choices: Choices) -> JobSpec:
     """The job that was composed; `obstacle` must be silent for every step.
 
@@ -191,7 +207,7 @@ def job(choices: Choices) -> JobSpec:
         raise ValueError("task and data are not chosen yet")
     return JobSpec(
         name=choices.name.strip() or suggested_name(choices),
-        task=task(choices),
+        task=choices.task,
         start=_start(choices),
         data=choices.data.source,
         training=choices.training,
@@ -241,18 +257,21 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         name=given.name,
         length_by_hand=True,
     )
-    if isinstance(given.task, Classification):
-        choices = replace(
-            choices, kind=Kind.PAIR if _has_pair(data) else Kind.SENTENCE, labels=given.task.labels
-        )
-    else:
-        kind = Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
-        choices = replace(choices, kind=kind, masking=given.task)
+    choices = replace(choices, kind=_kind_of(given, data)).with_task(given.task)
     if isinstance(given.start, FromScratch):
         choices = replace(choices, scratch=_scratch_of(given.start, models))
     else:
         choices = replace(choices, model=_model_at(given.start.path, models))
     return choices.with_training(given.training)
+
+
+def _kind_of(given: JobSpec, data: Data) -> Kind:
+    """The card that leads to a job."""
+    if isinstance(given.task, Pretraining):
+        return Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
+    if isinstance(given.task, Classification):
+        return Kind.PAIR if _has_pair(data) else Kind.SENTENCE
+    return next(kind for kind, aim in AIMS.items() if aim.task.kind == given.task.kind)
 
 
 def _has_pair(data: Data) -> bool:

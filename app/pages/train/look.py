@@ -12,7 +12,7 @@ from engine.data.pairs import sentences
 from engine.data.store import Dataset, open_dataset
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Token
-from engine.spec.task import Pretraining
+from engine.spec.task import Pretraining, TaskSpec
 
 EXAMPLES = 3
 SHOWN_PIECES = 64  # of each example
@@ -38,18 +38,19 @@ class Look:
     unknown: int = -1  # the id of [UNK]
 
 
-def look(folder: Path, vocabulary: Path | None, masking: Pretraining | None) -> Look:
+def look(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Look:
     """Read the first training rows of a version of a data set.
 
     Args:
         vocabulary: the checkpoint folder whose word pieces are shown; None: it is made later.
-        masking: hide words as pre-training does.
+        task: shown as it will be asked, with words hidden for pre-training.
 
     Raises:
         StudioError: the data set or the vocabulary cannot be read.
     """
     dataset = open_dataset(folder)
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
+    masking = task if isinstance(task, Pretraining) else None
     rows = _rows(dataset, 0, EXAMPLES)
     examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.train import advice
-from app.pages.train.choices import Kind, Step
+from app.pages.train.choices import AIMS, Kind, Step
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
@@ -18,7 +18,7 @@ from app.widgets.page import Card
 from app.widgets.spec_words import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import Text
-from engine.spec.task import Pretraining
+from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 SIMPLE = ("batch", "learning_rate", "epochs", "seed")
@@ -47,19 +47,18 @@ ADVANCED = (
     "save_every",
     "keep",
 )
-MASKING = (
-    "objective",
-    "chosen",
-    "masked",
-    "randomised",
-    "whole_words",
-    "masking",
-    "next_sentence",
-    "following",
-    "long_length",
-    "long_share",
-)
+NOT_IN_FORMS = ("kind", "labels")  # of a task: chosen in the first step, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
+
+
+def task_forms() -> list[tuple[str, TaskSpec, tuple[str, ...]]]:
+    """Each task by its kind, with the fields that a form shows; tasks without any are left out."""
+    tasks = {aim.task.kind: aim.task for aim in AIMS.values()}
+    fields = {
+        kind: tuple(f for f in type(task).model_fields if f not in NOT_IN_FORMS)
+        for kind, task in tasks.items()
+    }
+    return [(kind, task, fields[kind]) for kind, task in tasks.items() if fields[kind]]
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
@@ -79,7 +78,7 @@ PRETRAINING = with_ticks(
 
 
 class SettingsStep(QWidget):
-    """The forms of training, masking and hardware; what Advanced changed stands below Simple."""
+    """The forms of training, task and hardware; what Advanced changed stands below Simple."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -93,7 +92,7 @@ class SettingsStep(QWidget):
         self.fine_tuning = SpecForm(TrainingSpec, SIMPLE)
         self.pre_training = SpecForm(PRETRAINING, SIMPLE)
         self.more = SpecForm(TrainingSpec, ADVANCED)
-        self.masking = SpecForm(Pretraining, MASKING)
+        self.tasks = {kind: SpecForm(type(task), fields) for kind, task, fields in task_forms()}
         self.hardware = SpecForm(HardwareSpec)
         for form in self._forms():
             form.changed.connect(self._on_changed)
@@ -143,43 +142,47 @@ class SettingsStep(QWidget):
         column = QVBoxLayout(self.advanced)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4 * SPACE)
-        self.masking_card = Card(self.tr("What pre-training asks"))
-        self.masking_card.body.addWidget(self.masking)
+        self.task_card = Card(self.tr("What the task asks"))
+        for form in self.tasks.values():
+            self.task_card.body.addWidget(form)
         more = Card(self.tr("More of the training"))
         more.body.addWidget(self.more)
         hardware = Card(self.tr("Hardware"))
         hardware.body.addWidget(self.hardware)
-        for card in (self.masking_card, more, hardware):
+        for card in (self.task_card, more, hardware):
             column.addWidget(card)
         return self.advanced
 
     def _forms(self) -> tuple[SpecForm, ...]:
-        return self.fine_tuning, self.pre_training, self.more, self.masking, self.hardware
+        return self.fine_tuning, self.pre_training, self.more, self.hardware, *self.tasks.values()
 
-    def _classifies(self) -> bool:
+    def _pretrains(self) -> bool:
         kind = self._state.choices.kind
-        return kind is None or kind.classifies
+        return kind is not None and kind.pretrains
 
     def _simple_form(self) -> SpecForm:
-        return self.fine_tuning if self._classifies() else self.pre_training
+        return self.pre_training if self._pretrains() else self.fine_tuning
+
+    def _task_form(self) -> SpecForm | None:
+        return self.tasks.get(self._state.choices.task.kind)
 
     # ── from the forms to the choices ────────────────────────────────────────────────────────
 
     def _on_changed(self) -> None:
         if self._showing:
             return
-        used = [self._simple_form(), self.more, self.hardware]
-        used += [] if self._classifies() else [self.masking]
+        asked = self._task_form()
+        used = [self._simple_form(), self.more, self.hardware, *([asked] if asked else [])]
         wrong = next(iter([s for form in used for s in form.problems().values()]), "")
         if wrong:
             self._state.set_invalid(Step.SETTINGS, wrong)
             return
-        choices = self._state.choices
+        choices, task = self._state.choices, self._state.choices.task
         training = {**self.more.value(), **self._simple_form().value()}
         self._state.choose_settings(
             TrainingSpec.model_validate({**choices.training.model_dump(), **training}),
             HardwareSpec.model_validate(self.hardware.value()),
-            Pretraining.model_validate(self.masking.value()),
+            type(task).model_validate(task.model_dump() | (asked.value() if asked else {})),
         )
         self._state.set_invalid(Step.SETTINGS, "")
 
@@ -195,13 +198,18 @@ class SettingsStep(QWidget):
         choices = self._state.choices
         for form in (self.fine_tuning, self.pre_training, self.more):
             _put(form, choices.training)
-        _put(self.masking, choices.masking)
-        causal = choices.masking.objective == "next_token"
-        self.masking.hide_fields(set(MASKING) - set(LEFT_TO_RIGHT) if causal else ())
+        asked = self._task_form()
+        for form in self.tasks.values():
+            form.setVisible(form is asked)
+        if asked is not None:
+            _put(asked, choices.task)
+        if isinstance(choices.task, Pretraining) and asked is not None:
+            causal = choices.task.objective == "next_token"
+            asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
         _put(self.hardware, choices.hardware)
-        self.fine_tuning.setVisible(self._classifies())
-        self.pre_training.setVisible(not self._classifies())
-        self.masking_card.setVisible(not self._classifies())
+        self.fine_tuning.setVisible(not self._pretrains())
+        self.pre_training.setVisible(self._pretrains())
+        self.task_card.setVisible(asked is not None)
         self.advanced.setVisible(self.mode.choice() == 1)
         self.quick.setChecked(choices.quick_look)
         self.length.setText(self._length_sentence())

@@ -21,7 +21,7 @@ from engine.errors import StudioError, describe_validation
 from engine.messages import Answer, Estimate, Estimated, Refused, Working
 from engine.spec.dataset import StoredData
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 PAUSE = 250  # ms after the last choice before files are read for it
@@ -33,7 +33,7 @@ class _Sight:
 
     folder: Path
     vocabulary: Path | None
-    masking: Pretraining | None
+    task: TaskSpec
 
 
 class TrainState(QObject):
@@ -138,7 +138,7 @@ class TrainState(QObject):
         self.set(replace(self.choices, kind=kind))
 
     def choose_data(self, entry: DataEntry) -> None:
-        self.set(replace(self.choices, data=data_of(entry), labels=()))
+        self.set(self.choices.with_data(data_of(entry)))
 
     def choose_model(self, entry: ModelEntry) -> None:
         self.set(replace(self.choices, model=model_of(entry)))
@@ -147,19 +147,18 @@ class TrainState(QObject):
         self.set(replace(self.choices, name=name))
 
     def choose_settings(
-        self, training: TrainingSpec, hardware: HardwareSpec, masking: Pretraining
+        self, training: TrainingSpec, hardware: HardwareSpec, task: TaskSpec
     ) -> None:
-        choices = self.choices.with_training(training)
-        self.set(replace(choices, hardware=hardware, masking=masking))
+        choices = self.choices.with_training(training).with_task(task)
+        self.set(replace(choices, hardware=hardware))
 
     def reset_advanced(self) -> None:
         """Take back what only the advanced settings show."""
         simple = {name: getattr(self.choices.training, name) for name in advice.SIMPLE_FIELDS}
         training = self.choices.defaults.model_copy(update=simple)
         back = replace(
-            self.choices.with_training(training),
+            self.choices.with_training(training).with_task(self.choices.aim.task),
             hardware=self.choices.usual_hardware,
-            masking=Pretraining(),
             length_by_hand=False,
         )
         self.set(self._with_suggested_length(back))
@@ -218,11 +217,10 @@ class TrainState(QObject):
                     )
                 )
                 return
-            mapping = entry.spec.mapping
-            fits = Kind.PAIR if mapping.pair else Kind.SENTENCE if mapping.label else Kind.ONWARD
-            present = self.choices.kind
-            if present is None or advice.misfits(entry.spec, present):
-                self.choose_kind(fits)
+            spec, present = entry.spec, self.choices.kind
+            if present is None or advice.misfits(spec, present):
+                fitting = (kind for kind in Kind if not advice.misfits(spec, kind))
+                self.choose_kind(next(fitting, Kind.ONWARD))
             self.choose_data(entry)
 
         self._with_lists(act)
@@ -287,8 +285,8 @@ class TrainState(QObject):
         if not isinstance(data.source, StoredData) or advice.misfits(data.spec, kind):
             return None
         vocabulary = self.vocabulary()
-        masking = None if kind.classifies else self.choices.masking
-        return _Sight(data.source.folder, vocabulary[1] if vocabulary else None, masking)
+        task = self.choices.task
+        return _Sight(data.source.folder, vocabulary[1] if vocabulary else None, task)
 
     def _look(self) -> None:
         sight = self._sight
@@ -297,7 +295,7 @@ class TrainState(QObject):
             return
         self._looking = background.run(
             self,
-            lambda: look(sight.folder, sight.vocabulary, sight.masking),
+            lambda: look(sight.folder, sight.vocabulary, sight.task),
             self._on_looked,
             self._on_not_looked,
         )
@@ -309,9 +307,9 @@ class TrainState(QObject):
         self.looked.emit()
 
     def _with_suggested_length(self, choices: Choices) -> Choices:
-        """With a length that suits the data, where one is known and classes are learned."""
+        """With a length that suits the data, where one is known and not all are cut to it."""
         lengths = self.look.lengths if self.look else None
-        if lengths is None or choices.kind is None or not choices.kind.classifies:
+        if lengths is None or choices.kind is None or choices.kind.pretrains:
             return choices
         spec = network(choices)
         return choices.with_suggested_length(lengths.suggested(spec.positions if spec else 512))

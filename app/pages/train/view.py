@@ -15,6 +15,7 @@ from app.pages.train.start_step import StartStep
 from app.pages.train.state import TrainState
 from app.pages.train.step_bar import StepBar
 from app.pages.train.task_step import TaskStep
+from app.pages.train.words import title
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons
@@ -93,16 +94,16 @@ class TrainPage(Page):
             self.state.take_model(Path(path))
             self._go(Step.TASK)
         elif wish.get("task") in ("classification", "pretraining"):
-            self._choose_family(classifies=wish["task"] == "classification")
+            self._choose_family(pretrains=wish["task"] == "pretraining")
         elif isinstance(given := wish.get("job"), JobSpec):
             self.state.take_job(given)
             self._go(Step.SETTINGS)
 
-    def _choose_family(self, classifies: bool) -> None:
+    def _choose_family(self, pretrains: bool) -> None:
         """Choose a task of this family, unless one is chosen already."""
         kind = self.state.choices.kind
-        if kind is None or kind.classifies != classifies:
-            self.state.choose_kind(Kind.SENTENCE if classifies else Kind.SCRATCH)
+        if kind is None or kind.pretrains != pretrains:
+            self.state.choose_kind(Kind.SCRATCH if pretrains else Kind.SENTENCE)
         self._go(Step.TASK)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -189,15 +190,9 @@ class TrainPage(Page):
     def _chosen(self) -> dict[Step, str]:
         """What was chosen in each step, in a few words for the bar."""
         choices = self.state.choices
-        kinds = {
-            Kind.SENTENCE: self.tr("Classify a sentence"),
-            Kind.PAIR: self.tr("Classify a pair"),
-            Kind.SCRATCH: self.tr("Pre-train from scratch"),
-            Kind.ONWARD: self.tr("Go on pre-training"),
-        }
         found = {}
         if choices.kind is not None:
-            found[Step.TASK] = kinds[choices.kind]
+            found[Step.TASK] = title(choices.kind)
             found[Step.SETTINGS] = (
                 self.tr("changed in Advanced") if advice.changed_by_advanced(choices) else ""
             )

@@ -72,7 +72,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
     assert both_sides.model is not None and both_sides.model.info is not None
     info = both_sides.model.info.model_copy(update={"causal": True})
     causal = replace(both_sides, model=replace(both_sides.model, info=info))
-    next_word = {"masking": Pretraining(objective="next_token")}
+    next_word = {"tasks": {"pretraining": Pretraining(objective="next_token")}}
     assert advice.obstacle(both_sides, Step.START) == ""
     assert "looks to both sides" in advice.obstacle(replace(both_sides, **next_word), Step.START)
     assert "is left-to-right" in advice.obstacle(causal, Step.START)
@@ -83,7 +83,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
 
 def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
     masking = Pretraining(masked=0.8, randomised=0.3)
-    choices = replace(chosen(Kind.ONWARD), masking=masking)
+    choices = chosen(Kind.ONWARD).with_task(masking)
     assert "more than 1" in advice.obstacle(choices, Step.SETTINGS)
     assert advice.obstacle(replace(choices, kind=Kind.SENTENCE), Step.SETTINGS) == ""
 
@@ -173,7 +173,7 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
     changed = replace(
         choices.with_training(choices.training.model_copy(update={"warmup": 0.2})),
         hardware=HardwareSpec(threads=1),
-        masking=Pretraining(chosen=0.3),
+        tasks={"pretraining": Pretraining(chosen=0.3)},
     )
     assert advice.changed_by_advanced(changed) == [
         "Warm-up: 0.2 instead of 0.1",

@@ -134,7 +134,7 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
         chosen(kind),
         name="again",
         hardware=HardwareSpec(device="cpu", threads=2),
-        masking=Pretraining(chosen=0.2),
+        tasks={"pretraining": Pretraining(chosen=0.2)},
         scratch=Scratch(size="mini", pieces=4000, lowercase=False, head_start=True),
     ).with_training(TrainingSpec(epochs=2, batch=16, seed=7, share=0.5))
     composed = job(choices)
@@ -146,7 +146,7 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
 
 def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
     masking = Pretraining(objective="next_token", next_sentence=True)
-    choices = replace(chosen(Kind.SCRATCH), masking=masking, scratch=Scratch(head_start=True))
+    choices = replace(chosen(Kind.SCRATCH), scratch=Scratch(head_start=True)).with_task(masking)
     composed = job(choices)
     assert isinstance(composed.start, FromScratch)
     assert composed.start.model.causal and not composed.start.head_start

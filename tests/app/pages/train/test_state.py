@@ -88,7 +88,7 @@ def test_the_longest_input_follows_the_data_until_it_is_set_by_hand(
     suggested = state.choices.training.max_length
     assert 16 <= suggested < 128
     training = state.choices.training.model_copy(update={"max_length": 100})
-    state.choose_settings(training, state.choices.hardware, state.choices.masking)
+    state.choose_settings(training, state.choices.hardware, state.choices.task)
     state.choose_kind(Kind.ONWARD)
     state.choose_kind(Kind.SENTENCE)
     qtbot.waitUntil(lambda: state.look is not None and not state.is_looking)

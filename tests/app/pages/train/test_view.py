@@ -265,14 +265,14 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     rate = settings.pre_training.fields["learning_rate"].segments  # type: ignore[attr-defined]
     assert [b.text() for b in rate.group.buttons()] == ["1e-4", "3e-4", "5e-4", "Other"]
     assert rate.choice() == 2
-    assert not settings.masking_card.isHidden()
-    settings.masking.fields["chosen"].put(0.2)
-    assert page.state.choices.masking.chosen == 0.2
+    assert not settings.task_card.isHidden()
+    settings.tasks["pretraining"].fields["chosen"].put(0.2)
+    assert page.state.choices.task.chosen == 0.2
 
 
 def test_the_next_word_as_objective_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
     press(qtbot, page.task.cards[Kind.SCRATCH])
-    fields = page.settings.masking.fields
+    fields = page.settings.tasks["pretraining"].fields
     fields["objective"].put("next_token")
     assert page.state.choices.is_causal
     shown = {name for name, field in fields.items() if not field.isHidden()}

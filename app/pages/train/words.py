@@ -1,0 +1,41 @@
+"""What each task is called, and what it does, in a sentence."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.train.choices import Kind
+
+translate = QCoreApplication.translate
+
+
+def title(kind: Kind) -> str:
+    match kind:
+        case Kind.SENTENCE:
+            return translate("Train", "Classify a sentence")
+        case Kind.PAIR:
+            return translate("Train", "Classify a pair")
+        case Kind.ONWARD:
+            return translate("Train", "Go on pre-training")
+        case Kind.SCRATCH:
+            return translate("Train", "Pre-train from scratch")
+
+
+def sentence(kind: Kind) -> str:
+    match kind:
+        case Kind.SENTENCE:
+            return translate(
+                "Train",
+                "One text, one label: moods, topics, eras. A trained model learns your labels.",
+            )
+        case Kind.PAIR:
+            return translate(
+                "Train", "Two texts, one label: does the second follow, repeat or answer the first?"
+            )
+        case Kind.ONWARD:
+            return translate(
+                "Train",
+                "A trained model gets used to the language of your texts. No labels needed.",
+            )
+        case Kind.SCRATCH:
+            return translate(
+                "Train", "A new model learns a language by guessing hidden words. Takes many texts."
+            )
