@@ -36,6 +36,20 @@ class Event(Message):
     at: AwareDatetime = Field(default_factory=now)
 
 
+class Branched(Event):
+    """The run began as a copy of another one at a step, perhaps with other settings."""
+
+    kind: Literal["branched"] = "branched"
+    run: str = Field(description="Name of the other run.")
+    folder: Path
+    step: int
+    changes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        changes = "; ".join(self.changes) or "nothing was changed"
+        return f"Branched from “{self.run}” at step {self.step}; {changes}."
+
+
 class Started(Event):
     """The worker holds the lock. `step` is the checkpoint it goes on from, 0 for a new run."""
 
@@ -55,6 +69,11 @@ class Prepared(Event):
     device: str
     threads: int
     versions: dict[str, str] = {}
+    step: int = Field(0, description="The step that it goes on from.")
+    conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")
+    differences: tuple[str, ...] = Field(
+        (), description="What is not as it was when the checkpoint was saved that it goes on from."
+    )
 
 
 class Progressed(Event):
@@ -94,6 +113,8 @@ class Saved(Event):
     folder: str = Field(description="Relative to the run folder.")
     best: bool = False
     bytes: int = 0
+    weights: str = Field("", description="SHA-256 of the file of the weights.")
+    optimiser: str = Field("", description="SHA-256 of what the optimiser remembers.")
 
 
 class Removed(Event):
@@ -109,6 +130,7 @@ class Noted(Event):
 
     kind: Literal["noted"] = "noted"
     text: str
+    exact: bool = Field(True, description="False: a repetition elsewhere may differ in rounding.")
 
 
 class Waiting(Event):
@@ -132,7 +154,16 @@ class Ended(Event):
 
 
 AnyEvent = Annotated[
-    Started | Prepared | Progressed | Measured | Saved | Removed | Noted | Waiting | Ended,
+    Branched
+    | Started
+    | Prepared
+    | Progressed
+    | Measured
+    | Saved
+    | Removed
+    | Noted
+    | Waiting
+    | Ended,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -11,7 +11,7 @@ import traceback
 
 import typer
 
-from engine.cli import ask, jobs, models, tour
+from engine.cli import ask, jobs, models, runs, tour
 from engine.errors import StudioError
 from engine.worker import share_the_processor
 
@@ -29,6 +29,10 @@ app = typer.Typer(
 app.command("job")(jobs.compose)
 app.command("train")(jobs.train)
 app.command("resume")(jobs.resume)
+app.command("branch")(runs.branch)
+app.command("checkpoints")(runs.checkpoints)
+app.command("certify")(runs.certify)
+app.command("compare")(runs.compare)
 app.command("check")(jobs.check)
 app.command("predict")(models.predict)
 app.command("evaluate")(models.evaluate)

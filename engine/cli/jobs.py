@@ -146,7 +146,7 @@ def compose(
         "hardware": {key: value for key, value in hardware.items() if value is not None},
     }
     for assignment in assignments:
-        _assign(raw, assignment)
+        assign(raw, assignment)
     if raw["start"]["kind"] == "scratch" and "start.model.causal" not in " ".join(assignments):
         raw["start"]["model"]["causal"] = raw["task"].get("objective") == "next_token"
     try:
@@ -258,7 +258,7 @@ def _absolute(path: Path | None) -> Path | None:
     return path.absolute() if path else None
 
 
-def _assign(raw: dict[str, Any], assignment: str) -> None:
+def assign(raw: dict[str, Any], assignment: str) -> None:
     """Put `a.b=value` into nested dicts; the value is JSON where it can be read as such."""
     path, equals, text = assignment.partition("=")
     *parents, last = path.split(".")

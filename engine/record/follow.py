@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from engine.messages import (
     AnyEvent,
+    Branched,
     Ended,
     Measured,
     Noted,
@@ -133,6 +134,8 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             remove_checkpoint(session, folder.checkpoint(event.step))
         case Noted():
             run.remarks = [*run.remarks, event.text][-MOST_REMARKS:]
+        case Branched():
+            run.remarks = [*run.remarks, event.sentence()][-MOST_REMARKS:]
         case Waiting():
             run.problem, run.advice = event.problem, event.advice
             return "paused"

@@ -26,8 +26,9 @@ TAIL = 64 << 10  # bytes in which the last events are looked for
 CHANGES_OF_STATE = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
-    "ended",
+    *("branched", "ended"),
 }
+FREQUENT = (b'"kind":"measured"', b'"kind":"progressed"')
 STEP = re.compile(r"step-(\d{8,})")
 
 
@@ -107,6 +108,15 @@ class RunFolder:
             return [], 0
         whole = piece[: piece.rfind(b"\n") + 1]
         return _events(whole, byte), byte + len(whole)
+
+    def milestones(self) -> list[AnyEvent]:
+        """All events but the points of curves and the progress of stages, which are many."""
+        try:
+            with open(self.events_file, "rb") as file:
+                lines = [x for x in file if x.endswith(b"\n") and not any(k in x for k in FREQUENT)]
+        except FileNotFoundError:
+            return []
+        return _events(b"".join(lines), 0)
 
     def events_size(self) -> int:
         """How many bytes of events there are."""

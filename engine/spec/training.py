@@ -220,6 +220,16 @@ class TrainingSpec(Spec):
         title="Checkpoints kept",
         description="How many of the last checkpoints stay besides the best one.",
     )
+    keep_every: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        title="Keep every",
+        description=(
+            "Checkpoints of steps that this number divides stay for good, where one is saved; 0 "
+            "means none."
+        ),
+    )
 
 
 class HardwareSpec(Spec):

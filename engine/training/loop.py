@@ -27,6 +27,7 @@ from engine.tasks.judging import judge
 from engine.tasks.learner import Batch, total
 from engine.training import saving
 from engine.training.averaging import Average
+from engine.training.conditions import conditions, differences, sum_of_weights
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, prepare
@@ -50,14 +51,18 @@ def train(
     network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)
-    progress = Progress(
-        threads=machine.threads, torch=torch.__version__, micro_batch=job.training.micro_batch
-    )
-    if found:
-        progress = _go_on(found[1], machine, tell)
+    progress, changed = found[1] if found else Progress(), tuple[str, ...]()
+    if found is None:
+        progress.conditions = conditions(job, machine, made, sum_of_weights(network))
+    else:
+        now = conditions(job, machine, made, progress.conditions.get("start", "unknown"))
+        changed = differences(progress.conditions, now)
+        progress.conditions = now
+        exact = f"not bit for bit: {', '.join(changed)}" if changed else "bit for bit"
+        tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
         saving.read_optimiser(found[0], optimiser, network)
         saving.read_raw(found[0], network, average)
-    tell(_plan(job, made, machine))
+    tell(_plan(job, made, machine, progress, changed))
     if sentence := _trained(network):
         tell(Noted(text=sentence))
 
@@ -67,7 +72,7 @@ def train(
             saving.save, run, job, network, made.tokenizer, labels, optimiser, average, progress
         )
         tell(patiently(write, tell, stop_wanted))
-        saving.prune(run, job.training.keep, progress.best_step, tell)
+        saving.prune(run, job.training, progress.best_step, tell)
 
     saved = progress.step if found else -1
     pace = _Pace()
@@ -152,14 +157,16 @@ def _gradients(
     job: JobSpec, made: Prepared, machine: Machine, batch: Batch, progress: Progress, tell: Tell
 ) -> dict[str, float]:
     """The gradients of a batch, in smaller parts where memory is short; its loss by terms."""
+    asked, possible = job.training.micro_batch, progress.micro_batch
+    at_once = min(asked, possible) if asked and possible else asked or possible
     while True:
         torch.manual_seed(int(chance(job.training.seed, DROPOUT, progress.step).integers(2**62)))
         try:
-            return _in_parts(made, machine, batch, progress.micro_batch)
+            return _in_parts(made, machine, batch, at_once)
         except (RuntimeError, MemoryError) as error:
             made.network.zero_grad(set_to_none=True)
-            progress.micro_batch = _smaller(error, progress.micro_batch, batch.size)
-            tell(Noted(text=_short_of_memory(progress)))
+            progress.micro_batch = at_once = _smaller(error, at_once, batch.size)
+            tell(Noted(text=_short_of_memory(progress), exact=False))
 
 
 def _in_parts(made: Prepared, machine: Machine, batch: Batch, micro_batch: int) -> dict[str, float]:
@@ -229,23 +236,9 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
     return True
 
 
-def _go_on(progress: Progress, machine: Machine, tell: Tell) -> Progress:
-    """Say from where, and what will not repeat bit for bit."""
-    differences = [
-        f"{name} {then} → {now_}"
-        for name, then, now_ in (
-            ("threads", progress.threads, machine.threads),
-            ("torch", progress.torch, torch.__version__),
-        )
-        if then != now_
-    ]
-    exact = f"not bit for bit: {', '.join(differences)}" if differences else "bit for bit"
-    tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
-    progress.threads, progress.torch = machine.threads, torch.__version__
-    return progress
-
-
-def _plan(job: JobSpec, made: Prepared, machine: Machine) -> PreparedEvent:
+def _plan(
+    job: JobSpec, made: Prepared, machine: Machine, progress: Progress, changed: tuple[str, ...]
+) -> PreparedEvent:
     return PreparedEvent(
         steps=made.steps,
         parameters=sum(tensor.numel() for tensor in merged(made.network).values()),
@@ -253,6 +246,9 @@ def _plan(job: JobSpec, made: Prepared, machine: Machine) -> PreparedEvent:
         device=str(machine.device),
         threads=machine.threads,
         versions={"torch": torch.__version__, "precision": job.hardware.precision},
+        step=progress.step,
+        conditions=progress.conditions,
+        differences=changed,
     )
 
 

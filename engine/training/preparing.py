@@ -44,6 +44,7 @@ class Prepared:
     network: Network
     tokenizer: Tokenizer
     learner: Learner
+    data: str  # fingerprint of the rows
     stretches: list[Stretch]
     dev: Examples | None  # None where no rows are kept for judging
     steps: int
@@ -66,7 +67,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
             "The data set has no rows for training.", "Give it a split that leaves some."
         )
     learner.study(rows)
-    tokenizer = _tokenizer(job, dataset, run, tell)
+    tokenizer = Tokenizer.from_folder(weights) if weights else _tokenizer(job, dataset, run, tell)
     torch.manual_seed(job.training.seed)  # fresh weights come from it
     network = _network(job, learner, tokenizer, weights, tell)
     set_up(network, job.training)
@@ -102,6 +103,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         network,
         tokenizer,
         learner,
+        dataset.spec.fingerprint,
         stretches,
         dev,
         steps,

@@ -7,26 +7,30 @@ one is named and the one before is used.
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import safetensors.torch
 import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.durable import check_room, verify, whole_folder
+from engine.durable import MANIFEST, check_room, verify, whole_folder
 from engine.errors import BadCheckpoint
 from engine.messages import Event, Noted, Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network
-from engine.runs.folder import RunFolder
+from engine.models.stored import SAFE
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.keeping import kept
 from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
 from engine.training.averaging import Average
 from engine.training.optimiser import restore, state_tensors
 
-RESUME = "resume"
+RESUME, OPTIMISER = "resume", "optimiser.safetensors"
 OF_TOKENIZER = 1 << 20  # bytes, about
 RAW = "weights.safetensors"  # in it: what the weights of the checkpoint do not say
 MEAN = "average|"  # begins the names of averages there
@@ -41,9 +45,8 @@ class Progress:
     best: float | None = None  # the figure of the best checkpoint
     best_step: int = 0
     looks_in_vain: int = 0  # since the best one
-    micro_batch: int = 0  # smaller than the job asks where memory was short
-    threads: int = 0
-    torch: str = ""
+    micro_batch: int = 0  # most rows at once since memory was short; 0: it never was
+    conditions: dict[str, str] = field(default_factory=dict)  # see conditions.py
 
 
 def save(
@@ -69,16 +72,22 @@ def save(
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()
-        safetensors.torch.save_file(
-            state_tensors(optimiser, network), resume / "optimiser.safetensors"
-        )
+        safetensors.torch.save_file(state_tensors(optimiser, network), resume / OPTIMISER)
         if raw:
             safetensors.torch.save_file(raw, resume / RAW)
         (resume / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
     name = folder.relative_to(run.path).as_posix()
     best = progress.best_step == progress.step
-    return Saved(step=progress.step, folder=name, best=best, bytes=size)
+    files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    return Saved(
+        step=progress.step,
+        folder=name,
+        best=best,
+        bytes=size,
+        weights=files[SAFE]["sha256"],
+        optimiser=files[f"{RESUME}/{OPTIMISER}"]["sha256"],
+    )
 
 
 def checkpoint_size(network: Network) -> int:
@@ -88,14 +97,14 @@ def checkpoint_size(network: Network) -> int:
     return 4 * sum(p.numel() for p in weights) + 8 * trained + OF_TOKENIZER
 
 
-def prune(run: RunFolder, keep: int, best_step: int, tell: Tell) -> None:
-    """Delete all but the last `keep` checkpoints and the best one."""
+def prune(run: RunFolder, plan: TrainingSpec, best_step: int, tell: Tell) -> None:
+    """Delete all but the last checkpoints, the best one, and every n-th."""
     folders = run.checkpoint_folders()
-    for folder in folders[:-keep]:
-        if folder != run.checkpoint(best_step):
+    stay = kept(map(step_of, folders), best_step, plan)
+    for folder in folders:
+        if step_of(folder) not in stay:
             shutil.rmtree(folder)
-            step = int(folder.name.removeprefix("step-"))
-            tell(Removed(step=step, folder=folder.relative_to(run.path).as_posix()))
+            tell(Removed(step=step_of(folder), folder=folder.relative_to(run.path).as_posix()))
 
 
 def latest(run: RunFolder, tell: Tell) -> tuple[Path, Progress] | None:
@@ -104,7 +113,7 @@ def latest(run: RunFolder, tell: Tell) -> tuple[Path, Progress] | None:
         try:
             verify(folder)
             raw = json.loads((folder / RESUME / "progress.json").read_text(encoding="utf-8"))
-            return folder, Progress(**raw)
+            return folder, _progress(raw)
         except (BadCheckpoint, OSError, ValueError, TypeError) as error:
             tell(Noted(text=f"Checkpoint {folder.name} is damaged and was passed over: {error}"))
     return None
@@ -141,7 +150,13 @@ def read_raw(folder: Path, network: Network, average: Average) -> None:
             average.means[name].copy_(tensors[MEAN + name])
 
 
+def _progress(raw: dict[str, Any]) -> Progress:
+    """Version 0.1 wrote two conditions, as entries of their own."""
+    old = {name: str(raw.pop(name)) for name in ("threads", "torch") if name in raw}
+    return Progress(**{"conditions": old, **raw})
+
+
 def read_optimiser(folder: Path, optimiser: torch.optim.Optimizer, network: Network) -> None:
     """Restore what AdamW remembered at that checkpoint."""
-    tensors = safetensors.torch.load((folder / RESUME / "optimiser.safetensors").read_bytes())
+    tensors = safetensors.torch.load((folder / RESUME / OPTIMISER).read_bytes())
     restore(optimiser, network, tensors)

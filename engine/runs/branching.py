@@ -1,0 +1,131 @@
+"""A new run that begins where another one stood: same weights, optimiser and progress."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from engine.durable import MANIFEST, disk_errors_for, verify, whole_folder
+from engine.errors import StudioError
+from engine.messages import Branched, Measured, Saved
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.changes import Change, changes
+from engine.spec.job import JobSpec
+
+FREE = re.compile(  # what may change in the middle of a run; to all else its checkpoint is bound
+    r"training\.(?!lora|ema).+|hardware\..+|task\.(chosen|masked|randomised|whole_words|masking|following"
+    r"|long_length|long_share|class_weights|label_smoothing)"
+)
+
+
+def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
+    """Make the run folder `into` from the checkpoint of `source` at `step`, whole or not at all.
+
+    Where `job` is that of `source`, the branch ends with the same weights, bit for bit.
+
+    Raises StudioError where there is no such checkpoint, it is damaged, or `job` asks for what a
+    checkpoint in the middle of a run cannot be used for.
+    """
+    before = source.job()
+    made = changes(before, job)
+    _check(made, job, step)
+    checkpoint = _checkpoint(source, step)
+    if into.exists():
+        raise StudioError(f"There is something at {into} already.", "Choose a new folder.")
+    temporary = into.with_name(f".{into.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        with disk_errors_for(into):
+            run = RunFolder.create(temporary, job)
+            if source.dataset.is_dir():
+                shutil.copytree(source.dataset, run.dataset)
+            saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
+            for folder in saved:
+                _copy(folder, run.checkpoint(step_of(folder)))
+            _tell(source, run, saved, made)
+            os.rename(temporary, into)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return RunFolder(into)
+
+
+def _check(made: list[Change], job: JobSpec, step: int) -> None:
+    for change in made:
+        if not FREE.fullmatch(change.path):
+            raise StudioError(
+                f"A branch cannot change {change.path} ({change.sentence()}): its checkpoint was "
+                "made for what it was.",
+                "Start a new run from this checkpoint instead; that begins with its weights and "
+                "with a fresh optimiser.",
+            )
+    if 0 < job.training.steps <= step:
+        raise StudioError(
+            f"The branch would be at its end: it has {job.training.steps} steps, and its checkpoint"
+            f" is that of step {step}.",
+            "Ask for more steps, or branch from an earlier checkpoint.",
+        )
+
+
+def _checkpoint(source: RunFolder, step: int) -> Path:
+    folder = source.checkpoint(step)
+    there = [step_of(f) for f in source.checkpoint_folders()]
+    if step not in there:
+        steps = ", ".join(map(str, there)) or "none"
+        raise StudioError(
+            f"{source.path.name} has no checkpoint of step {step}.", f"It has these: {steps}."
+        )
+    verify(folder)
+    if not _progress_file(folder).is_file():
+        raise StudioError(
+            f"The checkpoint of step {step} holds weights alone: no run can go on from it.",
+            "Start a new run from it instead.",
+        )
+    return folder
+
+
+def _progress_file(checkpoint: Path) -> Path:
+    return checkpoint / "resume" / "progress.json"
+
+
+def _best(source: RunFolder, checkpoint: Path) -> Path | None:
+    """The best checkpoint up to then, where it is another one and still stands."""
+    progress = json.loads(_progress_file(checkpoint).read_text(encoding="utf-8"))
+    best = source.checkpoint(int(progress["best_step"]))
+    if best == checkpoint or best not in source.checkpoint_folders():
+        return None
+    verify(best)
+    return best
+
+
+def _copy(folder: Path, into: Path) -> None:
+    with whole_folder(into) as inside:
+        shutil.copytree(folder, inside, ignore=shutil.ignore_patterns(MANIFEST), dirs_exist_ok=True)
+
+
+def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Change]) -> None:
+    """Begin the events of the branch with where it comes from, and with the curves up to there."""
+    step = step_of(saved[-1])
+    branched = Branched(
+        run=source.job().name,
+        folder=source.path,
+        step=step,
+        changes=tuple(change.sentence() for change in made),
+    )
+    now = branched.at  # the time that the other run took is not that of this one
+    lines = [branched.line()]
+    byte, before = 0, -1
+    while byte != before:
+        before = byte
+        events, byte = source.events_after(byte)
+        for event in events:
+            if isinstance(event, Measured) and event.step <= step:
+                lines += [event.model_copy(update={"at": now}).line()]
+    told = {event.step: event for event in source.milestones() if isinstance(event, Saved)}
+    for folder in saved:
+        event = told.get(step_of(folder)) or Saved(
+            step=step_of(folder), folder=folder.relative_to(source.path).as_posix()
+        )
+        best = folder == saved[0] and (len(saved) == 2 or event.best)
+        lines.append(event.model_copy(update={"at": now, "best": best}).line())
+    run.events_file.write_bytes(b"".join(lines))

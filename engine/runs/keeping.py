@@ -1,0 +1,92 @@
+"""Which checkpoints of a run are kept, why, and what they take on the disk."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import StudioError
+from engine.messages import Ended, Saved
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.training import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One checkpoint; no reason is left where a setting or a deletion overtook it."""
+
+    step: int
+    folder: Path
+    bytes: int
+    reasons: tuple[str, ...]  # of “best”, “last” and “every n”
+
+
+def kept(steps: Iterable[int], best_step: int, plan: TrainingSpec) -> dict[int, tuple[str, ...]]:
+    """Of the steps that were saved, those whose checkpoints stay, each with its reasons."""
+    in_order = sorted(steps)
+    found: dict[int, tuple[str, ...]] = {}
+    for step in in_order:
+        reasons = [
+            *(["best"] if step == best_step else []),
+            *(["last"] if step in in_order[-plan.keep :] else []),
+            *([f"every {plan.keep_every}"] if is_milestone(step, plan) else []),
+        ]
+        if reasons:
+            found[step] = tuple(reasons)
+    return found
+
+
+def is_milestone(step: int, plan: TrainingSpec) -> bool:
+    """Whether the checkpoint of a step stays for good."""
+    return plan.keep_every > 0 and step % plan.keep_every == 0
+
+
+def most_kept(steps: int, save_every: int, plan: TrainingSpec) -> int:
+    """How many checkpoints a run has at the most, while one more is being written."""
+    saved = range(save_every, steps + 1, save_every)
+    milestones = sum(is_milestone(step, plan) for step in saved[: -plan.keep])
+    return min(len(saved) + 1, plan.keep + milestones + 1) + 1
+
+
+def kept_checkpoints(run: RunFolder) -> list[Kept]:
+    """The checkpoints that stand in a run folder, by step."""
+    plan, folders = run.job().training, run.checkpoint_folders()
+    best = [e.step for e in run.milestones() if isinstance(e, Saved) and e.best]
+    reasons = kept(map(step_of, folders), best[-1] if best else -1, plan)
+    return [Kept(step_of(f), f, size(f), reasons.get(step_of(f), ())) for f in folders]
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files below a folder; what vanishes meanwhile counts nothing."""
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def check_removal(run: RunFolder, step: int) -> str:
+    """What is lost with the checkpoint of a step, as a sentence; empty where it is but a copy.
+
+    Raises StudioError where there is none, or a worker needs it.
+    """
+    steps = [step_of(folder) for folder in run.checkpoint_folders()]
+    if step not in steps:
+        raise StudioError(
+            f"{run.path.name} has no checkpoint of step {step}.",
+            f"It has these: {', '.join(map(str, steps)) or 'none'}.",
+        )
+    is_last = step == steps[-1]
+    if is_last and run.has_worker():
+        raise StudioError(
+            f"The checkpoint of step {step} is the one that the run would go on from, and it is "
+            "being trained.",
+            "Stop the run first, or wait for its next checkpoint.",
+        )
+    ended = [event for event in run.milestones() if isinstance(event, Ended)]
+    if not is_last or (ended and ended[-1].outcome == "finished"):
+        return ""
+    if len(steps) == 1:
+        return "The run is not finished, and without this checkpoint it starts from the beginning."
+    return f"The run is not finished: it then goes on from step {steps[-2]} instead of {step}."

@@ -1,0 +1,46 @@
+"""What differs between two jobs, field by field."""
+
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from engine.spec.job import JobSpec
+
+
+class Change(NamedTuple):
+    """One field that has another value; `path` is as in `--set training.clip=0.5`."""
+
+    path: str
+    title: str
+    old: Any
+    new: Any
+
+    def sentence(self) -> str:
+        return f"{self.title} {_shown(self.new)} instead of {_shown(self.old)}"
+
+
+def changes(old: JobSpec, new: JobSpec) -> list[Change]:
+    """All fields with another value but the name; a part of another kind counts as one field."""
+    return [change for change in _changes(old, new, "") if change.path != "name"]
+
+
+def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
+    found: list[Change] = []
+    for name, field in type(old).model_fields.items():
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
+            continue
+        here = f"{path}{name}"
+        if isinstance(before, BaseModel) and type(before) is type(after):
+            found += _changes(before, after, f"{here}.")
+        else:
+            found.append(Change(here, field.title or here, before, after))
+    return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return str(getattr(value, "kind", type(value).__name__))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else str(value)

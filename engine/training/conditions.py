@@ -1,0 +1,79 @@
+"""Under what conditions a run trains: what must be the same for the same weights, bit for bit."""
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+import torch
+
+from engine.models.network import Network
+from engine.spec.job import JobSpec
+from engine.training.devices import Machine
+from engine.training.preparing import Prepared
+
+
+def conditions(job: JobSpec, machine: Machine, made: Prepared, start: str) -> dict[str, str]:
+    """The conditions by name, in words.
+
+    `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
+    """
+    return {
+        "processor": _processor(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "device": _device(machine.device),
+        "threads": str(machine.threads),
+        "precision": job.hardware.precision,
+        "torch": torch.__version__,
+        "tokenizers": _version("tokenizers"),
+        "numpy": _version("numpy"),
+        "studio": _version("bert-studio"),
+        "data": made.data,
+        "vocabulary": made.tokenizer.fingerprint,
+        "start": start,
+    }
+
+
+def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
+    """What is not the same any more; what was not written down then is passed over."""
+    return tuple(
+        f"{name} {value} → {now.get(name, 'unknown')}"
+        for name, value in then.items()
+        if now.get(name) != value
+    )
+
+
+def sum_of_weights(network: Network) -> str:
+    """SHA-256 over the names, shapes and bytes of all weights."""
+    digest = hashlib.sha256()
+    for name, parameter in network.named_parameters():
+        digest.update(f"{name}{tuple(parameter.shape)}".encode())
+        weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
+        digest.update(weights.numpy().data)
+    return digest.hexdigest()
+
+
+def _processor() -> str:
+    """The name that the processor has for people, and how many cores."""
+    name = platform.processor() or platform.machine()
+    known = Path("/proc/cpuinfo")
+    if known.is_file():
+        lines = known.read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next(
+            (x.partition(":")[2].strip() for x in lines if x.startswith("model name")), name
+        )
+    return f"{name}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
+
+
+def _device(device: torch.device) -> str:
+    if device.type != "cuda":
+        return device.type
+    return f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
