@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
 from engine.spec.job import JobSpec
+from engine.spec.task import HeadKind
 
 
 class Message(BaseModel):
@@ -238,14 +239,15 @@ class Attend(Question):
     masked: tuple[int, ...] = ()
 
 
-class Classify(Question):
-    """The classes of a fine-tuned model, most likely first."""
+class Predict(Question):
+    """What a fine-tuned model answers, by the head that it has."""
 
-    kind: Literal["classify"] = "classify"
+    kind: Literal["predict"] = "predict"
     checkpoint: Path
     text: str
     pair: str | None = None
     masked: tuple[int, ...] = ()
+    endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
 
 
 class Examine(Question):
@@ -271,7 +273,7 @@ class Estimate(Question):
 
 
 AnyQuestion = Annotated[
-    Fill | Attend | Classify | Examine | Import | Estimate, Field(discriminator="kind")
+    Fill | Attend | Predict | Examine | Import | Estimate, Field(discriminator="kind")
 ]
 QUESTION: TypeAdapter[AnyQuestion] = TypeAdapter(AnyQuestion)
 
@@ -314,11 +316,18 @@ class Attended(Answer):
     milliseconds: float = 0
 
 
-class Classified(Answer):
-    kind: Literal["classified"] = "classified"
+class Predicted(Answer):
+    """`guesses` by the head: classes and labels give one over the whole input, with all of them,
+    most likely first; tags one for each span; an answer the best spans, best first, each ranked
+    alone; choices one, with the endings. A number stands in `value`.
+    """
+
+    kind: Literal["predicted"] = "predicted"
+    head: HeadKind
     tokens: tuple[Token, ...]
     cut: bool = False
-    guess: Guess
+    guesses: tuple[Guess, ...] = ()
+    value: float | None = None
 
 
 class LoadReport(Message):
@@ -407,7 +416,7 @@ class Refused(Answer):
 
 
 AnyAnswer = Annotated[
-    Filled | Attended | Classified | Examined | Imported | Estimated | Working | Refused,
+    Filled | Attended | Predicted | Examined | Imported | Estimated | Working | Refused,
     Field(discriminator="kind"),
 ]
 ANSWER: TypeAdapter[AnyAnswer] = TypeAdapter(AnyAnswer)

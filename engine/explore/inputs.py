@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Attend, Classify, Fill, Token
+from engine.messages import Attend, Fill, Predict, Token
 from engine.models.checkpoint import Checkpoint
 
 LONGEST = 512  # tokens; attention grows with the square, and no published BERT reads more
@@ -25,7 +25,7 @@ class Inputs(NamedTuple):
     cut: bool
 
 
-def inputs(checkpoint: Checkpoint, question: Fill | Attend | Classify) -> Inputs:
+def inputs(checkpoint: Checkpoint, question: Fill | Attend | Predict) -> Inputs:
     """Tokenise a question's text and hide what it wants hidden; special tokens are never hidden."""
     tokenizer = checkpoint.tokenizer
     longest = min(checkpoint.network.spec.positions, LONGEST)

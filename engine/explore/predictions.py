@@ -1,6 +1,6 @@
-"""What a checkpoint expects at masked places, and which class it gives a text.
+"""What a checkpoint expects at masked places.
 
-Shapes: T tokens, N masked places, D width, V vocabulary, C classes.
+Shapes: T tokens, N masked places, D width, V vocabulary.
 """
 
 import time
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.inputs import Inputs, inputs
-from engine.messages import Classified, Classify, Fill, Filled, Guess, Likely
+from engine.messages import Fill, Filled, Guess, Likely
 from engine.models.checkpoint import Checkpoint
 
 
@@ -34,7 +34,7 @@ def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
     actual: tuple[Likely, ...] = ()
     if given.hidden:
         way = _left_to_right if network.spec.causal else _all_at_once
-        probabilities = _softmax(way(checkpoint, given))  # [N, V]
+        probabilities = softmax(way(checkpoint, given))  # [N, V]
         guesses = _ranked(checkpoint, probabilities, given.hidden, question.top)
         actual = tuple(
             _likely_actual(checkpoint, row, given.described[place].id)
@@ -75,32 +75,7 @@ def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
     return torch.stack(found)
 
 
-@torch.inference_mode()
-def classify(checkpoint: Checkpoint, question: Classify) -> Classified:
-    """All classes of a fine-tuned model, most likely first.
-
-    Raises StudioError where the model has no head for classes.
-    """
-    network = checkpoint.network
-    if network.task is None or network.heads.kind != "classes":
-        raise StudioError(
-            "This model has no head for classes.",
-            "Choose one that was fine-tuned for classification.",
-        )
-    given = inputs(checkpoint, question)
-    probabilities = _softmax(network.logits(given.tokens, given.segments))[0]  # [C]
-    order = probabilities.argsort(descending=True, stable=True).tolist()
-    labels = checkpoint.labels
-    ranked = tuple(Likely(label=labels[n], probability=float(probabilities[n])) for n in order)
-    return Classified(
-        to=question.number,
-        tokens=given.described,
-        cut=given.cut,
-        guess=Guess(first=0, last=len(given.described) - 1, ranked=ranked),
-    )
-
-
-def _softmax(logits: Tensor) -> Tensor:
+def softmax(logits: Tensor) -> Tensor:
     """Probabilities along the last axis, float32; damaged weights are named, not shown."""
     probabilities = logits.float().softmax(-1)
     if not torch.isfinite(probabilities).all():

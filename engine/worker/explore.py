@@ -24,7 +24,6 @@ from engine.messages import (
     Answer,
     AnyQuestion,
     Attend,
-    Classify,
     Estimate,
     Estimated,
     Examine,
@@ -32,6 +31,7 @@ from engine.messages import (
     Fill,
     Import,
     Imported,
+    Predict,
     Question,
     Refused,
     Working,
@@ -175,7 +175,7 @@ class Answerer:
 
     def answer(self, question: AnyQuestion | Unreadable, tell: Tell) -> None:
         """A line for each kind of question."""
-        from engine.explore import attention, predictions
+        from engine.explore import answers, attention, predictions
 
         match question:
             case Fill():
@@ -183,8 +183,8 @@ class Answerer:
             case Attend():
                 checkpoint = self._shelf.take(question.checkpoint)
                 tell(attention.attend(checkpoint, question, self._scratch))
-            case Classify():
-                tell(predictions.classify(self._shelf.take(question.checkpoint), question))
+            case Predict():
+                tell(answers.predict(self._shelf.take(question.checkpoint), question))
             case Examine():
                 tell(_examine(question))
             case Import():

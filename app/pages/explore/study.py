@@ -6,6 +6,7 @@ kept as stretches of characters: they stay with their words while the text aroun
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -14,11 +15,13 @@ from app.library import ModelEntry
 from engine.data.tokenizer import Encoding, Tokenizer
 from engine.errors import StudioError
 from engine.messages import Token
+from engine.spec.task import HeadKind
 
 TYPING_PAUSE = 150  # ms without a key before anything is asked
 LONGEST = 512  # tokens that the explorer looks at
 MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
+HEADS: tuple[HeadKind, ...] = get_args(HeadKind)
 Stretch = tuple[int, int]  # characters from, to
 
 
@@ -79,6 +82,11 @@ class Study(QObject):
     @property
     def is_settled(self) -> bool:
         return self._known and not self._pause.isActive()
+
+    @property
+    def head(self) -> HeadKind | None:
+        """What the model was fine-tuned to answer; None where it was not, or there is no model."""
+        return next((kind for kind in HEADS if self.has_head(kind)), None)
 
     def has_head(self, name: str) -> bool:
         """Whether the model has “masked words”, “classes”, …; False while there is no model."""

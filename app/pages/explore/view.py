@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayo
 from app import background
 from app.library import ModelEntry, describe_model
 from app.pages.explore.editor import Editor
+from app.pages.explore.panels.answers.state import AnswersState
+from app.pages.explore.panels.answers.view import AnswersView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
-from app.pages.explore.panels.classes.state import ClassesState
-from app.pages.explore.panels.classes.view import ClassesView
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import StripArea
@@ -51,16 +51,16 @@ class ExplorePage(Page):
         self.notice = Text("", "warn")
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
-        classes = ClassesState(self.study, studio.explorer)
-        self._asking = (words.asking, attention.asking, classes.asking)
+        answers = AnswersState(self.study, studio.explorer)
+        self._asking = (words.asking, attention.asking, answers.asking)
         self.words = WordsView(words)
         self.attention = AttentionView(attention, studio.notices)
-        self.classes = ClassesView(classes)
+        self.answers = AnswersView(answers)
         self.panels = QTabWidget()
         self.panels.setDocumentMode(True)
         self.panels.addTab(self.words, self.tr("Words"))
         self.panels.addTab(self.attention, self.tr("Attention"))
-        self.panels.addTab(self.classes, self.tr("Classes"))
+        self.panels.addTab(self.answers, self.tr("Answers"))
         for part in (self.panels, self.panels.tabBar()):
             part.setAccessibleName(self.tr("Panels"))
         self.stack = QStackedWidget()
@@ -195,10 +195,10 @@ class ExplorePage(Page):
 
     def _on_model(self) -> None:
         """Classes are shown where there are some, and first where words cannot be guessed."""
-        has_classes = self.study.has_head("classes")
-        self.panels.setTabVisible(2, has_classes)
+        answers = self.study.head is not None
+        self.panels.setTabVisible(2, answers)
         cannot_guess = not self.study.has_head("masked words")
-        if has_classes and cannot_guess and self.panels.currentIndex() == 0:
+        if answers and cannot_guess and self.panels.currentIndex() == 0:
             self.panels.setCurrentIndex(2)
 
     def _on_edited(self) -> None:

@@ -7,8 +7,9 @@ import torch
 import transformers
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.explore.predictions import classify, fill
-from engine.messages import Classify, Fill
+from engine.explore.answers import predict
+from engine.explore.predictions import fill
+from engine.messages import Fill, Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import LABELS, folder
@@ -85,8 +86,8 @@ def test_a_model_without_a_head_is_refused_in_words(tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
     with pytest.raises(StudioError, match="no head for masked words"):
         fill(bare, question("a [MASK]"))
-    with pytest.raises(StudioError, match="no head for classes"):
-        classify(bare, Classify(checkpoint=tmp_path, text="a"))
+    with pytest.raises(StudioError, match="not fine-tuned"):
+        predict(bare, Predict(checkpoint=tmp_path, text="a"))
 
 
 def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
@@ -98,7 +99,7 @@ def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
 
 
 def test_classes_are_ranked_and_sum_to_one(tiny):
-    ranked = classify(tiny, Classify(checkpoint=Path("any"), text="a b", pair="c")).guess.ranked
+    ranked = predict(tiny, Predict(checkpoint=Path("any"), text="a b", pair="c")).guesses[0].ranked
     assert {likely.label for likely in ranked} == set(LABELS)
     assert sum(likely.probability for likely in ranked) == pytest.approx(1)
     assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
@@ -139,7 +140,7 @@ def test_classes_are_those_of_transformers(assets, pair):
     words = transformers.BertTokenizerFast.from_pretrained(source, local_files_only=True)
     text = "a warm , funny film"
     expected = theirs(**words(text, pair, return_tensors="pt")).logits.softmax(-1)[0]
-    asked = Classify(checkpoint=source, text=text, pair=pair)
-    for likely in classify(load(source), asked).guess.ranked:
+    asked = Predict(checkpoint=source, text=text, pair=pair)
+    for likely in predict(load(source), asked).guesses[0].ranked:
         wanted = expected[theirs.config.label2id[likely.label]]
         assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)

@@ -17,8 +17,6 @@ from engine.messages import (
     AnyAnswer,
     Attend,
     Attended,
-    Classified,
-    Classify,
     Estimate,
     Estimated,
     Examine,
@@ -27,6 +25,8 @@ from engine.messages import (
     Filled,
     Import,
     Imported,
+    Predict,
+    Predicted,
     Question,
     Refused,
     Working,
@@ -80,12 +80,12 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 def test_every_question_has_its_answer_and_the_end_of_input_ends_it(worker, tiny_folder, tmp_path):
     filled = worker.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK] c"))
     attended = worker.ask(Attend(number=2, checkpoint=tiny_folder, text="a b"))
-    classified = worker.ask(Classify(number=3, checkpoint=tiny_folder, text="a b"))
+    classified = worker.ask(Predict(number=3, checkpoint=tiny_folder, text="a b"))
     examined = worker.ask(Examine(number=4, folder=tiny_folder))
     working = worker.ask(Import(number=5, folder=tiny_folder, into=tmp_path / "imported"))
     imported = worker.read()
     answers = [filled, attended, classified, examined, imported]
-    kinds = [Filled, Attended, Classified, Examined, Imported]
+    kinds = [Filled, Attended, Predicted, Examined, Imported]
     assert [type(answer) for answer in answers] == kinds
     assert [answer.to for answer in answers] == [1, 2, 3, 4, 5]
     assert isinstance(working, Working)

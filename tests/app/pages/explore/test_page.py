@@ -83,7 +83,7 @@ def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
     assert page.panels.currentIndex() == CLASSES
-    assert explorer.asked[-1].kind == "classify"
+    assert explorer.asked[-1].kind == "predict"
     page.panels.setCurrentIndex(WORDS)
     assert page.words.stack.currentIndex() == 2
 

@@ -1,0 +1,1 @@
+"""Answers: what a fine-tuned model says of the text."""

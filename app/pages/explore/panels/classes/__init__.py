@@ -1,1 +1,0 @@
-"""Classes: which class a fine-tuned model gives the text."""
