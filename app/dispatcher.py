@@ -77,11 +77,12 @@ class Dispatcher(QObject):
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
     def start(self, job: JobSpec) -> str:
-        """Put a job in the queue and give the id of its run. Raises StudioError."""
-        run_id = self._steering.add(job)
-        self.run_added.emit(run_id)
+        """Put a job in the queue and give the id of its first run. Raises StudioError."""
+        ids = self._steering.add(job)
+        for run_id in ids:
+            self.run_added.emit(run_id)
         self.look()
-        return run_id
+        return ids[0]
 
     def stop(self, run_id: str) -> None:
         """Ask a run to save and end."""

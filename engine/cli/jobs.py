@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
 from engine.data.reading import Recognised, read, recognise
@@ -108,6 +109,9 @@ def compose(
     learning_rate: Annotated[float | None, typer.Option(help="Highest learning rate.")] = None,
     max_length: Annotated[int | None, typer.Option(help="Longest input in word pieces.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides all chance.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Repeat with so many seeds, a run for each.")
+    ] = None,
     share: Annotated[float | None, typer.Option(help="Train on this share of the data.")] = None,
     precision: Annotated[str | None, typer.Option(help="fp32 or bf16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
@@ -134,6 +138,7 @@ def compose(
         "learning_rate": learning_rate,
         "max_length": max_length,
         "seed": seed,
+        "seeds": seeds,
         "share": share,
     }
     hardware = {"precision": precision, "device": device, "threads": threads}
@@ -160,21 +165,31 @@ def train(
     job: Annotated[Path, typer.Argument(help="The job file.")],
     into: Annotated[Path, typer.Option(help="The run folder to make.")],
 ) -> int:
-    """Train a job into a new run folder; Ctrl+C stops and saves, and `resume` goes on."""
+    """Train a job into a new run folder; Ctrl+C stops and saves, and `resume` goes on.
+
+    A job with several seeds gets a folder for each below it, and a summary.json of all.
+    """
     try:
         wanted = JobSpec.model_validate_json(job.read_bytes())
     except OSError as error:
         raise StudioError(f"The job file {job} cannot be read: {error.strerror}.") from error
     except ValidationError as error:
         raise describe_validation(error, f"The job file {job.name}") from error
-    run = RunFolder.create(into.absolute(), _from(wanted, job.absolute().parent))
-    return _work(run)
+    wanted = _from(wanted, job.absolute().parent)
+    if wanted.training.seeds > 1:
+        return several.begin(wanted, into.absolute())
+    return _work(RunFolder.create(into.absolute(), wanted))
 
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The run folder.")],
 ) -> int:
-    """Go on with a run that was stopped or killed, from its last checkpoint."""
+    """Go on with a run that was stopped or killed, from its last checkpoint.
+
+    The folder of a job with several seeds goes on with those that are not finished.
+    """
+    if several.is_several(folder):
+        return several.go_on(folder.absolute())
     run = RunFolder(folder.absolute())
     run.job()
     run.clear_stop()

@@ -34,6 +34,7 @@ from engine.record.runs import run as find
 from engine.runs import launch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
+from engine.runs.parts import split
 from engine.spec.job import JobSpec
 
 SIGN_OF_LIFE = 60.0  # s that a started process may take to take the lock
@@ -209,19 +210,23 @@ class Steering:
 
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
-    def add(self, job: JobSpec) -> str:
-        """Make a folder for `job` and put it in the queue; gives the id of the run.
+    def add(self, job: JobSpec) -> list[str]:
+        """Make a folder for each run of `job` and put them in the queue; gives their ids.
 
-        Quick, and as its own transaction safe beside the thread that steers.
+        Quick, and as its own transaction safe beside the thread that steers; all or none.
         """
-        with self._record.session() as session:
-            path = free_folder(self._home.runs, job.name)
-            try:
-                folder = RunFolder.create(path, job)
-                return add_run(session, folder, job, "queued").id
-            except BaseException:
+        made: list[Path] = []
+        try:
+            with self._record.session() as session:
+                ids = []
+                for one in split(job):
+                    made.append(free_folder(self._home.runs, one.name))
+                    ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
+                return ids
+        except BaseException:
+            for path in made:
                 shutil.rmtree(path, ignore_errors=True)
-                raise
+            raise
 
     def stop(self, run_id: str) -> list[News]:
         """Ask a run to save and end; one that waits in the queue just leaves it."""

@@ -47,15 +47,27 @@ class FromCheckpoint(Spec):
 Start = Annotated[FromScratch | FromCheckpoint, Field(discriminator="kind")]
 
 
+LONGEST_NAME = 200  # characters
+
+
+class Part(Spec):
+    """Which job of several runs this one is a part of; written by the studio, not by users."""
+
+    group: str = Field(min_length=1, description="The same in all parts, and in no others.")
+    name: str = Field(description="Of the whole.")
+    runs: int = Field(ge=1, description="How many parts there are.")
+
+
 class JobSpec(Spec):
     """Task, start, data, training and hardware under one name."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
     task: TaskSpec
     start: Start
     data: DataSource
     training: TrainingSpec = TrainingSpec()
     hardware: HardwareSpec = HardwareSpec()
+    part: Part | None = None
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:

@@ -181,6 +181,17 @@ class TrainingSpec(Spec):
         title="Seed",
         description="Decides fresh weights, order of examples, masks and dropout.",
     )
+    seeds: int = Field(
+        1,
+        ge=1,
+        le=100,
+        title="Seeds",
+        description=(
+            "Repeat the run with so many seeds, this one and those that follow it; their mean and "
+            "spread are told together."
+        ),
+        json_schema_extra={"ticks": [1, 3, 5]},
+    )
     share: float = Field(
         1.0,
         gt=0,

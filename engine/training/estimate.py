@@ -88,7 +88,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     return Estimated(
         steps=steps,
         seconds_per_step=short,
-        seconds=seconds + judging,
+        seconds=(seconds + judging) * plan.seeds,
         memory=_peak_memory(machine),
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),

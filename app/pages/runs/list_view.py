@@ -38,6 +38,7 @@ WIDTHS = {
     Column.PROGRESS: 116,
     Column.TIME: 96,
     Column.STARTED: 90,
+    Column.SPREAD: 130,
 }
 
 
@@ -101,6 +102,7 @@ class RunsList(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         for column, width in WIDTHS.items():
             table.setColumnWidth(column, width)
+        header.moveSection(Column.SPREAD, header.visualIndex(Column.BEST) + 1)
         table.customContextMenuRequested.connect(self._on_menu)
         table.doubleClicked.connect(lambda _: self._do("open"))
         return table
@@ -174,6 +176,7 @@ class RunsList(QWidget):
         self._count()
 
     def _count(self) -> None:
+        self.table.setColumnHidden(Column.SPREAD, not self.model.has_groups())
         nothing = self._state.is_listed and self.model.rowCount() == 0
         self.views.setCurrentIndex(1 if nothing else 0)
         shown, there = self.filter.rowCount(), self.model.rowCount()

@@ -14,7 +14,9 @@ from app.pages.runs.problem_banner import ProblemBanner
 from app.pages.runs.questions import ask_name, ask_notes, ask_to_delete
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run_state import RunState
+from app.pages.runs.seeds_tab import SeedsTab
 from app.pages.runs.state_badge import StateBadge
+from app.pages.runs.table import group_of
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons, numbers, run_words
@@ -26,9 +28,11 @@ BEAT = 1000  # ms between two looks at the clock
 class RunView(QWidget):
     """Signals:
     left: the user wants to see all runs.
+    other_wanted: the id of another run of the same job.
     """
 
     left = Signal()
+    other_wanted = Signal(str)
 
     def __init__(self, state: RunState, settings: Settings) -> None:
         super().__init__()
@@ -48,6 +52,9 @@ class RunView(QWidget):
         self.tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         self.tabs.addTab(LogTab(state), self.tr("&Log"))
         self.tabs.addTab(self.facts, self.tr("Fac&ts"))
+        self.seeds = SeedsTab(state.runs)
+        self.seeds.opened.connect(self.other_wanted)
+        self._seeds_place = self.tabs.addTab(self.seeds, self.tr("S&eeds"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
@@ -130,6 +137,8 @@ class RunView(QWidget):
         self.about.setText(" · ".join(part for part in about if part))
         self.banner.show_run(row)
         self.facts.show_run(row)
+        self.seeds.show_run(row)
+        self.tabs.setTabVisible(self._seeds_place, bool(group_of(row)))
         self._show_actions(row)
         self._show_progress()
 

@@ -20,6 +20,7 @@ from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.widgets import numbers, run_words
 from app.widgets.text import tooltip, visible
+from engine.runs.parts import spread
 
 Index = QModelIndex | QPersistentModelIndex
 ROW = Qt.ItemDataRole.UserRole
@@ -41,6 +42,7 @@ class Column(IntEnum):
     PROGRESS = 7
     TIME = 8
     STARTED = 9
+    SPREAD = 10  # shown right of BEST, where there are runs of several seeds
 
 
 class RunsTable(QAbstractTableModel):
@@ -55,6 +57,7 @@ class RunsTable(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[RunRow] = []
+        self._groups: dict[str, list[RunRow]] = {}
         self._places: dict[str, int] = {}
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
@@ -74,7 +77,11 @@ class RunsTable(QAbstractTableModel):
             self.endInsertRows()
         elif self._rows[place] != row:
             self._rows[place] = row
+            self._number()
             self.dataChanged.emit(self.index(place, 0), self.index(place, len(Column) - 1))
+        for other in self._groups.get(group_of(row), []):  # their spread is another now
+            index = self.index(self._places[other.id], Column.SPREAD)
+            self.dataChanged.emit(index, index)
 
     def remove_row(self, run_id: str) -> None:
         place = self._places.get(run_id)
@@ -90,6 +97,14 @@ class RunsTable(QAbstractTableModel):
 
     def _number(self) -> None:
         self._places = {row.id: number for number, row in enumerate(self._rows)}
+        self._groups = {}
+        for row in self._rows:
+            if group := group_of(row):
+                self._groups.setdefault(group, []).append(row)
+
+    def has_groups(self) -> bool:
+        """Whether some run is one of several seeds."""
+        return bool(self._groups)
 
     # ── what Qt asks ─────────────────────────────────────────────────────────────────────────
 
@@ -166,6 +181,7 @@ class RunsTable(QAbstractTableModel):
             Column.PROGRESS: self.tr("Progress"),
             Column.TIME: self.tr("Time"),
             Column.STARTED: self.tr("Started"),
+            Column.SPREAD: self.tr("Over seeds"),
         }
         return titles[column]
 
@@ -195,6 +211,8 @@ class RunsTable(QAbstractTableModel):
                 return numbers.duration(row.seconds) if row.seconds else ""
             case Column.STARTED:
                 return words.day(row.started or row.created)
+            case Column.SPREAD:
+                return spread_of(self._groups.get(group_of(row), []))
 
     def _more(self, row: RunRow, column: Column) -> str:
         """What a tooltip adds to a cell."""
@@ -212,7 +230,36 @@ class RunsTable(QAbstractTableModel):
                 return template.format(numbers.count(row.step), numbers.count(row.steps))
             case Column.STARTED:
                 return words.moment(row.started or row.created)
+            case Column.SPREAD if row.job is not None and row.job.part is not None:
+                template = self.tr(
+                    "Mean and standard deviation of the best figure; {0} of {1} runs are finished"
+                )
+                runs = self._groups.get(group_of(row), [])
+                return template.format(len(finished(runs)), row.job.part.runs)
         return self._text(row, column)
+
+
+def group_of(row: RunRow) -> str:
+    """What the runs of one job have in common; empty for a run that is alone."""
+    return row.job.part.group if row.job is not None and row.job.part is not None else ""
+
+
+def finished(rows: Sequence[RunRow]) -> list[float]:
+    """The best figures of the runs that are finished."""
+    ended = [row.best_metric for row in rows if row.state == "finished"]
+    return [figure for figure in ended if figure is not None]
+
+
+def spread_of(rows: Sequence[RunRow]) -> str:
+    """Mean ± standard deviation of the best figures of a group; empty where none is finished."""
+    found = spread(finished(rows))
+    if found is None:
+        return ""
+    name = next(row.best_metric_name for row in rows if row.best_metric is not None)
+    mean = run_words.metric_value(name, found.mean)
+    if found.deviation is None:
+        return mean
+    return f"{mean} ± {run_words.metric_value(name, found.deviation)}"
 
 
 def _sorted_by(row: RunRow, column: Column) -> Any:
@@ -238,6 +285,8 @@ def _sorted_by(row: RunRow, column: Column) -> Any:
             return row.seconds
         case Column.STARTED:
             return (row.started or row.created).timestamp()
+        case Column.SPREAD:
+            return group_of(row)
 
 
 class Shown(IntEnum):

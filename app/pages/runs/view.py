@@ -13,6 +13,7 @@ from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.widgets import buttons
 from app.widgets.page import MARGIN, Page
+from engine.runs.parts import SUMMARY
 
 
 class RunsPage(QWidget):
@@ -50,7 +51,7 @@ class RunsPage(QWidget):
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Take over run folders that were trained elsewhere."""
-        folders = [p for p in paths if p.is_dir() and (p / "spec.json").is_file()]
+        folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
         for folder in folders:
             self.state.adopt(folder)
         return bool(folders)
@@ -73,6 +74,7 @@ class RunsPage(QWidget):
         state.setParent(view)
         view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
         view.left.connect(self.show_all)
+        view.other_wanted.connect(self.open)
         state.gone.connect(self.show_all)
         self.run = view
         self._stack.addWidget(view)
@@ -94,3 +96,11 @@ class RunsPage(QWidget):
             self.run.hide()
             self.run.deleteLater()
             self.run = None
+
+
+def _runs_at(path: Path) -> list[Path]:
+    """The run folder itself, or those of a job with several seeds."""
+    if (path / "spec.json").is_file():
+        return [path]
+    parts = path.glob("*/spec.json") if (path / SUMMARY).is_file() else ()
+    return sorted(file.parent for file in parts)

@@ -24,7 +24,7 @@ translate = QCoreApplication.translate
 FEW_EXAMPLES = 50  # of one label, or in all for masked words
 LONG_TRAINING = 12 * 3600  # s
 TIGHT = 0.75  # of the memory that is free
-SIMPLE_FIELDS = ("batch", "learning_rate", "epochs", "seed", "share")
+SIMPLE_FIELDS = ("batch", "learning_rate", "epochs", "seed", "seeds", "share")
 
 
 @dataclass(frozen=True)
@@ -360,6 +360,13 @@ def _how(choices: Choices) -> str:
         kept = translate("Train", "It is judged by {dev} dev rows, and the best state is kept.")
     else:
         kept = translate("Train", "The last state is kept.")
+    if training.seeds > 1:
+        again = translate(
+            "Train", "All of it is done {seeds} times, with the seeds {first} to {last}."
+        )
+        kept = f"{kept} {again}"
+        last = training.seed + training.seeds - 1
+        values |= {"seeds": str(training.seeds), "first": str(training.seed), "last": str(last)}
     return f"{seen} {kept}".format(**values)
 
 

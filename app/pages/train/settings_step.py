@@ -21,7 +21,7 @@ from app.widgets.text import Text
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
-SIMPLE = ("batch", "learning_rate", "epochs", "seed")
+SIMPLE = ("batch", "learning_rate", "epochs", "seed", "seeds")
 ADVANCED = (
     "max_length",
     "steps",

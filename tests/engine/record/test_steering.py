@@ -18,6 +18,7 @@ from engine.record.runs import run as find
 from engine.record.steering import News, Steering
 from engine.runs import launch
 from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
 
@@ -30,6 +31,11 @@ class Window:
         self.record = open_record(home.record, home.backups)
         self.steering = Steering(self.record, home)
         self.news: list[News] = []
+
+    def add(self, job: JobSpec) -> str:
+        """Put a job for one run in the queue."""
+        (run_id,) = self.steering.add(job)
+        return run_id
 
     def run(self, run_id: str) -> Run:
         with self.record.read() as session:
@@ -99,7 +105,7 @@ def window(windows: Callable[[], Window]) -> Window:
 
 
 def test_a_run_starts_trains_and_ends(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     assert window.run(run_id).state == "queued"
     run = window.until(run_id, "finished")
     assert (run.step, run.steps, run.best_metric_name) == (6, 6, "dev_accuracy")
@@ -120,15 +126,15 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
 
 
 def test_two_jobs_of_one_name_get_two_folders(window: Window) -> None:
-    first, second = (window.steering.add(fake_worker.job("a/b")) for _ in range(2))
+    first, second = (window.add(fake_worker.job("a/b")) for _ in range(2))
     assert first != second and {first, second} == set(window.states())
 
 
 def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:
-    long = window.steering.add(fake_worker.job("long"))
-    second = window.steering.add(fake_worker.job("short"))
-    other = window.steering.add(fake_worker.job("short", device="cuda"))
-    anywhere = window.steering.add(fake_worker.job("short", device="auto"))
+    long = window.add(fake_worker.job("long"))
+    second = window.add(fake_worker.job("short"))
+    other = window.add(fake_worker.job("short", device="cuda"))
+    anywhere = window.add(fake_worker.job("short", device="auto"))
     window.until_waiting(long)
     window.until(other, "finished")
     assert window.states()[second] == window.states()[anywhere] == "queued"
@@ -142,7 +148,7 @@ def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:
 
 
 def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.steering.stop(run_id)
     assert window.run(run_id).state == "stopping"
@@ -156,7 +162,7 @@ def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> Non
 
 
 def test_a_wish_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.news += window.steering._start_queued()
     assert window.run(run_id).state == "starting"
     window.steering.stop(run_id)
@@ -164,8 +170,8 @@ def test_a_wish_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) 
 
 
 def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
-    long = window.steering.add(fake_worker.job("long"))
-    waiting = window.steering.add(fake_worker.job())
+    long = window.add(fake_worker.job("long"))
+    waiting = window.add(fake_worker.job())
     window.until_waiting(long)
     window.steering.stop(waiting)
     assert window.run(waiting).state == "stopped"
@@ -178,7 +184,7 @@ def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
 
 
 def test_a_finished_run_cannot_go_on(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     with pytest.raises(StudioError, match="cannot go on: it is finished"):
         window.steering.resume(run_id)
@@ -198,8 +204,8 @@ def test_a_finished_run_cannot_go_on(window: Window) -> None:
     ],
 )
 def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, cause: str) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
-    other = window.steering.add(fake_worker.job("long", device="cuda"))
+    run_id = window.add(fake_worker.job("long"))
+    other = window.add(fake_worker.job("long", device="cuda"))
     window.until_waiting(other)
     window.until_waiting(run_id)
     window.say(run_id, word)
@@ -215,7 +221,7 @@ def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, ca
 
 
 def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("broken"))
+    run_id = window.add(fake_worker.job("broken"))
     run = window.until(run_id, "crashed")
     assert "exit code 3" in run.problem and run.details == "no driver"
 
@@ -224,12 +230,12 @@ def test_a_worker_that_cannot_be_started_is_a_failure(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     assert "could not be started" in window.until(run_id, "failed").problem
 
 
 def test_ending_at_once_says_who_ended_it(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.steering.end_now(run_id)
     run = window.until(run_id, "crashed")
@@ -239,7 +245,7 @@ def test_ending_at_once_says_who_ended_it(window: Window) -> None:
 def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
     """The lock is free and `Ended` was written between two looks: no crash."""
     for _ in range(4):
-        run_id = window.steering.add(fake_worker.job())
+        run_id = window.add(fake_worker.job())
         while window.run(run_id).state in ("queued", "starting", "running"):
             window.look()
         assert window.run(run_id).state == "finished"
@@ -251,7 +257,7 @@ def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
 def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
     window: Window, windows: Callable[[], Window]
 ) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     fresh = windows()
     fresh.steering.first_look()
@@ -267,7 +273,7 @@ def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
 def test_what_only_seems_to_run_is_corrected_before_it_is_shown(
     window: Window, windows: Callable[[], Window], how: str
 ) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     worker = window.steering._workers[run_id]
     fresh = windows()
@@ -326,7 +332,7 @@ def test_the_step_of_a_crash_counts_what_no_window_read(window: Window) -> None:
 
 
 def test_a_run_that_was_resumed_without_the_window_is_found(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.steering.stop(run_id)
     folder = window.until(run_id, "stopped").run_folder()
@@ -343,7 +349,7 @@ def test_a_run_that_was_resumed_without_the_window_is_found(window: Window) -> N
 def test_a_damaged_record_is_said_and_its_runs_are_listed(
     window: Window, windows: Callable[[], Window]
 ) -> None:
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     window.record.close()
     for file in window.home.root.glob("studio.db*"):
@@ -375,7 +381,7 @@ def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
 
 
 def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None:
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
 
     def to_trash(path: Path) -> bool:
@@ -389,7 +395,7 @@ def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None
 
 
 def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job())
+    run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
     news = window.steering.remove(run_id, lambda path: False)
     assert news[1][0] == "noted" and "for good" in str(news[1][1][1])
@@ -397,7 +403,7 @@ def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) 
 
 
 def test_a_run_in_training_is_not_removed(window: Window) -> None:
-    run_id = window.steering.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     folder = window.until_waiting(run_id).folder
     with pytest.raises(StudioError, match="is being trained"):
         window.steering.remove(run_id, lambda path: False)
@@ -420,5 +426,45 @@ def test_a_job_that_cannot_be_written_leaves_nothing(
     window.home.runs.rename(window.home.root / "moved")
     window.home.runs.write_text("a file in the place of the folder")
     with pytest.raises(OSError, match="runs"):
-        window.steering.add(fake_worker.job())
+        window.add(fake_worker.job())
     assert window.states() == {}
+
+
+# ── several seeds ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window: Window) -> None:
+    asked = fake_worker.job()
+    training = asked.training.model_copy(update={"seed": 7, "seeds": 3})
+    ids = window.steering.add(asked.model_copy(update={"training": training}))
+    jobs = [window.run(run_id).asked() for run_id in ids]
+    assert [job.training.seed for job in jobs] == [7, 8, 9]
+    assert [job.name for job in jobs] == [f"{asked.name} · seed {seed}" for seed in (7, 8, 9)]
+    parts = {(job.part.name, job.part.runs) for job in jobs if job.part is not None}
+    assert parts == {(asked.name, 3)}
+    assert len({job.part.group for job in jobs if job.part is not None}) == 1
+    assert all(
+        window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
+    )
+    for run_id in ids:
+        window.until(run_id, "finished")
+
+
+def test_of_several_runs_all_are_added_or_none(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, made = RunFolder.create, 0
+
+    def full(path: Path, job: JobSpec) -> RunFolder:
+        nonlocal made
+        made += 1
+        if made == 3:
+            raise StudioError("The disk is full.")
+        return honest(path, job)
+
+    monkeypatch.setattr(RunFolder, "create", full)
+    asked = fake_worker.job()
+    training = asked.training.model_copy(update={"seeds": 3})
+    with pytest.raises(StudioError, match="full"):
+        window.steering.add(asked.model_copy(update={"training": training}))
+    assert not window.states() and not list(window.home.runs.iterdir())

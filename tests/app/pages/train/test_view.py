@@ -214,6 +214,7 @@ def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) 
         "batch": ["16", "32", "Other"],
         "learning_rate": ["5e-5", "3e-5", "2e-5", "Other"],
         "epochs": ["2", "3", "4", "Other"],
+        "seeds": ["1", "3", "5", "Other"],
     }
     press(qtbot, form.fields["batch"].segments.group.button(0))  # type: ignore[attr-defined]
     press(qtbot, page.settings.quick)

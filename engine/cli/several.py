@@ -1,0 +1,127 @@
+"""A job of several runs without a window: a folder for each below one, and a summary of all."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.cli.progress import ProgressLine
+from engine.durable import write_file
+from engine.errors import StudioError
+from engine.messages import AnyEvent, Ended, Measured, Saved
+from engine.runs.folder import RunFolder
+from engine.runs.parts import SUMMARY, folder_of, split, spread
+from engine.spec.job import JobSpec
+
+
+def is_several(folder: Path) -> bool:
+    """Whether a folder was made here."""
+    return (folder / SUMMARY).is_file()
+
+
+def begin(job: JobSpec, into: Path) -> int:
+    """Make the folders of all runs, then train one after another."""
+    if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
+        raise StudioError(
+            f"There is something at {into} already.", "Choose a folder that does not exist yet."
+        )
+    parts = split(job)
+    for part in parts:
+        RunFolder.create(into / folder_of(part), part)
+    _write(into, {"name": job.name, "runs": [{"folder": folder_of(part)} for part in parts]})
+    return go_on(into)
+
+
+def go_on(into: Path) -> int:
+    """Train what is not finished yet; ends where a run was stopped or failed."""
+    from engine.worker.train import main as work
+
+    summary = json.loads((into / SUMMARY).read_bytes())
+    names: list[str] = [run["folder"] for run in summary["runs"]]
+    code = 0
+    for number, name in enumerate(names, start=1):
+        run = RunFolder(into / name)
+        if _outcome(run) != "finished":
+            print(f"{number} of {len(names)}: {name}", file=sys.stderr)
+            run.clear_stop()
+            line = ProgressLine(sys.stderr)
+            code = work(run.path, line.hear)
+            line.end()
+            _write(into, summarise(summary["name"], [RunFolder(into / name) for name in names]))
+        if code or _outcome(run) != "finished":
+            print(f"Go on with: bert-studio resume {into}", file=sys.stderr)
+            break
+    told = summarise(summary["name"], [RunFolder(into / name) for name in names])
+    for figure, found in told["figures"].items():
+        deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
+        print(f"{figure}: {found['mean']:.4f}{deviation} ({found['runs']} of {len(names)} runs)")
+    print(into)
+    return code
+
+
+def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
+    """What came of each run, and the figures of those that finished with mean and deviation."""
+    told: list[dict[str, Any]] = []
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        step, figures = best_figures(run)
+        outcome = _outcome(run)
+        told.append(
+            {
+                "folder": run.path.name,
+                "seed": run.job().training.seed,
+                "outcome": outcome,
+                "step": step,
+                "figures": figures,
+            }
+        )
+        if outcome == "finished":
+            for figure, value in figures.items():
+                values.setdefault(figure, []).append(value)
+    spreads = {figure: spread(found) for figure, found in values.items()}
+    shown = {
+        figure: {"mean": found.mean, "deviation": found.deviation, "runs": found.runs}
+        for figure, found in spreads.items()
+        if found is not None
+    }
+    return {"name": name, "runs": told, "figures": shown}
+
+
+def best_figures(run: RunFolder) -> tuple[int, dict[str, float]]:
+    """The step of the best checkpoint and what was measured on the dev rows there.
+
+    Without dev rows: the last step, and the last training loss.
+    """
+    best, last, loss = 0, 0, None
+    points: dict[int, dict[str, float]] = {}
+    for event in _events(run):
+        match event:
+            case Saved(best=True, step=step):
+                best = step
+            case Measured(name="loss", step=step, value=value):
+                last, loss = step, value
+            case Measured(name=name, step=step, value=float(value)) if name.startswith("dev_"):
+                points.setdefault(step, {})[name] = value
+    if points:
+        return best, points.get(best, {})
+    return last, {} if loss is None else {"loss": loss}
+
+
+def _outcome(run: RunFolder) -> str:
+    """How the run ended last; empty where it has not."""
+    words = run.last_words()
+    return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
+
+
+def _events(run: RunFolder) -> Iterator[AnyEvent]:
+    byte, before = 0, -1
+    while byte != before:
+        before = byte
+        events, byte = run.events_after(byte)
+        yield from events
+
+
+def _write(into: Path, summary: dict[str, Any]) -> None:
+    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+    write_file(into / SUMMARY, text.encode("utf-8"))

@@ -1,0 +1,105 @@
+"""A job of several seeds without a window: its folders, its summary, and how it goes on."""
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main, several
+from engine.errors import StudioError
+from engine.messages import Ended, Event, Measured, Saved, measured
+from engine.runs.folder import RunFolder
+from engine.runs.parts import SUMMARY, split, spread
+from engine.spec.job import JobSpec
+from engine.worker import train as worker
+from tests.engine.training import small
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> JobSpec:
+    return small.classifying(tmp_path, epochs=1, seed=5, seeds=3)
+
+
+def test_three_seeds_make_three_runs_and_one_table(
+    job: JobSpec,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second is stopped in its midst; `resume` goes on with it, and leaves the first alone."""
+    (tmp_path / "job.json").write_text(job.model_dump_json())
+    into = tmp_path / "into"
+    honest = worker.main
+
+    def stopping(folder: Path, listen: object) -> int:
+        def hear(event: Event) -> None:
+            if folder.name == "seed-6" and isinstance(event, Measured) and event.step == 3:
+                RunFolder(folder).ask_stop()
+
+        return honest(folder, hear)
+
+    monkeypatch.setattr(worker, "main", stopping)
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
+    summary = json.loads((into / SUMMARY).read_bytes())
+    assert [run["outcome"] for run in summary["runs"]] == ["finished", "stopped", ""]
+    assert summary["figures"]["dev_accuracy"]["runs"] == 1
+    first = (into / "seed-5" / "events.jsonl").read_bytes()
+    monkeypatch.undo()
+    capsys.readouterr()
+
+    assert main(["resume", str(into)]) == 0
+    assert (into / "seed-5" / "events.jsonl").read_bytes() == first
+    summary = json.loads((into / SUMMARY).read_bytes())
+    assert [(r["folder"], r["seed"], r["outcome"]) for r in summary["runs"]] == [
+        (f"seed-{seed}", seed, "finished") for seed in (5, 6, 7)
+    ]
+    losses = [run["figures"]["dev_loss"] for run in summary["runs"]]
+    assert len(set(losses)) == 3, "each seed learns otherwise"
+    told = summary["figures"]["dev_loss"]
+    assert told["mean"] == pytest.approx(statistics.fmean(losses))
+    assert told["deviation"] == pytest.approx(statistics.stdev(losses))
+    printed = capsys.readouterr().out
+    assert f"dev_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3 runs)" in printed
+    for seed in (5, 6, 7):
+        alone = RunFolder(into / f"seed-{seed}").job()
+        assert alone.training.seed == seed and alone.training.seeds == 1
+        assert alone.part is not None and alone.part.name == job.name
+
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it is there"
+
+
+def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "run", job)
+    for step, value in ((1, 0.5), (2, 0.9), (3, 0.7)):
+        run.append(measured("loss", step, 1.0 / step))
+        run.append(measured("dev_accuracy", step, value))
+        run.append(measured("dev_loss", step, float("nan")))
+        run.append(Saved(step=step, folder="", best=step < 3))
+    run.append(Ended(outcome="finished", step=3))
+    assert several.best_figures(run) == (2, {"dev_accuracy": 0.9})
+    bare = RunFolder.create(tmp_path / "bare", job)
+    bare.append(measured("loss", 4, 0.25))
+    assert several.best_figures(bare) == (4, {"loss": 0.25})
+
+
+def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:
+    long = job.model_copy(update={"name": "x" * 200})
+    for part in split(long):
+        assert JobSpec.model_validate(part.model_dump()) == part
+        assert split(part) == (part,)
+
+
+def test_spread() -> None:
+    assert spread([]) is None
+    one, two = spread([0.5]), spread([1.0, 3.0])
+    assert one is not None and (one.mean, one.deviation, one.runs) == (0.5, None, 1)
+    assert two is not None
+    assert (two.mean, two.deviation, two.runs) == (2.0, pytest.approx(2**0.5), 2)
+
+
+def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
+    (tmp_path / "into").mkdir()
+    (tmp_path / "into" / "mine").touch()
+    with pytest.raises(StudioError, match="something at"):
+        several.begin(job, tmp_path / "into")
