@@ -20,8 +20,12 @@ class Change(NamedTuple):
 
 
 def changes(old: JobSpec, new: JobSpec) -> list[Change]:
-    """All fields with another value but the name; a part of another kind counts as one field."""
-    return [change for change in _changes(old, new, "") if change.path != "name"]
+    """All fields with another value; a part of another kind counts as one field.
+
+    Its name, and the job of several runs that it belongs to, do not count.
+    """
+    found = _changes(old, new, "")
+    return [change for change in found if change.path.split(".")[0] not in ("name", "part")]
 
 
 def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
