@@ -186,6 +186,10 @@ class Learner(ABC):
         Rows that nobody has labelled are packed without targets, to be answered.
         """
 
+    def row(self, examples: Examples, number: int) -> int | None:
+        """The row that an example was made from; None where it was made from many."""
+        return number
+
     @abstractmethod
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Give a network with fresh weights what need not be learned step by step."""

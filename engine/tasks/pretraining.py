@@ -71,6 +71,9 @@ class PretrainingLearner(Learner):
             )
         )
 
+    def row(self, examples: Examples, number: int) -> None:
+        """None: rows are joined and cut."""
+
     @torch.no_grad()
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin with how frequent each piece is.

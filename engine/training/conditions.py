@@ -29,7 +29,7 @@ def conditions(job: JobSpec, machine: Machine, made: Prepared, start: str) -> di
         "tokenizers": _version("tokenizers"),
         "numpy": _version("numpy"),
         "studio": _version("bert-studio"),
-        "data": made.data,
+        "data": made.dataset.spec.fingerprint,
         "vocabulary": made.tokenizer.fingerprint,
         "start": start,
     }

@@ -14,7 +14,6 @@ from typing import Literal
 
 import torch
 
-from engine.errors import StudioError
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.models.lora import merged
@@ -29,6 +28,7 @@ from engine.training import saving
 from engine.training.averaging import Average
 from engine.training.conditions import conditions, differences, sum_of_weights
 from engine.training.devices import Machine, choose
+from engine.training.not_finite import Step, not_finite
 from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, prepare
 from engine.training.saving import Progress, Tell
@@ -137,14 +137,13 @@ def _step(
     made.network.train()
     values = _gradients(job, made, machine, batch, progress, tell)
     value = sum(values.values())
-    if not math.isfinite(value):
-        raise StudioError(
-            f"The loss is no longer finite ({value}) at step {step + 1}; that step was not taken.",
-            "Start again with a lower learning rate, a longer warm-up or fp32 precision; "
-            "the last checkpoint is still good.",
-        )
     longest = job.training.clip or math.inf
     norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
+    for what, curve, length in (("loss", "loss", value), ("gradient", "gradient_norm", norm)):
+        if not math.isfinite(length):
+            tell(measured(curve, step + 1, length))
+            failed = Step(step + 1, examples, numbers, batch)
+            raise not_finite(made, machine, failed, what, length)
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
     if len(values) > 1:

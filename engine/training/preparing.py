@@ -44,7 +44,7 @@ class Prepared:
     network: Network
     tokenizer: Tokenizer
     learner: Learner
-    data: str  # fingerprint of the rows
+    dataset: Dataset
     stretches: list[Stretch]
     dev: Examples | None  # None where no rows are kept for judging
     steps: int
@@ -103,7 +103,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         network,
         tokenizer,
         learner,
-        dataset.spec.fingerprint,
+        dataset,
         stretches,
         dev,
         steps,

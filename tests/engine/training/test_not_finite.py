@@ -1,0 +1,112 @@
+"""A step that is no number is not taken, and says which examples are to blame."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.durable import verify
+from engine.messages import Ended, Measured
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.job import JobSpec
+from engine.tasks.classification import ClassificationLearner
+from engine.tasks.learner import Batch
+from engine.tasks.pretraining import PretrainingLearner
+from engine.worker.train import main as work
+from tests.engine.training import small
+
+Losses = dict[str, Tensor]
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, learner: type, token: str, way: str) -> None:
+    """Let every example with the piece `token` spoil the loss, or only its gradient."""
+    original = learner.losses  # type: ignore[attr-defined]
+
+    def losses(self: object, network: object, batch: Batch, whole: Batch | None = None) -> Losses:
+        terms: Losses = original(self, network, batch, whole)
+        name, term = next(iter(terms.items()))
+        if bool((batch.tokens == PIECES[token]).any()):
+            slope = (term - term.detach()).abs().sqrt()  # 0, and infinitely steep
+            term = term * math.nan if way == "loss" else term + slope
+        return {**terms, name: term}
+
+    monkeypatch.setattr(learner, "losses", losses)
+
+
+PIECES: dict[str, int] = {}
+
+
+def first_run(tmp_path: Path, job: JobSpec) -> RunFolder:
+    """A run that has its vocabulary, and PIECES with it."""
+    run = small.new_run(tmp_path / "vocabulary", job)
+    assert work(run.path) == 0
+    pieces = (run.checkpoint_folders()[-1] / "vocab.txt").read_text("utf-8").splitlines()
+    PIECES.update({piece: number for number, piece in enumerate(pieces)})
+    return run
+
+
+@pytest.mark.parametrize("way", ["loss", "gradient"])
+def test_the_step_and_the_line_of_the_source_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    job = small.classifying(tmp_path, steps=30)
+    source = tmp_path / "sentences.csv"
+    lines = source.read_text("utf-8").splitlines()
+    lines[1:1] = ["a dull zebra film,bad"]  # line 2
+    source.write_text("\n".join(lines * 3).replace("\ntext,label", "") + "\n", "utf-8")
+    lines = source.read_text("utf-8").splitlines()
+    spoilt = [number for number, line in enumerate(lines, 1) if "zebra" in line]
+    assert len(spoilt) == 3  # at least one of them is a training row
+    first_run(tmp_path, job)
+    letter = "##z" if "zebra" not in PIECES else "zebra"
+    piece = next(piece for piece in (letter, "z") if piece in PIECES)
+    poison(monkeypatch, ClassificationLearner, piece, way)
+
+    run = small.new_run(tmp_path / "run", job)
+    assert work(run.path) == 1
+    events, _ = run.events_after(0)
+    ended = events[-1]
+    assert isinstance(ended, Ended) and ended.outcome == "failed" and not ended.bug
+    curve = "loss" if way == "loss" else "gradient_norm"
+    bad = [e for e in events if isinstance(e, Measured) and e.value is None]
+    assert [e.name for e in bad] == [curve]
+    assert f"The {way} is not finite" in ended.problem
+    assert f"at step {bad[0].step}; that step was not taken" in ended.problem
+    assert "Of its 8 examples these do: line " in ended.problem
+    assert "(“a dull zebra film”)" in ended.problem
+    named = [int(part.split()[0]) for part in ended.details.split("line ")[1:]]
+    assert named and set(named) <= set(spoilt)
+    for folder in run.checkpoint_folders():
+        verify(folder)
+        assert step_of(folder) < bad[0].step
+
+
+@pytest.mark.parametrize("step", [1, 6, 17])
+def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    job = small.pretraining(tmp_path)
+    calls = 0
+    original = PretrainingLearner.losses
+
+    def losses(self: PretrainingLearner, *a: object, **k: object) -> Losses:
+        nonlocal calls
+        calls += torch.is_grad_enabled()
+        terms: Losses = original(self, *a, **k)  # type: ignore[arg-type]
+        return {n: t * math.inf for n, t in terms.items()} if calls >= step else terms
+
+    monkeypatch.setattr(PretrainingLearner, "losses", losses)
+    run = small.new_run(tmp_path / "run", job)
+    assert work(run.path) == 1
+    events, _ = run.events_after(0)
+    ended = events[-1]
+    assert isinstance(ended, Ended)
+    assert f"The loss is not finite (inf) at step {step}" in ended.problem
+    assert "Each of its" in ended.problem and "lower learning rate" in ended.advice
+    assert ended.details.count("example ") == int(ended.problem.split("Each of its ")[1].split()[0])
+    assert [step_of(f) for f in run.checkpoint_folders()] == [s for s in (8, 14) if s < step]
+
+    monkeypatch.undo()
+    assert work(run.path) == 0  # the same step, now that it is sound
