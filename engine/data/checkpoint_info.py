@@ -10,7 +10,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from engine.data.head_kinds import ANSWER, CLASSIFIER, NAMED, head_kind
+from engine.data.families import ROBERTA, Family
+from engine.data.head_kinds import NAMED, head_kind
+from engine.data.model_config import family_of
 from engine.data.tf1.bundle import open_bundle
 from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
 from engine.data.tf1.names import published_name
@@ -26,13 +28,7 @@ TOKENIZER = "tokenizer_config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-TIED = ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias")  # stored twice, used once
 BUFFERS = ("position_ids",)
-HEADS = {
-    "masked words": "cls.predictions.",
-    "next sentence": "cls.seq_relationship.",
-    "pooler": "bert.pooler.",
-}
 DAMAGE = (
     *(OSError, ValueError, TypeError, KeyError, IndexError, AttributeError),
     RecursionError,
@@ -76,31 +72,29 @@ def _stamp(folder: Path) -> Stamp:
 def _read(folder: Path) -> CheckpointInfo:
     config = _object(folder, _config_name(folder))
     files, tensors = _weights(folder)
-    sizes = {
-        "layers": _number(folder, config, "num_hidden_layers"),
-        "width": _number(folder, config, "hidden_size"),
-        "heads": _number(folder, config, "num_attention_heads"),
-        "inner": _number(folder, config, "intermediate_size"),
-        "positions": _number(folder, config, "max_position_embeddings"),
-        "vocabulary": _number(folder, config, "vocab_size"),
-    }
-    kind = _head_kind(config, tensors)
+    family = family_of(config)
+    sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
+    positions = _number(folder, config, "max_position_embeddings")
+    if family is ROBERTA:
+        positions -= 1 + int(config.get("pad_token_id", 1))
+    kind = _head_kind(family, config, tensors)
     counted = [
         math.prod(shape)
         for name, (_, shape) in tensors.items()
-        if name not in TIED and not name.endswith(BUFFERS)
+        if name not in family.decoder and not name.endswith(BUFFERS)
     ]
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
-        family=str(config.get("model_type", "bert"))[:40],
+        family=family.name,
         **sizes,
+        positions=positions,
         parameters=sum(counted),
         task_heads=(
-            *(h for h, prefix in HEADS.items() if any(n.startswith(prefix) for n in tensors)),
+            *_heads(family, kind, tensors),
             *([kind] if kind else []),
         ),
         labels=_labels(config) if kind in NAMED else (),
-        lowercase=_lowercase(folder),
+        lowercase=_lowercase(folder, family),
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
@@ -111,19 +105,33 @@ def _config_name(folder: Path) -> str:
     return GOOGLE_CONFIG if _has(folder, GOOGLE_CONFIG) and not _has(folder, CONFIG) else CONFIG
 
 
-def _lowercase(folder: Path) -> bool:
+def _lowercase(folder: Path, family: Family) -> bool:
     if _config_name(folder) == GOOGLE_CONFIG:
         return read_folder(folder).lowercase
     tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
-    return bool(tokenizer.get("do_lower_case", True))
+    return family is not ROBERTA and bool(tokenizer.get("do_lower_case", True))
 
 
-def _head_kind(config: dict[str, Any], tensors: Tensors) -> HeadKind | None:
+def _heads(family: Family, kind: HeadKind | None, tensors: Tensors) -> list[str]:
+    """The heads of pre-training that have tensors, and the pooler."""
+    beginnings = {"masked words": "masked_words.", "next sentence": "next_sentence."}
+    names = {
+        head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
+        for head, beginning in beginnings.items()
+    }
+    names["pooler"] = (family.pooler(kind),)
+    return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
+
+
+def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> HeadKind | None:
     """What the layer that fine-tuning added answers; None where there is none."""
-    if ANSWER[0] in tensors:
+    if family.task_names("answer")[0] in tensors:
         return "answer"
-    shape = tensors[CLASSIFIER[0]][1] if CLASSIFIER[0] in tensors else []
-    return head_kind(config, shape[0]) if shape else None
+    for kind in ("classes", "tags"):
+        if (weight := family.task_names(kind)[0]) in tensors:
+            shape = tensors[weight][1]
+            return head_kind(config, shape[0]) if shape else None
+    return None
 
 
 def _labels(config: dict[str, Any]) -> tuple[str, ...]:

@@ -18,13 +18,6 @@ PROBLEMS: dict[HeadKind, str] = {  # the “problem_type” of those that share 
     "number": "regression",
 }
 NAMED: tuple[HeadKind, ...] = ("classes", "labels", "tags")  # whose outputs have names
-ANSWER = ("qa_outputs.weight", "qa_outputs.bias")
-CLASSIFIER = ("classifier.weight", "classifier.bias")  # of all other kinds
-
-
-def head_names(kind: HeadKind) -> tuple[str, str]:
-    """The published names of the weight and the bias of the added layer."""
-    return ANSWER if kind == "answer" else CLASSIFIER
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> HeadKind:

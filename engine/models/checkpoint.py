@@ -13,6 +13,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from engine.data.families import FAMILIES
 from engine.data.foreign import (
     check_content,
     check_folder,
@@ -22,6 +23,7 @@ from engine.data.foreign import (
     shown,
 )
 from engine.data.head_kinds import NAMED
+from engine.data.model_config import CONFIG, spec_of
 from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tokenizer import Tokenizer
 from engine.durable import whole_folder
@@ -31,19 +33,14 @@ from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.heads import Heads
 from engine.models.lora import merged
 from engine.models.network import Network, fresh, shell
-from engine.models.published import (
-    CONFIG,
-    config_of,
-    labels_of,
-    notes_of,
-    published_name,
-    spec_of,
-    unnamed,
-)
+from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
 from engine.models.stored import SAFE, Stored, check_memory, open_stored
-from engine.spec.model import BertSpec
+from engine.spec.model import AnySpec, RobertaSpec
 
-TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+TOKENIZER = (
+    *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
+    *("tokenizer_config.json", "special_tokens_map.json"),
+)
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -51,7 +48,7 @@ HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 class Checkpoint:
     """A loaded checkpoint; the network is in eval mode, float32, on the CPU."""
 
-    spec: BertSpec
+    spec: AnySpec
     network: Network
     tokenizer: Tokenizer
     labels: tuple[str, ...]
@@ -71,6 +68,7 @@ class Checkpoint:
             heads.kind: heads.outputs > 0,
         }
         return CheckpointInfo(
+            family=self.spec.family,
             layers=self.spec.layers,
             width=self.spec.width,
             heads=self.spec.heads,
@@ -148,7 +146,12 @@ def write(
     """
     safetensors.torch.save_file(finite_tensors(network, dtype), folder / SAFE, {"format": "pt"})
     config = config_of(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
-    whole = {**(extra or {}), **config, "pad_token_id": tokenizer.pad}
+    special = {
+        "pad_token_id": tokenizer.pad,
+        "bos_token_id": tokenizer.cls,
+        "eos_token_id": tokenizer.sep,
+    }
+    whole = {**(extra or {}), **config, **special}
     text = json.dumps(whole, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)
@@ -167,7 +170,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 f"The weights are not finite any more ({name}), so they were not saved.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",
             )
-        tensors[published_name(name, network.heads.kind)] = tensor
+        tensors[published_name(name, FAMILIES[network.spec.family], network.heads)] = tensor
     return tensors
 
 
@@ -212,11 +215,24 @@ def _config(folder: Path) -> tuple[str, dict[str, Any]]:
     )
 
 
-def _tokenizer(folder: Path, spec: BertSpec) -> Tokenizer:
+def _tokenizer(folder: Path, spec: AnySpec) -> Tokenizer:
     for name in TOKENIZER:
         if (path := plain_file(folder, name)) is not None:
             check_content(path)
     tokenizer = Tokenizer.from_folder(folder)
+    family, kind = FAMILIES[spec.family], tokenizer.vocabulary.kind
+    if kind not in family.vocabularies:
+        raise BadCheckpoint(
+            f"The vocabulary is of the kind {kind}, and {family.title} has "
+            f"{' or '.join(family.vocabularies)}.",
+            "The tokenizer belongs to another model; copy the one of this model.",
+        )
+    if isinstance(spec, RobertaSpec) and tokenizer.pad != spec.padding:
+        raise BadCheckpoint(
+            f"config.json says that padding is piece {spec.padding}, and in the vocabulary it is "
+            f"piece {tokenizer.pad}.",
+            "The tokenizer belongs to another model; copy the one of this model.",
+        )
     if tokenizer.size > spec.vocabulary:
         raise BadCheckpoint(
             f"The vocabulary has {tokenizer.size} pieces, and the network knows {spec.vocabulary}.",
@@ -225,7 +241,7 @@ def _tokenizer(folder: Path, spec: BertSpec) -> Tokenizer:
     return tokenizer
 
 
-def _filled(folder: Path, spec: BertSpec, plan: Fit, stored: Stored) -> Network:
+def _filled(folder: Path, spec: AnySpec, plan: Fit, stored: Stored) -> Network:
     """The network with its tensors from the file; nothing is made that is then thrown away."""
     network = shell(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}

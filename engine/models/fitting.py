@@ -4,45 +4,31 @@ All of it is decided by names and shapes, before a network is made or a tensor i
 """
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.data.families import BERT, FAMILIES
 from engine.data.foreign import AGAIN, shown
-from engine.data.head_kinds import ANSWER, ARCHITECTURES, CLASSIFIER, NAMED, head_kind, head_names
+from engine.data.head_kinds import ARCHITECTURES, NAMED, head_kind
+from engine.data.model_config import CONFIG, first_architecture
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.models.network import shell
-from engine.models.published import (
-    CONFIG,
-    DECODER,
-    DECODER_BIAS,
-    LAYER,
-    first_architecture,
-    is_buffer,
-    labels_of,
-    present_name,
-    published_name,
-)
+from engine.models.published import is_buffer, labels_of, present_name, published_name
 from engine.models.stored import Stored
-from engine.spec.model import BertSpec
+from engine.spec.model import AnySpec
 from engine.spec.task import HeadKind
 
 MASKED_WORDS = [
-    f"cls.predictions.{part}"
-    for part in (
-        "transform.dense.weight",
-        "transform.dense.bias",
-        "transform.LayerNorm.weight",
-        "transform.LayerNorm.bias",
-        "bias",
-    )
+    f"masked_words.{part}"
+    for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
 ]
-NEXT_SENTENCE = ["cls.seq_relationship.weight", "cls.seq_relationship.bias"]
-POOLER = ["bert.pooler.dense.weight", "bert.pooler.dense.bias"]
-EMBEDDING = "bert.embeddings.word_embeddings.weight"
+NEXT_SENTENCE = ["next_sentence.dense.weight", "next_sentence.dense.bias"]
+KINDS: tuple[HeadKind, ...] = ("classes", "tags", "answer")  # of each name a task head can have
 
 
 @dataclass
@@ -60,17 +46,20 @@ class Fitting:
     """Holds a file's tensors against a spec."""
 
     def __init__(
-        self, stored: Stored, spec: BertSpec, config: dict[str, Any], file: str = CONFIG
+        self, stored: Stored, spec: AnySpec, config: dict[str, Any], file: str = CONFIG
     ) -> None:
         """`file` is the name of the config, for what is said."""
         self._stored, self._spec, self._config, self._file = stored, spec, config, file
+        self._family = FAMILIES[spec.family]
+        self._decoder, self._decoder_bias = self._family.decoder
         self._notes: list[str] = []
         self._names: dict[str, str] = {}  # as written today → as in the file
         for name in stored.shapes:
             if not is_buffer(name):
-                self._names.setdefault(present_name(name), name)
-        if DECODER_BIAS in self._names:  # the same bias under two names
-            self._names.setdefault("cls.predictions.bias", self._names[DECODER_BIAS])
+                self._names.setdefault(present_name(name, self._family), name)
+        if self._decoder_bias in self._names:  # the same bias under two names
+            bias = self._family.published("masked_words.bias")
+            self._names.setdefault(bias, self._names[self._decoder_bias])
         self._decoder_is_tied = self._compare_decoder()
 
     def fit(self, wanted: Heads | None, labels: tuple[str, ...]) -> Fit:
@@ -87,11 +76,12 @@ class Fitting:
                 "which is not the token embedding.",
                 "It can be fine-tuned for other tasks; for masked words choose another model.",
             )
+        self._check_next_sentence(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
         network = shell(self._spec, plan.heads)
         missing: list[str] = []
         for ours, parameter in network.named_parameters():
-            published = published_name(ours, plan.heads.kind)
+            published = published_name(ours, self._family, plan.heads)
             name = self._names.get(published)
             if name is None or (ours.startswith("task.") and not keep_head):
                 needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
@@ -108,7 +98,8 @@ class Fitting:
     def _present_heads(self) -> Heads:
         """The heads that are in the file in full."""
         kind, outputs = self._head_in_file()
-        masked_words = self._has(MASKED_WORDS, "masked-word head")
+        family = self._family
+        masked_words = self._has([family.published(n) for n in MASKED_WORDS], "masked-word head")
         if masked_words and not self._decoder_is_tied and self._is_untied():
             self._notes.append(
                 "The masked-word head has a decoder of its own, which is not the token embedding; "
@@ -120,11 +111,13 @@ class Fitting:
             self._notes.append(f"{self._file} names {promised}, and the file has no head for it.")
         if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
             self._notes.append(f"{self._file} names a masked-word head, and none was loaded.")
+        pooler = family.pooler(kind if outputs else None)
         return Heads(
             masked_words=masked_words,
-            next_sentence=self._has(NEXT_SENTENCE, "next-sentence head"),
+            next_sentence=self._knows_next_sentence()
+            and self._has([family.published(n) for n in NEXT_SENTENCE], "next-sentence head"),
             outputs=outputs,
-            pooler=self._has(POOLER, "pooler"),
+            pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
         )
 
@@ -136,13 +129,15 @@ class Fitting:
 
     def _head_in_file(self) -> tuple[HeadKind, int]:
         """What the task head of the file answers, and its outputs; 0 where there is none."""
-        names = next((n for n in (CLASSIFIER, ANSWER) if n[0] in self._names), CLASSIFIER)
+        known = [self._family.task_names(kind) for kind in KINDS]
+        names = next((n for n in known if n[0] in self._names), known[0])
         if not self._has(list(names), "task head"):
             return "classes", 0
         count = self._rows(names[0])
-        kind: HeadKind = "answer" if names is ANSWER else head_kind(self._config, count)
+        is_answer = names == self._family.task_names("answer")
+        kind: HeadKind = "answer" if is_answer else head_kind(self._config, count)
         wanted = {"answer": 2, "choices": 1, "number": 1}.get(kind, max(count, 1))
-        if head_names(kind) != names or count != wanted:
+        if self._family.task_names(kind) != names or count != wanted:
             self._notes.append("The file has a head for a task that is not known; it was left out.")
             return "classes", 0
         named = len(self._config.get("id2label") or ()) or count
@@ -155,7 +150,7 @@ class Fitting:
 
     def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
         """Whether the task head of the file, if there is one, answers just what is wanted."""
-        weight = head_names(wanted.kind)[0]
+        weight = self._family.task_names(wanted.kind)[0]
         if not wanted.outputs or weight not in self._names:
             return True
         theirs, count = labels_of(self._config), self._rows(weight)
@@ -175,22 +170,25 @@ class Fitting:
 
     def _check_layers(self) -> None:
         """Compare the number of layers, which a config can claim for the price of a digit."""
-        numbers = [int(m[1]) for m in map(LAYER.match, self._names) if m]
-        found = max(numbers, default=-1) + 1
+        before, after = (re.escape(part) for part in self._family.layer.split("{}"))
+        layer = re.compile(rf"{before}(\d{{1,9}}){after}")
+        numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
+        found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
+        layers = "layers" if wanted == self._spec.layers else "groups of layers"
         if not found:
             some = shown(next(iter([*self._stored.shapes, *self._stored.besides])))
             raise BadCheckpoint(
-                f"The file holds no layer of a BERT; it holds {some}, for one.",
-                "Choose a checkpoint of the BERT family.",
+                f"The file holds no layer of {self._family.title}; it holds {some}, for one.",
+                f"Choose a checkpoint of {self._family.title}.",
             )
-        if found < self._spec.layers:
+        if found < wanted:
             raise BadCheckpoint(
-                f"{self._file} describes {self._spec.layers} layers, and the file has {found}.",
+                f"{self._file} describes {wanted} {layers}, and the file has {found}.",
                 AGAIN,
             )
-        if found > self._spec.layers:
+        if found > wanted:
             self._notes.append(
-                f"The file has {found} layers and {self._file} describes {self._spec.layers}; "
+                f"The file has {found} {layers} and {self._file} describes {wanted}; "
                 "those above were left over."
             )
 
@@ -214,9 +212,26 @@ class Fitting:
                 f"It is not complete, or not for this {self._file}. {AGAIN}",
             )
 
+    def _knows_next_sentence(self) -> bool:
+        return "next_sentence.dense." in self._family.names
+
+    def _check_next_sentence(self, heads: Heads) -> None:
+        """A family without this head was not made to learn it."""
+        if heads.next_sentence and not self._knows_next_sentence():
+            raise BadCheckpoint(
+                f"{self._family.title} has no head for next sentence.",
+                "Turn next sentence off, or start from a BERT.",
+            )
+        if heads.next_sentence and self._family is not BERT:
+            self._notes.append(
+                f"What {self._family.title} has for the order of two sentences is used as the head "
+                "for next sentence."
+            )
+
     def _compare_decoder(self) -> bool:
         """Whether the decoder of masked words is the token embedding, or is not stored at all."""
-        decoder, embedding = self._names.get(DECODER), self._names.get(EMBEDDING)
+        embedded = self._family.published("encoder.embeddings.token.weight")
+        decoder, embedding = self._names.get(self._decoder), self._names.get(embedded)
         if decoder is None or embedding is None:
             return True
         shapes, dtypes, read = self._stored.shapes, self._stored.dtypes, self._stored.read
@@ -232,10 +247,10 @@ class Fitting:
         """What the file holds once more under another name, if the head that needs it is loaded."""
         if not plan.heads.masked_words:
             return set()
-        twice = {self._names[name] for name in (DECODER_BIAS,) if name in self._names}
-        if self._decoder_is_tied and DECODER in self._names:
-            return twice | {self._names[DECODER]}
-        if DECODER in self._names:
+        twice = {self._names[name] for name in (self._decoder_bias,) if name in self._names}
+        if self._decoder_is_tied and self._decoder in self._names:
+            return twice | {self._names[self._decoder]}
+        if self._decoder in self._names:
             self._notes.append(
                 f"The decoder in the file differs from the token embedding, to which {self._file} "
                 "ties it; the token embedding is used."

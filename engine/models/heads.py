@@ -58,9 +58,10 @@ class MaskedWordHead(nn.Module):
 
     def __init__(self, spec: EncoderSpec, token: nn.Embedding) -> None:
         super().__init__()
-        self.dense = nn.Linear(spec.width, spec.width)
-        self.activation = ACTIVATIONS[spec.activation]
-        self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
+        width = token.embedding_dim  # that of word vectors, which ALBERT has smaller than D
+        self.dense = nn.Linear(spec.width, width)
+        self.activation = ACTIVATIONS[spec.head_activation]
+        self.norm = nn.LayerNorm(width, eps=spec.norm_eps)
         self.decoder = token.weight  # [V, D]
         self.bias = nn.Parameter(zeros(spec.vocabulary))
 
@@ -87,7 +88,7 @@ class TaskHead(nn.Module):
     def __init__(self, spec: EncoderSpec, outputs: int, kind: HeadKind) -> None:
         super().__init__()
         self.kind = kind
-        self.dropout = Dropout(0.0 if kind == "answer" else spec.dropout)  # none in run_squad.py
+        self.dropout = Dropout(spec.dropout_before(kind))
         self.dense = nn.Linear(spec.width, outputs)
 
     def forward(self, vectors: Tensor) -> Tensor:

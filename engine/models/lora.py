@@ -64,7 +64,9 @@ def adapt(
     """
     for part in (network.encoder.embeddings, network.encoder.layers):
         part.requires_grad_(False)
-    for layer in network.encoder.layers[frozen:]:
+    for number, layer in enumerate(network.encoder.layers):
+        if network.spec.heights_of(number)[-1] <= frozen:
+            continue
         for name in LINEARS[which]:
             parent, _, leaf = name.rpartition(".")
             linear = layer.get_submodule(name)

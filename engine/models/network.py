@@ -10,15 +10,26 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from engine.models.albert import Albert
 from engine.models.bert import Bert
+from engine.models.distilbert import DistilBert
 from engine.models.encoder import Encoder
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
-from engine.spec.model import AnySpec
+from engine.models.roberta import Roberta
+from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
 
 
 def encoder_for(spec: AnySpec, pooler: bool) -> Encoder:
     """The encoder of a spec's family."""
-    return Bert(spec, pooler)
+    match spec:
+        case BertSpec():
+            return Bert(spec, pooler)
+        case RobertaSpec():
+            return Roberta(spec, pooler)
+        case DistilBertSpec():
+            return DistilBert(spec, pooler)
+        case AlbertSpec():
+            return Albert(spec, pooler)
 
 
 class Network(nn.Module):

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.data.families import FAMILIES
+from engine.data.model_config import entries_of
 from engine.data.tf1.bundle import write_bundle
 from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tf1.names import google_name, is_turned
@@ -11,7 +13,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
 from engine.models.checkpoint import finite_tensors
 from engine.models.network import Network
-from engine.models.published import SETTINGS, SIZES, architecture, head_entries
+from engine.models.published import architecture, head_entries
 
 PREFIX = "bert_model.ckpt"
 
@@ -34,6 +36,11 @@ def write_tf1(
             "A piece of this vocabulary holds the end of a line, which vocab.txt cannot.",
             "Save the model in the Hugging Face layout.",
         )
+    if network.spec.family != "bert":
+        raise StudioError(
+            f"Google's form is for BERT, and this is {FAMILIES[network.spec.family].title}.",
+            "Save the model in the Hugging Face layout.",
+        )
     if network.spec.causal:
         raise StudioError(
             "Google's form of BERT has no left-to-right network.",
@@ -45,9 +52,7 @@ def write_tf1(
         tensors[google] = ("float32", (tensor.t() if is_turned(google) else tensor).numpy())
     write_bundle(folder, PREFIX, tensors)
     spec, heads = network.spec, network.heads
-    config: dict[str, Any] = {
-        theirs: getattr(spec, ours) for theirs, ours in (SIZES | SETTINGS).items()
-    }
+    config: dict[str, Any] = entries_of(spec)
     if heads.outputs:
         config["architectures"] = [architecture(heads)]
         config |= head_entries(heads, labels)

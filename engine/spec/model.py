@@ -1,12 +1,14 @@
-"""The size and shape of a network."""
+"""The size and shape of a network, of each family."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from engine.spec import Spec
+from engine.spec.task import HeadKind
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Activation = Literal["gelu", "gelu_new", "relu"]
 
 
 class EncoderSpec(Spec):
@@ -68,7 +70,7 @@ class EncoderSpec(Spec):
         title="Attention dropout",
         description="Share of attention weights set to zero while training.",
     )
-    activation: Literal["gelu", "gelu_new", "relu"] = Field(
+    activation: Activation = Field(
         "gelu",
         title="Activation",
         description="Non-linearity of the feed-forward part; the paper uses GELU.",
@@ -78,6 +80,11 @@ class EncoderSpec(Spec):
     )
     initial_spread: float = Field(
         0.02, gt=0, title="Initial spread", description="Standard deviation of fresh weights."
+    )
+    head_dropout: Share | None = Field(
+        None,
+        title="Dropout of the head",
+        description="Dropout before the layer that fine-tuning adds; empty: as elsewhere.",
     )
 
     @model_validator(mode="after")
@@ -94,6 +101,26 @@ class EncoderSpec(Spec):
     def places(self) -> int:
         """Rows of the position embedding."""
         return self.positions
+
+    @property
+    def stored_layers(self) -> int:
+        """How many layers have weights of their own."""
+        return self.layers
+
+    def heights_of(self, stored: int) -> range:
+        """The heights, counted from 1, at which a layer with weights of its own works."""
+        return range(stored + 1, stored + 2)
+
+    @property
+    def head_activation(self) -> Activation:
+        """Non-linearity of the head for masked words."""
+        return self.activation
+
+    def dropout_before(self, kind: HeadKind) -> float:
+        """Dropout before the layer that fine-tuning adds; run_squad.py has none for answers."""
+        if kind == "answer":
+            return 0.0
+        return self.dropout if self.head_dropout is None else self.head_dropout
 
 
 class BertSpec(EncoderSpec):
@@ -117,7 +144,122 @@ class BertSpec(EncoderSpec):
     )
 
 
-AnySpec = BertSpec
+class RobertaSpec(EncoderSpec):
+    """RoBERTa (Liu et al. 2019): BERT with places counted from behind the id of padding."""
+
+    family: ClassVar[str] = "roberta"
+    causal: ClassVar[bool] = False
+    segments: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        title="Segments",
+        description="Rows of the segment embedding; only the first is ever used.",
+    )
+    padding: int = Field(
+        1,
+        ge=0,
+        le=10_000_000,
+        title="Padding",
+        description="Id of the piece for padding; the first place is the one after it.",
+    )
+
+    @property
+    def places(self) -> int:
+        return self.positions + self.padding + 1
+
+    @property
+    def head_activation(self) -> Activation:
+        return "gelu"  # whatever the layers have
+
+
+class DistilBertSpec(EncoderSpec):
+    """DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
+
+    family: ClassVar[str] = "distilbert"
+    causal: ClassVar[bool] = False
+    head_dropout: Share | None = Field(
+        0.2,
+        title="Dropout of the head",
+        description="Dropout before the layer that tells classes.",
+    )
+    answer_dropout: Share = Field(
+        0.1,
+        title="Dropout of answers",
+        description="Dropout before the layer that finds answers.",
+    )
+
+    def dropout_before(self, kind: HeadKind) -> float:
+        if kind == "answer":
+            return self.answer_dropout
+        return self.dropout if kind == "tags" else super().dropout_before(kind)
+
+
+class AlbertSpec(EncoderSpec):
+    """ALBERT (Lan et al. 2020): small word vectors that are widened, and layers that are shared."""
+
+    family: ClassVar[str] = "albert"
+    causal: ClassVar[bool] = False
+    embedding: int = Field(
+        128,
+        ge=1,
+        le=65_536,
+        title="Width of word vectors",
+        description="Length of the vector of each piece before it is widened.",
+    )
+    groups: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        title="Groups of layers",
+        description="Layers of one group share their weights; 1: all do.",
+    )
+    segments: int = Field(
+        2,
+        ge=1,
+        le=1_000,
+        title="Segments",
+        description="Kinds of segment: first and second sentence.",
+    )
+    dropout: Share = Field(
+        0.0,
+        title="Dropout",
+        description="Share of values set to zero after each part while training.",
+    )
+    attention_dropout: Share = Field(
+        0.0,
+        title="Attention dropout",
+        description="Share of attention weights set to zero while training.",
+    )
+    activation: Activation = Field(
+        "gelu_new", title="Activation", description="Non-linearity of the feed-forward part."
+    )
+    head_dropout: Share | None = Field(
+        0.1,
+        title="Dropout of the head",
+        description="Dropout before the layer that fine-tuning adds.",
+    )
+
+    @model_validator(mode="after")
+    def _groups_have_layers(self) -> Self:
+        if self.groups > self.layers:
+            raise ValueError(f"{self.groups} groups are more than the {self.layers} layers")
+        return self
+
+    @property
+    def stored_layers(self) -> int:
+        return self.groups
+
+    def group_at(self, number: int) -> int:
+        """The group whose weights layer `number` uses, both counted from 0, as published."""
+        return int(number / (self.layers / self.groups))
+
+    def heights_of(self, stored: int) -> range:
+        found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
+        return range(found[0], found[-1] + 1)
+
+
+AnySpec = BertSpec | RobertaSpec | DistilBertSpec | AlbertSpec
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:

@@ -7,7 +7,9 @@ What is frozen is left out. The layers may learn at different rates, the lower o
 import torch
 from torch import Tensor, nn
 
+from engine.errors import StudioError
 from engine.models.network import Network
+from engine.spec.model import AnySpec
 from engine.spec.training import TrainingSpec
 
 
@@ -17,7 +19,7 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = training.layer_decay ** (layers + 1 - height(name, layers))
+            share = training.layer_decay ** (layers + 1 - height(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((share, decay), []).append(parameter)
     return torch.optim.AdamW(
@@ -32,20 +34,34 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     )
 
 
-def height(name: str, layers: int) -> int:
-    """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, `layers` + 1 in a head."""
+def height(name: str, spec: AnySpec) -> int:
+    """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, L + 1 in a head.
+
+    What several layers share is where the highest of them is.
+    """
     if name.startswith("encoder.embeddings."):
         return 0
     if name.startswith("encoder.layers."):
-        return 1 + int(name.split(".")[2])
-    return layers + 1
+        return spec.heights_of(int(name.split(".")[2]))[-1]
+    return spec.layers + 1
 
 
 def freeze(network: Network, frozen: int) -> None:
-    """Let the lowest layers, and the embeddings, stay as they are; 0 freezes nothing."""
-    layers = network.spec.layers
+    """Let the lowest layers, and the embeddings, stay as they are; 0 freezes nothing.
+
+    Raises StudioError where a frozen layer shares its weights with one that is not.
+    """
+    spec, layers = network.spec, network.spec.layers
+    shared = [spec.heights_of(number) for number in range(spec.stored_layers)]
+    for heights in shared:
+        if heights[0] <= frozen < heights[-1]:
+            raise StudioError(
+                f"Layers {heights[0]} to {heights[-1]} of this model share their weights, so that "
+                f"not only the lowest {frozen} can be frozen.",
+                f"Freeze {heights[0] - 1} or {heights[-1]} layers.",
+            )
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(not frozen or height(name, layers) > min(frozen, layers))
+        parameter.requires_grad_(not frozen or height(name, network.spec) > min(frozen, layers))
 
 
 def rate_at(step: int, steps: int, training: TrainingSpec) -> float:

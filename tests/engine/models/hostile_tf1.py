@@ -131,7 +131,7 @@ for name, values, says in (
     ("words_many", {"vocab_size": 10**7}, "and [10000000, 16] by bert_config.json"),
     ("inner_other", {"intermediate_size": 64}, "is [32, 16] in the file, and [64, 16] by bert"),
     ("width_text", {"hidden_size": "16"}, "bert_config.json describes no network: hidden_size"),
-    ("kind_other", {"model_type": "albert"}, "the kind “albert”"),
+    ("kind_other", {"model_type": "electra"}, "the kind “electra”"),
     ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
 ):
     CASES[f"config_{name}"] = (_config(**values), says)
@@ -283,7 +283,7 @@ for name, spoil, says in (
     ("slices", _entries(lambda e: e.update({b"\0\1abc": b""})), "stored in slices"),
     ("no_text", _entries(lambda e: e.update({b"\xff\xfe": b""})), "is not text in UTF-8"),
     ("lacks_one", _entries(lambda e: {k: v for k, v in e.items() if k != QUERY}), "lacks 1 tensor"),
-    ("another_network", _entries(_renamed), "holds no layer of a BERT; it holds electrabert"),
+    ("another_network", _entries(_renamed), "holds no layer of BERT; it holds electrabert"),
     (
         "objects",
         _entries(lambda e: e.update({b"model/a/.ATTRIBUTES/VARIABLE_VALUE": e[WORDS]})),

@@ -1,0 +1,53 @@
+"""RoBERTa (Liu et al. 2019): BERT trained longer, on more text, in pieces of bytes.
+
+Shapes: B sequences, T tokens in each, D width.
+"""
+
+import torch
+from torch import Tensor
+
+from engine.models.dropout import Dropout
+from engine.models.embeddings import Embeddings
+from engine.models.encoder import Encoder, Layer
+from engine.models.heads import Pooler
+from engine.spec.model import RobertaSpec
+
+
+class RobertaEmbeddings(Embeddings):
+    """BERT's, with one segment for both texts, and places that pass over padding.
+
+    The first place is the row after that of padding's id, which all padding has.
+    """
+
+    def __init__(self, spec: RobertaSpec) -> None:
+        super().__init__(spec, spec.width, spec.segments)
+        self.padding = spec.padding
+
+    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
+        return super().summed(tokens, torch.zeros_like(segments))
+
+    def places(self, tokens: Tensor) -> Tensor:
+        real = (tokens != self.padding).long()
+        return real.cumsum(1) * real + self.padding  # [B, T]
+
+
+class RobertaPooler(Pooler):
+    """BERT's, with dropout before it too, as the published head for classes has it."""
+
+    def __init__(self, spec: RobertaSpec) -> None:
+        super().__init__(spec)
+        self.dropout = Dropout(spec.dropout_before("classes"))
+
+    def forward(self, last: Tensor) -> Tensor:
+        return super().forward(self.dropout(last[:, :1]))
+
+
+class Roberta(Encoder):
+    """Words, places and one segment summed, and L layers."""
+
+    def __init__(self, spec: RobertaSpec, pooler: bool = True) -> None:
+        super().__init__(
+            RobertaEmbeddings(spec),
+            (Layer(spec) for _ in range(spec.layers)),
+            RobertaPooler(spec) if pooler else None,
+        )

@@ -1,0 +1,116 @@
+"""Small folders of each family, as transformers saves them, with weights that are far apart."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
+
+TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
+WORDS = (*"abcdefghijklmnopqrstuvwxyz", "##e", "##s", "quiet", "film", ".", ",", "?")
+LABELS = ("bad", "good", "so-so")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A family at a small size and at that of its base model."""
+
+    classes: str  # the beginning of transformers' names
+    spec: AnySpec
+    base: AnySpec
+    sizes: dict[str, Any]  # for transformers' config, of the small one
+    suffixes: tuple[str, ...]  # of classes that pre-training has
+
+
+SIZES = {
+    "vocab_size": 700,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "initializer_range": 0.2,
+}
+SMALL: dict[str, Any] = {
+    "vocabulary": 700,
+    "width": 24,
+    "layers": 3,
+    "heads": 4,
+    "inner": 40,
+    "initial_spread": 0.2,
+}
+EXAMPLES = {
+    "bert": Example(
+        "Bert",
+        BertSpec(**SMALL, positions=48),
+        BertSpec(),
+        SIZES | {"max_position_embeddings": 48},
+        ("Model", "ForMaskedLM", "ForNextSentencePrediction", "ForPreTraining"),
+    ),
+    "distilbert": Example(
+        "DistilBert",
+        DistilBertSpec(**SMALL, positions=48),
+        DistilBertSpec(layers=6),
+        {
+            "vocab_size": 700,
+            "dim": 24,
+            "n_layers": 3,
+            "n_heads": 4,
+            "hidden_dim": 40,
+            "initializer_range": 0.2,
+            "max_position_embeddings": 48,
+        },
+        ("Model", "ForMaskedLM"),
+    ),
+    "roberta": Example(
+        "Roberta",
+        RobertaSpec(**SMALL, positions=48, norm_eps=1e-5),
+        RobertaSpec(vocabulary=50265, norm_eps=1e-5),
+        SIZES | {"max_position_embeddings": 50, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        ("Model", "ForMaskedLM"),
+    ),
+    "albert": Example(
+        "Albert",
+        AlbertSpec(**SMALL, positions=48, embedding=10),
+        AlbertSpec(vocabulary=30000),
+        SIZES | {"max_position_embeddings": 48, "embedding_size": 10, "hidden_act": "gelu_new"},
+        ("Model", "ForMaskedLM", "ForPreTraining"),
+    ),
+}
+
+
+def write_tokenizer(family: str, folder: Path) -> Path:
+    """A tokenizer of the family's own kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if family == "roberta":
+        return byte_level(folder, TEXTS, 500)
+    if family == "albert":
+        return sentence_pieces(folder, TEXTS, 120)
+    Tokenizer(Vocabulary(pieces=(*SPECIAL, *WORDS))).save(folder)
+    return folder
+
+
+def published_model(family: str, suffix: str, **more: Any) -> Any:
+    """A model of transformers with random weights; biases and norms are not what they begin as."""
+    example = EXAMPLES[family]
+    torch.manual_seed(3)
+    config = getattr(transformers, f"{example.classes}Config")(**{**example.sizes, **more})
+    config._attn_implementation = "eager"
+    model = getattr(transformers, f"{example.classes}{suffix}")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    return model.eval()
+
+
+def published_folder(family: str, suffix: str, folder: Path, **more: Any) -> tuple[Path, Any]:
+    """The same, saved with a tokenizer, and the model."""
+    model = published_model(family, suffix, **more)
+    model.save_pretrained(folder)
+    return write_tokenizer(family, folder), model

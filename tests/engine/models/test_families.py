@@ -1,0 +1,353 @@
+"""Every family held against transformers: both ways, every head, everything to 1e-5."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from engine.data.checkpoint_info import checkpoint_info
+from engine.data.families import FAMILIES
+from engine.data.model_config import spec_of
+from engine.errors import BadCheckpoint, StudioError
+from engine.models.checkpoint import Checkpoint, load, save
+from engine.models.heads import Heads
+from engine.models.network import Network, shell
+from engine.models.published import config_of, published_name
+from engine.spec.model import AlbertSpec, RobertaSpec
+from engine.training.optimiser import freeze, height
+from tests.engine.models import small
+from tests.engine.models.family_folders import (
+    EXAMPLES,
+    LABELS,
+    published_folder,
+    published_model,
+    write_tokenizer,
+)
+from tests.engine.models.test_transformers import assert_close, quiet, theirs
+
+__all__ = ["quiet"]
+
+OTHERS = ("distilbert", "roberta", "albert")
+ADDED = {
+    "ForSequenceClassification": Heads(outputs=3),
+    "ForTokenClassification": Heads(outputs=3, kind="tags"),
+    "ForQuestionAnswering": Heads(outputs=2, kind="answer"),
+    "ForMultipleChoice": Heads(outputs=1, kind="choices"),
+}
+CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
+
+
+def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Tensor, Tensor]:
+    """Tokens, segments and which are real; what is not real is padding, and nothing else is."""
+    example = EXAMPLES[family]
+    ids, segments, real = small.batch(example.spec, sequences, tokens)
+    pad = example.spec.padding if isinstance(example.spec, RobertaSpec) else 0
+    ids[ids == pad] = pad + 5
+    return torch.where(real, ids, pad), segments, real
+
+
+@torch.no_grad()
+def assert_equal(
+    family: str, ours: Network, model: torch.nn.Module, given: tuple[Tensor, Tensor, Tensor]
+) -> None:
+    """Hidden states of every layer, attention of every head, and what each head says."""
+    ids, segments, real = given
+    has_segments = {"token_type_ids": segments} if family in ("bert", "albert") else {}
+    suffix = type(model).__name__.removeprefix(EXAMPLES[family].classes)
+    choices = suffix == "ForMultipleChoice"  # all sequences are choices of one question there
+    asked = {"input_ids": ids, "attention_mask": real.long(), **has_segments}
+    other = model(
+        **{name: value[None] if choices else value for name, value in asked.items()},
+        output_hidden_states=True,
+        output_attentions=True,
+    )
+    explicit = ours.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    fused = ours.encoder(ids, segments, real, keep_hidden=True)
+    for a, c in zip(explicit.weights, other.attentions, strict=True):
+        assert torch.allclose(a * real[:, None, :, None], c * real[:, None, :, None], atol=1e-5)
+    for way in (explicit, fused):
+        for a, c in zip(way.hidden, other.hidden_states, strict=True):
+            assert_close(a[real], c[real])
+        if suffix == "Model" and way.pooled is not None:
+            assert_close(way.pooled, other.pooler_output)
+        if suffix == "ForMaskedLM":
+            assert_close(ours.masked_words(way.last)[real], other.logits[real])
+        if suffix == "ForPreTraining":
+            assert_close(ours.masked_words(way.last)[real], other.prediction_logits[real])
+            assert_close(ours.next_sentence(way.pooled), other.sop_logits)
+    if suffix in ADDED:
+        logits = ours.logits(ids, segments, real)
+        if suffix == "ForQuestionAnswering":
+            assert_close(logits[..., 0][real], other.start_logits[real])
+            assert_close(logits[..., 1][real], other.end_logits[real])
+        else:
+            part = real if suffix == "ForTokenClassification" else slice(None)
+            assert_close(logits[part], other.logits.reshape(logits.shape)[part])
+
+
+@pytest.mark.parametrize("family,suffix", CASES)
+def test_theirs_is_loaded_here_and_ours_there(family, suffix, tmp_path):
+    more = {"num_labels": 3} if ADDED.get(suffix, Heads()).outputs == 3 else {}
+    folder, model = published_folder(family, suffix, tmp_path / "theirs", **more)
+    loaded = load(folder)
+    assert not loaded.report.fresh
+    assert not loaded.report.left_over
+    assert type(loaded.spec) is type(EXAMPLES[family].spec)
+    given = drawn(family)
+    assert_equal(family, loaded.network, model, given)
+    count = sum(p.numel() for p in model.parameters())
+    assert sum(p.numel() for p in loaded.network.parameters()) == count
+
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer, loaded.labels)
+    back = theirs(type(model), tmp_path / "ours")
+    assert back.config.architectures == [type(model).__name__]
+    assert_equal(family, loaded.network, back, given)
+    again = load(tmp_path / "ours")
+    assert not again.report.fresh
+    assert not again.report.left_over
+    assert again.spec == loaded.spec
+    assert_equal(family, again.network, model, given)
+
+
+@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_what_is_made_here_is_loaded_there(family, dtype, tmp_path):
+    tokenizer = load(published_folder(family, "Model", tmp_path / "theirs")[0]).tokenizer
+    for number, (suffix, heads) in enumerate(ADDED.items()):
+        labels = LABELS if heads.outputs == 3 else ()
+        network = small.network(heads, EXAMPLES[family].spec)
+        save(tmp_path / str(number), network, tokenizer, labels, dtype)
+        kind = getattr(transformers, EXAMPLES[family].classes + suffix)
+        model = theirs(kind, tmp_path / str(number))
+        assert_equal(family, load(tmp_path / str(number)).network, model, drawn(family))
+        if labels:
+            assert model.config.id2label == dict(enumerate(LABELS))
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_a_network_of_base_size_gives_the_same_numbers(family):
+    spec = EXAMPLES[family].base
+    heads = Heads(masked_words=True)
+    config = config_of(spec, heads, (), "float32")
+    assert spec_of(config) == spec
+    torch.manual_seed(2)
+    classes = EXAMPLES[family].classes
+    read = getattr(transformers, f"{classes}Config")(**config, attn_implementation="eager")
+    model = getattr(transformers, f"{classes}ForMaskedLM")(read).eval()
+    ours = shell(spec, heads)
+    stored = model.state_dict()
+    for name in dict(ours.named_parameters()):
+        module, _, leaf = name.rpartition(".")
+        value = torch.nn.Parameter(stored[published_name(name, FAMILIES[family], heads)])
+        setattr(ours.get_submodule(module), leaf, value)
+    ours.tie()
+    assert sum(p.numel() for p in model.parameters()) == sum(p.numel() for p in ours.parameters())
+    assert_equal(family, ours.eval(), model, drawn(family, 2, 40))
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_the_usual_base_sizes_are_those_of_the_papers(family):
+    """Parameters of the published base models, of their encoders without a pooler."""
+    count = sum(p.numel() for p in shell(EXAMPLES[family].base, Heads()).encoder.parameters())
+    assert count == {"distilbert": 66_362_880, "roberta": 124_055_040, "albert": 11_092_992}[family]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7])
+def test_albert_shares_layers_as_published(groups, tmp_path):
+    more = {"num_hidden_layers": 7, "num_hidden_groups": groups}
+    folder, model = published_folder("albert", "Model", tmp_path / "theirs", **more)
+    loaded = load(folder)
+    assert_equal("albert", loaded.network, model, drawn("albert"))
+    assert len(loaded.network.encoder.layers) == groups
+    heights = [h for n in range(groups) for h in loaded.spec.heights_of(n)]
+    assert heights == list(range(1, 8))
+
+
+@pytest.mark.parametrize("padding", [0, 1, 5])
+def test_roberta_counts_places_from_behind_padding(padding):
+    more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
+    model = published_model("roberta", "Model", **more)
+    spec = spec_of(model.config.to_dict())
+    assert (spec.positions, spec.places) == (30, 31 + padding)
+    ours = shell(spec, Heads(pooler=True))
+    stored = model.state_dict()
+    for name in dict(ours.named_parameters()):
+        module, _, leaf = name.rpartition(".")
+        published = published_name(name, FAMILIES["roberta"], ours.heads)
+        value = torch.nn.Parameter(stored[published.removeprefix("roberta.")])
+        setattr(ours.get_submodule(module), leaf, value)
+    ids = torch.randint(6, 700, (2, 30))  # as long as it may be
+    ids[1, 20:] = padding
+    assert_equal("roberta", ours.eval(), model, (ids, torch.zeros_like(ids), ids != padding))
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_what_a_page_says_is_what_is_loaded(family, tmp_path):
+    for suffix in (*EXAMPLES[family].suffixes, *ADDED):
+        more = {"num_labels": 3} if ADDED.get(suffix, Heads()).outputs == 3 else {}
+        folder = published_folder(family, suffix, tmp_path / suffix, **more)[0]
+        loaded = load(folder)
+        save(tmp_path / f"{suffix}-ours", loaded.network, loaded.tokenizer, loaded.labels)
+        info = load(tmp_path / f"{suffix}-ours").info
+        assert info == checkpoint_info(tmp_path / f"{suffix}-ours")
+        assert info.family == family
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_a_head_that_is_not_there_is_newly_made_and_named(family, tmp_path):
+    folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
+    loaded = load(folder, Heads(outputs=3), LABELS)
+    made = {name.rpartition(".")[0] for name in loaded.report.fresh}
+    assert made == {"encoder.pooler.dense", "task.dense"}
+    assert loaded.report.left_over  # the head for masked words
+    assert loaded.labels == LABELS
+
+
+def test_the_pooler_of_roberta_is_not_that_of_its_classes(tmp_path):
+    folder = published_folder("roberta", "Model", tmp_path / "theirs")[0]
+    loaded = load(folder, Heads(outputs=3), LABELS)
+    assert "encoder.pooler.dense.weight" in loaded.report.fresh
+    assert [name for name in loaded.report.left_over if "pooler" in name]
+    assert "encoder.pooler.dense.weight" in load(folder).report.loaded
+    chosen = load(folder, Heads(outputs=1, kind="choices"))
+    assert "encoder.pooler.dense.weight" in chosen.report.loaded
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta"])
+def test_next_sentence_is_refused_where_there_is_no_head_for_it(family, tmp_path):
+    folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
+    with pytest.raises(BadCheckpoint, match="no head for next sentence"):
+        load(folder, Heads(masked_words=True, next_sentence=True))
+
+
+def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
+    folder = published_folder("albert", "ForPreTraining", tmp_path / "theirs")[0]
+    loaded = load(folder, Heads(masked_words=True, next_sentence=True))
+    assert not loaded.report.fresh
+    assert any("order of two sentences" in note for note in loaded.report.notes)
+
+
+def test_shared_layers_are_at_the_height_of_the_highest():
+    spec = AlbertSpec(**{**small_albert(), "layers": 6, "groups": 2})
+    assert height("encoder.layers.0.attention.query.weight", spec) == 3
+    assert height("encoder.layers.1.attention.query.weight", spec) == 6
+    assert height("encoder.embeddings.widen.weight", spec) == 0
+    assert height("task.dense.weight", spec) == 7
+
+
+def small_albert() -> dict:
+    return {"vocabulary": 40, "width": 16, "heads": 2, "inner": 32, "positions": 24, "embedding": 8}
+
+
+def test_layers_that_share_weights_are_frozen_together_or_not_at_all():
+    spec = AlbertSpec(**{**small_albert(), "layers": 6, "groups": 2})
+    network = Network(spec, Heads(outputs=2))
+    freeze(network, 3)
+    learning = {n for n, p in network.named_parameters() if p.requires_grad}
+    assert not any(n.startswith(("encoder.embeddings", "encoder.layers.0")) for n in learning)
+    assert "encoder.layers.1.attention.query.weight" in learning
+    with pytest.raises(StudioError, match="Layers 4 to 6 of this model share"):
+        freeze(network, 4)
+    freeze(network, 6)
+    learning = {n for n, p in network.named_parameters() if p.requires_grad}
+    assert all(n.startswith(("encoder.pooler", "task")) for n in learning)
+    freeze(network, 0)
+    assert all(p.requires_grad for p in network.parameters())
+
+
+# ── folders that cannot be right ─────────────────────────────────────────────────────────────
+
+
+def spoiled(folder: Path, **values: object) -> Path:
+    config = json.loads((folder / "config.json").read_bytes())
+    config = {k: v for k, v in (config | values).items() if v != "absent"}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "family,values,says",
+    [
+        ("distilbert", {"dim": "absent"}, "it lacks dim"),
+        ("distilbert", {"n_layers": 9}, "9 layers, and the file has 3"),
+        ("distilbert", {"n_heads": 5}, "5 heads do not divide the width 24"),
+        ("distilbert", {"hidden_dim": 41}, "is [40, 24] in the file, and [41, 24]"),
+        ("distilbert", {"model_type": "bert"}, "it lacks hidden_size"),
+        ("distilbert", {"activation": "swish"}, "activation: Input should be"),
+        ("distilbert", {"seq_classif_dropout": 2}, "seq_classif_dropout: Input should be"),
+        ("roberta", {"hidden_size": "absent"}, "it lacks hidden_size"),
+        ("roberta", {"model_type": "bert"}, "kind byte-level BPE, and BERT has WordPiece"),
+        ("roberta", {"model_type": "albert"}, "kind byte-level BPE, and ALBERT has"),
+        ("roberta", {"model_type": "xlm-roberta"}, "the kind “xlm-roberta”"),
+        ("roberta", {"pad_token_id": 0}, "padding is piece 0, and in the vocabulary it is piece 1"),
+        ("roberta", {"pad_token_id": None}, "pad_token_id: Input should be a valid integer"),
+        ("roberta", {"pad_token_id": 49}, "max_position_embeddings: Input should be greater"),
+        ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, and [51, 24]"),
+        ("roberta", {"type_vocab_size": 2}, "[1, 24] in the file, and [2, 24]"),
+        ("roberta", {"vocab_size": 100}, "The vocabulary has"),
+        ("roberta", {"is_decoder": True}, "is_decoder “True”, which this RoBERTa"),
+        ("roberta", {"position_embedding_type": "relative_key"}, "“relative_key”"),
+        ("albert", {"embedding_size": 11}, "[700, 10] in the file, and [700, 11]"),
+        ("albert", {"embedding_size": "absent"}, "and [700, 128]"),
+        ("albert", {"num_hidden_groups": 2}, "2 groups of layers, and the file has 1"),
+        ("albert", {"num_hidden_groups": 4}, "4 groups are more than the 3 layers"),
+        ("albert", {"inner_group_num": 2}, "inner_group_num “2”, which this ALBERT"),
+        ("albert", {"model_type": "bert"}, "kind SentencePiece, and BERT has WordPiece"),
+        ("albert", {"model_type": "roberta"}, "kind SentencePiece, and RoBERTa has byte-level"),
+    ],
+)
+def test_a_config_that_cannot_be_right_is_refused(family, values, says, tmp_path):
+    folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
+    with pytest.raises(BadCheckpoint) as raised:
+        load(spoiled(folder, **values))
+    assert says in raised.value.problem
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_a_missing_or_damaged_tensor_of_the_encoder_is_refused(family, tmp_path):
+    folder, _ = published_folder(family, "Model", tmp_path / "theirs")
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if "LayerNorm.bias" in name or "layer_norm.bias" in name)
+    save_file({n: t for n, t in tensors.items() if n != name}, folder / "model.safetensors")
+    with pytest.raises(BadCheckpoint, match="lacks 1 tensors of the encoder"):
+        load(folder)
+    save_file(tensors | {name: tensors[name] * float("nan")}, folder / "model.safetensors")
+    with pytest.raises(BadCheckpoint, match="not finite"):
+        load(folder)
+
+
+def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):
+    folder = published_folder("roberta", "Model", tmp_path / "theirs")[0]
+    for name in ("tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json"):
+        (folder / name).unlink()
+    with pytest.raises(BadCheckpoint, match="has no vocabulary"):
+        load(folder)
+    write_tokenizer("bert", folder)
+    with pytest.raises(BadCheckpoint, match="kind WordPiece, and RoBERTa has byte-level BPE"):
+        load(folder)
+
+
+def test_a_chinese_albert_may_have_wordpieces(tmp_path):
+    folder = published_folder("albert", "Model", tmp_path / "theirs")[0]
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    write_tokenizer("bert", folder)
+    assert load(folder).tokenizer.vocabulary.kind == "WordPiece"
+
+
+def test_the_dropout_of_a_head_is_kept(tmp_path):
+    for family in EXAMPLES:
+        more = {"distilbert": "seq_classif_dropout", "albert": "classifier_dropout_prob"}
+        name = more.get(family, "classifier_dropout")
+        folder = published_folder(
+            family, "ForSequenceClassification", tmp_path / family, num_labels=3, **{name: 0.37}
+        )[0]
+        loaded: Checkpoint = load(folder)
+        assert loaded.network.task.dropout.p == 0.37
+        save(tmp_path / f"{family}-2", loaded.network, loaded.tokenizer, loaded.labels)
+        config = json.loads((tmp_path / f"{family}-2" / "config.json").read_text())
+        assert config[name] == 0.37
