@@ -26,6 +26,7 @@ class Task(StrEnum):
     """What can be learned."""
 
     classification = "classification"
+    question_answering = "question_answering"
     pretraining = "pretraining"
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.data.answers import Unfit, answers_of
 from engine.spec.dataset import Mapping
 
 PAIRS = (
@@ -37,6 +38,7 @@ LABELS = (
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
     *("similarity", "tag", "genre", "type", "y"),
 )
+ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 LONGEST_LABEL = 60  # characters, of what is taken for a label by its looks
 MOST_LABELS = 250
 
@@ -84,6 +86,8 @@ def guess_mapping(
         text, pair = _likely_texts(looks)
     if text is None:
         return None, "No column looks like text; choose one."
+    if pair is not None and (answers := _answers(names, pair, columns, rows)):
+        return Mapping(text=text, pair=pair, answers=answers), ""
     used = {text, pair}
     label = next((names[n] for n in LABELS if n in names and names[n] not in used), None)
     if label is None:
@@ -91,6 +95,24 @@ def guess_mapping(
         guessed = guessed or label is not None
     note = "The columns were chosen by what is in them; check them." if guessed else ""
     return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
+
+
+def _answers(
+    names: dict[str, str], passage: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> str | None:
+    """The column whose cells are found in the passage, or are empty."""
+    column = next((names[n] for n in ANSWERS if n in names), None)
+    if column is None:
+        return None
+    cell, text = columns.index(column), columns.index(passage)
+    fits = 0
+    for row in rows:
+        try:
+            answers_of(row[cell], row[text])
+        except Unfit:
+            continue
+        fits += 1
+    return column if 2 * fits > len(rows) else None
 
 
 def _look(name: str, cells: list[str]) -> _Looks:

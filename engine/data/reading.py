@@ -10,12 +10,13 @@ from engine.data.encodings import recognise_encoding
 from engine.data.formats.jsonl import guess_jsonl, open_jsonl
 from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
+from engine.data.formats.squad import guess_squad, open_squad
 from engine.data.formats.table import guess_table, open_table
 from engine.data.lines import Cancelled, Lines, Progress
 from engine.data.mapping import guess_mapping
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import FormatName, Mapping, Reading
-from engine.spec.task import Classification, TaskSpec
+from engine.spec.task import Classification, QuestionAnswering, TaskSpec
 
 __all__ = [
     "FORMATS",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
+    "squad": Format("SQuAD", (".json",), open_squad, guess_squad),
     "jsonl": Format("JSON lines", (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
     "csv": Format("CSV", (".csv",), open_table, guess_table),
     "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
@@ -176,9 +178,20 @@ def check(
     problems: list[StudioError] = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
-    if isinstance(task, Classification):
-        problems += _label_problems(mapping, task, labels)
+    match task:
+        case Classification():
+            problems += _label_problems(mapping, task, labels)
+        case QuestionAnswering():
+            problems += _answer_problems(mapping)
     return problems
+
+
+def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
+    if mapping.pair is None or mapping.answers is None:
+        yield StudioError(
+            "Question answering needs a question, a passage and its answers in each row.",
+            "Import a file in the form of SQuAD, or choose the columns that hold them.",
+        )
 
 
 def _label_problems(

@@ -1,8 +1,9 @@
 """Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -44,6 +45,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def all_texts(self) -> Iterator[str]:
+        """Every text, and every second one."""
+        return chain(self.texts, self.pairs or ())
 
     def unanswered(self) -> Self:
         """The same rows without what a task wants to be said of them."""

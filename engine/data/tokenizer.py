@@ -26,6 +26,8 @@ from engine.data.vocabulary_training import learn_vocabulary
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages import Token
 
+MOST_TOKENS = 1 << 24  # of one text
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -174,6 +176,15 @@ class Tokenizer:
                     one = self._beginning(text, enough or 0) if long else next(encoded)
                     found.append(one.ids)
         return found
+
+    def placed(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of a text without [CLS] and [SEP], and the characters that each stands for."""
+        with _guarded():
+            encoded = self._beginning(_clean(text), MOST_TOKENS)
+        ids, offsets = list(encoded.ids), list(encoded.offsets)
+        if self.vocabulary.keeps_spaces:
+            offsets = [(start + _spaces(text[start:end]), end) for start, end in offsets]
+        return ids, offsets
 
     def normalise(self, text: str) -> str:
         """The text as it is before it is split into words."""

@@ -42,6 +42,7 @@ def windows(
     max_length: int = 384,
     stride: int = STRIDE,
     longest_question: int = LONGEST_QUESTION,
+    separators: int = 1,
 ) -> list[Window]:
     """All windows of a question and its context, at least one; each token is in one at least.
 
@@ -55,6 +56,7 @@ def windows(
         stride: tokens of the context between the beginnings of two windows; no token is skipped
             where it is larger than a window.
         longest_question: most tokens of the question.
+        separators: how many [SEP] stand between question and context.
 
     Raises:
         StudioError: where the question leaves no room for the context.
@@ -64,7 +66,7 @@ def windows(
     if len(places) != len(context) or stride < 1:
         raise ValueError(f"{len(context)} ids, {len(places)} offsets, a stride of {stride}")
     asked = list(question[:longest_question])
-    room = max_length - len(asked) - 3
+    room = max_length - len(asked) - 2 - separators
     if room < 1:
         raise StudioError(
             f"A question of {len(asked)} tokens leaves no room for its context in {max_length}.",
@@ -72,12 +74,12 @@ def windows(
         )
     stretches = _stretches(len(context), room, stride)
     owners = _owners(len(context), stretches)
-    begin, found = len(asked) + 2, []
+    begin, found = len(asked) + 1 + separators, []
     for number, (first, count) in enumerate(stretches):
         inside = slice(first, first + count)
         found.append(
             Window(
-                ids=[cls, *asked, sep, *context[inside], sep],
+                ids=[cls, *asked, *[sep] * separators, *context[inside], sep],
                 segments=[0] * begin + [1] * (count + 1),
                 first=first,
                 begin=begin,

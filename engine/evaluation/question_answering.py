@@ -10,11 +10,13 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
+
+from engine.evaluation.report import Report
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -39,17 +41,38 @@ class Best(BaseModel):
     threshold: float
 
 
-class QuestionReport(QuestionFigures):
+class QuestionReport(Report):
     """All figures of one evaluation, as shares from 0 to 1."""
 
+    questions: int
+    exact: float = Field(description="Share of the guesses that are a true answer.")
+    f1: float = Field(description="Mean overlap with the true answer that fits best.")
+    loss: float = Field(0.0, description="Mean cross entropy of both ends, over windows, in nats.")
     has_answer: QuestionFigures
     no_answer: QuestionFigures
     best_exact: Best | None = Field(None, description="None: no threshold was looked for.")
     best_f1: Best | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it."""
-        return self.model_dump(mode="json")
+    def figures(self) -> dict[str, float]:
+        found = {"exact": self.exact, "f1": self.f1, "loss": self.loss, "examples": self.questions}
+        if self.best_f1 is not None:
+            found["best_f1"] = self.best_f1.value
+        return found
+
+    def lines(self) -> list[str]:
+        told = [
+            f"exact {self.exact:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
+            f"loss {self.loss:.4f}",
+        ]
+        if self.no_answer.questions:
+            told += [
+                f"{name}: exact {one.exact:.4f}, F1 {one.f1:.4f} ({one.questions})"
+                for name, one in (("answer", self.has_answer), ("no answer", self.no_answer))
+            ]
+        if self.best_f1 is not None:
+            best = self.best_f1
+            told.append(f"best F1 {best.value:.4f}, with a threshold of {best.threshold:.4f}")
+        return told
 
 
 def report(

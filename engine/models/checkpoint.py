@@ -41,6 +41,7 @@ TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
     *("tokenizer_config.json", "special_tokens_map.json"),
 )
+TASK = "bert_studio_task"  # in config.json, what a fine-tuned model of ours was asked for
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 

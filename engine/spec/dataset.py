@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from engine.spec import Spec
 
-FormatName = Literal["csv", "tsv", "jsonl", "text"]
+FormatName = Literal["csv", "tsv", "jsonl", "squad", "text"]
 Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
 

@@ -110,4 +110,53 @@ class Classification(Spec):
     )
 
 
-TaskSpec = Annotated[Pretraining | Classification, Field(discriminator="kind")]
+class QuestionAnswering(Spec):
+    """Where in a passage stands the answer to a question (Devlin et al. 2019, §4.2 and §4.3).
+
+    A long passage is read in windows that overlap.
+    """
+
+    kind: Literal["question_answering"] = "question_answering"
+    unanswerable: bool | None = Field(
+        None,
+        title="May have no answer",
+        description=(
+            "Whether a question may have no answer in its passage, as in SQuAD 2.0; empty: as the "
+            "training rows have it."
+        ),
+    )
+    threshold: float = Field(
+        0.0,
+        ge=-1e6,
+        le=1e6,
+        title="No-answer threshold",
+        description=(
+            "By how much “no answer” must score higher than the best answer to be preferred. "
+            "Evaluation says which threshold would have been the best."
+        ),
+    )
+    stride: int = Field(
+        128,
+        ge=1,
+        le=65_536,
+        title="Stride",
+        description="Word pieces between the beginnings of two windows over a passage.",
+        json_schema_extra={"ticks": [64, 128, 192]},
+    )
+    longest_question: int = Field(
+        64,
+        ge=1,
+        le=65_536,
+        title="Longest question",
+        description="Longer questions are cut to this many word pieces.",
+    )
+    longest_answer: int = Field(
+        30,
+        ge=1,
+        le=65_536,
+        title="Longest answer",
+        description="No answer of more word pieces is given.",
+    )
+
+
+TaskSpec = Annotated[Pretraining | Classification | QuestionAnswering, Field(discriminator="kind")]

@@ -3,19 +3,34 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine.models.checkpoint import Checkpoint
-from engine.spec.task import Classification, HeadKind, Pretraining, TaskSpec
+from pydantic import ValidationError
+
+from engine.models.checkpoint import TASK, Checkpoint
+from engine.spec.task import Classification, HeadKind, Pretraining, QuestionAnswering, TaskSpec
 from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Learner
 from engine.tasks.pretraining import PretrainingLearner
+from engine.tasks.question_answering import QuestionAnsweringLearner
 
 LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
     Pretraining: PretrainingLearner,
     Classification: ClassificationLearner,
+    QuestionAnswering: QuestionAnsweringLearner,
 }
 TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head was made for
     "classes": lambda given: Classification(labels=given.labels),
+    "answer": lambda given: remembered(given, QuestionAnswering(unanswerable=True)),
 }
+
+
+def remembered(given: Checkpoint, otherwise: TaskSpec) -> TaskSpec:
+    """The task as our checkpoint keeps it, or another of the same kind for a foreign one."""
+    entry = given.config.get(TASK)
+    try:
+        found = type(otherwise).model_validate(entry)
+    except ValidationError:
+        return otherwise
+    return found
 
 
 def learner_for(task: TaskSpec) -> Learner:

@@ -21,6 +21,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.evaluation.report import Report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.spec.task import TaskSpec
 
 Progress = Callable[[int, int], None]
 WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the processor likes eights
@@ -162,6 +163,11 @@ class Learner(ABC):
     def labels(self) -> tuple[str, ...]:
         """Names of the classes, in the order of their ids; empty where there are none."""
         return ()
+
+    @property
+    def remembered(self) -> TaskSpec | None:
+        """The task as a checkpoint keeps it, where its head and its labels do not say all."""
+        return None
 
     @property
     def long_inputs(self) -> tuple[int, float]:

@@ -69,7 +69,16 @@ def train(
     def save() -> None:
         labels = made.learner.labels
         write = partial(
-            saving.save, run, job, network, made.tokenizer, labels, optimiser, average, progress
+            saving.save,
+            run,
+            job,
+            network,
+            made.tokenizer,
+            labels,
+            optimiser,
+            average,
+            progress,
+            made.learner.remembered,
         )
         tell(patiently(write, tell, stop_wanted))
         saving.prune(run, job.training, progress.best_step, tell)

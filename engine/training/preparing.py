@@ -175,7 +175,7 @@ def _tokenizer(job: JobSpec, dataset: Dataset, run: RunFolder, tell: Tell) -> To
     kept = run.cache / "vocabulary"
     if not kept.is_dir():
         made = Tokenizer.train(
-            dataset.rows("train").texts,
+            dataset.rows("train").all_texts(),
             job.start.model.vocabulary,
             job.start.lowercase,
             _stage(tell, "Making the vocabulary"),

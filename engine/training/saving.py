@@ -26,6 +26,7 @@ from engine.models.stored import SAFE
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.keeping import kept
 from engine.spec.job import JobSpec
+from engine.spec.task import TaskSpec
 from engine.spec.training import TrainingSpec
 from engine.training.averaging import Average
 from engine.training.optimiser import restore, state_tensors
@@ -58,17 +59,20 @@ def save(
     optimiser: torch.optim.Optimizer,
     average: Average,
     progress: Progress,
+    task: TaskSpec | None = None,
 ) -> Saved:
     """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones.
 
-    Its weights are the averaged ones, with adapters merged into them.
+    Its weights are the averaged ones, with adapters merged into them. `task` is what it keeps of
+    the task beside the labels.
     """
     folder = run.checkpoint(progress.step)
     raw = raw_tensors(network, average)
     check_room(folder, checkpoint_size(network) + sum(tensor.nbytes for tensor in raw.values()))
     with whole_folder(folder) as inside:
         with average.in_place():
-            checkpoint.write(inside, network, tokenizer, labels)
+            extra = {checkpoint.TASK: task.model_dump(mode="json")} if task else None
+            checkpoint.write(inside, network, tokenizer, labels, extra=extra)
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()

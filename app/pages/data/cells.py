@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 
 from app.resources import icon
 from app.theme import Role
+from app.widgets.spec_words import title_of
 from app.widgets.text import tooltip, visible
 from engine.spec.dataset import Mapping
 
 PAINTED = 300  # characters of a cell that are painted; its tooltip and the row's text have more
-PICTURES = {"text": "text", "pair": "text", "label": "tag"}
-COLOURS = {"text": Role.CHART_1, "pair": Role.CHART_2, "label": Role.CHART_3}
+PICTURES = {"text": "text", "pair": "text", "beginning": "text"}  # all others have a tag
+COLOURS = {"text": Role.CHART_1, "pair": Role.CHART_2}
 
 
 def one_line(cell: str) -> str:
@@ -20,14 +21,14 @@ def one_line(cell: str) -> str:
     return f"{shown}…" if len(cell) > PAINTED else shown
 
 
-def roles_of(text: str | None, pair: str | None, label: str | None) -> dict[str, str]:
-    """What the columns that are used are: “text”, “pair” or “label” by the column's name."""
-    named = {"label": label, "pair": pair, "text": text}
-    return {column: role for role, column in named.items() if column is not None}
-
-
 def roles_in(mapping: Mapping) -> dict[str, str]:
-    return roles_of(mapping.text, mapping.pair, mapping.label)
+    """The part that each column plays that is used, by the column's name."""
+    named = {part: value for part, value in mapping if value is not None}
+    return {
+        column: part
+        for part, value in named.items()
+        for column in (value if isinstance(value, tuple) else (value,))
+    }
 
 
 def heading(column: str, roles: dict[str, str], role: int) -> Any:
@@ -43,16 +44,11 @@ def heading(column: str, roles: dict[str, str], role: int) -> Any:
     if used is None:
         return None
     if role == Qt.ItemDataRole.DecorationRole:
-        return icon(PICTURES[used], COLOURS[used])
+        return icon(PICTURES.get(used, "tag"), COLOURS.get(used, Role.CHART_3))
     if role == Qt.ItemDataRole.AccessibleTextRole:
         return f"{one_line(column[:100])}, {_named(used)}"
     return None
 
 
 def _named(role: str) -> str:
-    names = {
-        "text": QCoreApplication.translate("cells", "text"),
-        "pair": QCoreApplication.translate("cells", "second text"),
-        "label": QCoreApplication.translate("cells", "label"),
-    }
-    return names[role]
+    return title_of(role, Mapping.model_fields[role])

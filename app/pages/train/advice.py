@@ -16,7 +16,7 @@ from engine.home import folder_name
 from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Classification, Pretraining, QuestionAnswering
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 translate = QCoreApplication.translate
@@ -207,7 +207,7 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
                 ).format(labels=shown)
             )
     cut = lengths.share_cut(choices.training.max_length) if lengths else 0
-    if cut > 0.01 and not isinstance(choices.task, Pretraining):
+    if cut > 0.01 and not isinstance(choices.task, Pretraining | QuestionAnswering):
         found.append(
             translate(
                 "Train",
@@ -299,6 +299,11 @@ def _what(choices: Choices) -> str:
             template = translate(
                 "Train",
                 "“{model}” learns to sort the pairs of “{data}” into {labels} labels; {trained}.",
+            )
+        case Kind.QUESTIONS:
+            template = translate(
+                "Train",
+                "“{model}” learns to find the answers of “{data}” in their passages; {trained}.",
             )
         case Kind.ONWARD:
             template = translate(

@@ -9,7 +9,7 @@ from engine.messages import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS, BertSpec
-from engine.spec.task import Classification, Pretraining, TaskSpec
+from engine.spec.task import Classification, Pretraining, QuestionAnswering, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 OWN_SIZE = "own"
@@ -36,6 +36,7 @@ class Kind(StrEnum):
 
     SENTENCE = "sentence"
     PAIR = "pair"
+    QUESTIONS = "questions"
     ONWARD = "onward"
     SCRATCH = "scratch"
 
@@ -56,6 +57,7 @@ class Aim:
 AIMS: dict[Kind, Aim] = {
     Kind.SENTENCE: Aim(Classification()),
     Kind.PAIR: Aim(Classification()),
+    Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
     Kind.ONWARD: Aim(
         Pretraining(), TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128)
     ),

@@ -39,6 +39,9 @@ def scene(kind: Kind) -> Scene:
         case Kind.PAIR:
             words = ("[CLS]", "he", "left", "[SEP]", "he", "is", "gone", "[SEP]")
             return Scene(words, 4, 0, translate("Train", "label"), "same meaning", False)
+        case Kind.QUESTIONS:
+            words = ("[CLS]", "born", "where", "?", "[SEP]", "she", "is", "from", "Turin", "[SEP]")
+            return Scene(words, 5, 8, translate("Train", "first, last"), "Turin", False)
         case Kind.SCRATCH:
             return Scene(masked, 8, 4, translate("Train", "word"), "capital", True)
         case Kind.ONWARD:

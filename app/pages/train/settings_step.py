@@ -227,6 +227,9 @@ class SettingsStep(QWidget):
         longest = choices.training.max_length
         if choices.kind in (Kind.SCRATCH, Kind.ONWARD):
             return self.tr("The texts are cut into pieces of {0} word pieces.").format(longest)
+        if choices.kind is Kind.QUESTIONS:
+            template = self.tr("Longer passages are read in windows of {0} word pieces.")
+            return template.format(longest)
         lengths = self._state.look.lengths if self._state.look else None
         if lengths is None:
             return self.tr("Inputs longer than {0} word pieces are cut.").format(longest)

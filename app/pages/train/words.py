@@ -13,6 +13,8 @@ def title(kind: Kind) -> str:
             return translate("Train", "Classify a sentence")
         case Kind.PAIR:
             return translate("Train", "Classify a pair")
+        case Kind.QUESTIONS:
+            return translate("Train", "Answer questions")
         case Kind.ONWARD:
             return translate("Train", "Go on pre-training")
         case Kind.SCRATCH:
@@ -29,6 +31,10 @@ def sentence(kind: Kind) -> str:
         case Kind.PAIR:
             return translate(
                 "Train", "Two texts, one label: does the second follow, repeat or answer the first?"
+            )
+        case Kind.QUESTIONS:
+            return translate(
+                "Train", "A question and a passage: where in it stands the answer, if anywhere?"
             )
         case Kind.ONWARD:
             return translate(

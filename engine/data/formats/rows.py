@@ -23,18 +23,24 @@ class Remarks:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, int]] = {}
+        self._said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        """A remark on the whole."""
+        self._said.append(sentence)
 
     def saw(self, what: str, line: int) -> None:
         count, first = self._seen.get(what, (0, line))
         self._seen[what] = count + 1, first
 
     def sentences(self) -> tuple[str, ...]:
-        return tuple(
+        counted = (
             f"{what}: {count} in all, the first in line {line}."
             if count > 1
             else f"{what}: one, in line {line}."
             for what, (count, line) in self._seen.items()
         )
+        return (*self._said, *counted)
 
 
 class Content(NamedTuple):

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from engine.data.answers import Answer, cell_of, nearest
+from engine.data.formats.rows import Content, Remarks, Row
 from engine.data.lines import Lines, size_of
 from engine.errors import BadFile
+from engine.spec.dataset import Reading
 
 LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
 CHUNK = 1_000_000  # characters
+LOOKED_AT = 100_000  # characters, in which a file shows what it is
 ADVICE = "Choose a file in the form of SQuAD 1.1 or 2.0."
 KINDS = {
     dict: "an object",
@@ -25,13 +29,6 @@ KINDS = {
 }
 SURROGATES = re.compile("[\ud800-\udfff]")
 Kind = TypeVar("Kind")
-
-
-class Answer(NamedTuple):
-    """A span of the context; `start` counts characters (code points) from 0."""
-
-    text: str
-    start: int
 
 
 class Question(NamedTuple):
@@ -72,6 +69,29 @@ class Squad(NamedTuple):
         what = "An answer does not stand where the file says; its nearest place is taken"
         count = f"{len(self.repairs)} in all, the first" if len(self.repairs) > 1 else "one"
         return (f"{what}: {count} of question {self.repairs[0].id[:100]}.",)
+
+
+COLUMNS = ("id", "title", "question", "context", "answers")
+
+
+def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """A row for each question; the lines of rows are the numbers of the questions, from 1."""
+    whole = read_squad(lines)
+    for note in whole.notes:
+        remarks.say(note)
+    rows = (
+        Row(number, (one.id, one.title, one.question, one.context, cell_of(one.answers)))
+        for number, one in enumerate(whole.questions, start=1)
+    )
+    return Content(COLUMNS, rows)
+
+
+def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+    """A JSON object whose articles hold paragraphs."""
+    beginning = "".join(lines)[:LOOKED_AT]
+    is_object = beginning.lstrip().startswith("{")
+    named = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
+    return Reading(format="squad") if suffix == ".json" and is_object and named else None
 
 
 def read_squad(lines: Lines) -> Squad:
@@ -202,12 +222,3 @@ class _Reader:
 
     def _bad(self, problem: str) -> BadFile:
         return BadFile(self._path, problem, ADVICE)
-
-
-def nearest(context: str, text: str, start: int) -> int | None:
-    """The place of `text` in `context` that is nearest to `start`, the first of two; else None."""
-    start = min(max(start, 0), len(context))
-    before, after = context.rfind(text, 0, start + len(text)), context.find(text, start)
-    if before < 0 or after < 0:
-        return max(before, after) if max(before, after) >= 0 else None
-    return before if start - before <= after - start else after

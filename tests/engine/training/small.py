@@ -1,14 +1,15 @@
 """A tiny network and a few sentences: jobs that train in a second or two."""
 
 import csv
+import json
 import random
 from pathlib import Path
 
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping, Reading
+from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Classification, Pretraining, QuestionAnswering
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(
@@ -50,6 +51,44 @@ def classifying(folder: Path, **training: object) -> JobSpec:
             reading=Reading(format="csv"),
             mapping=Mapping(text="text", label="label"),
         ),
+        training=TrainingSpec.model_validate(settings | training),
+        hardware=HardwareSpec(device="cpu", threads=1),
+    )
+
+
+PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann plays chess .")
+
+
+def questions(path: Path, rows: int = 48) -> Path:
+    """SQuAD 2.0 as JSON: who lives or plays where; a question about eve has no answer."""
+    chance = random.Random(7)
+    wanted = {
+        "where does ann live ?": (0, "rome"),
+        "where does bob live ?": (0, "oslo"),
+        "what plays bob ?": (1, "the horn"),
+        "what plays ann ?": (1, "chess"),
+        "what plays eve ?": (1, None),
+    }
+    qas = []
+    for number in range(rows):
+        question = chance.choice(list(wanted))
+        place, answer = wanted[question]
+        context = PASSAGES[place] + " it is so ." * chance.randrange(3)
+        answers = [{"text": answer, "answer_start": context.index(answer)}] if answer else []
+        asked = {"id": str(number), "question": question, "answers": answers}
+        qas.append({"context": context, "qas": [asked | {"is_impossible": not answer}]})
+    whole = {"version": "v2.0", "data": [{"title": "ann and bob", "paragraphs": qas}]}
+    path.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+    return path
+
+
+def answering(folder: Path, **training: object) -> JobSpec:
+    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 24, "save_every": 5}
+    return JobSpec(
+        name="Where is it",
+        task=QuestionAnswering(stride=6),
+        start=FromScratch(model=NETWORK),
+        data=FileData(path=questions(folder / "questions.json"), split=Split(dev=0.2)),
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),
     )

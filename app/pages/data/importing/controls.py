@@ -1,7 +1,18 @@
 """How the files are read, what their columns are, and how rows are dealt out."""
 
-from PySide6.QtCore import QStringListModel, QTimer
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
+from typing import Any
+
+from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QMenu,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.section import Section
@@ -15,6 +26,8 @@ from engine.spec.dataset import PARTS, Mapping, Reading, Split
 PAUSE = 400  # ms after a key before what was typed is taken
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
+ALWAYS = ("text", "pair", "label")  # parts of a row that are always offered
+SEVERAL = ("flags", "endings")  # parts that are more than one column
 
 
 class ReadingControls(Section):
@@ -133,7 +146,7 @@ class FileControls(Section):
 
 
 class ColumnControls(Section):
-    """Which columns are text, second text and label."""
+    """Which columns hold what; what only some tasks need is shown when it is asked for or used."""
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,33 +154,102 @@ class ColumnControls(Section):
         self.heading.setText(self.tr("Columns"))
         self._columns: tuple[str, ...] = ()
         self._model = QStringListModel(self)
-        self.text, self.pair, self.label = QComboBox(), QComboBox(), QComboBox()
-        fields = Mapping.model_fields
-        for field, box in (("text", self.text), ("pair", self.pair), ("label", self.label)):
-            box.setModel(self._model)
-            self.add(title_of(field, fields[field]), box, help_of(fields[field]))
-            box.activated.connect(lambda _: self._on_changed())
+        self.boxes: dict[str, QComboBox] = {}
+        self.lists: dict[str, SeveralColumns] = {}
+        for part, field in Mapping.model_fields.items():
+            box: QComboBox | SeveralColumns
+            if part in SEVERAL:
+                box = self.lists[part] = SeveralColumns()
+                box.changed.connect(self._on_changed)
+            else:
+                box = self.boxes[part] = QComboBox()
+                box.setModel(self._model)
+                box.activated.connect(lambda _: self._on_changed())
+            self.add(title_of(part, field), box, help_of(field))
+        self.text, self.pair, self.label = (self.boxes[part] for part in ALWAYS)
+        self.more = QCheckBox(self.tr("&More kinds of columns"))
+        self.more.toggled.connect(lambda _: self._show_rows())
+        self.add("", self.more)
+        self.more.setAccessibleName(self.tr("More kinds of columns"))
+        self._show_rows()
 
     def show_columns(self) -> None:
         if self._columns != self._state.columns:
             self._columns = self._state.columns
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
+            for several in self.lists.values():
+                several.show_columns(self._columns)
         roles = self._state.roles
-        for box, column in (
-            (self.text, roles.text),
-            (self.pair, roles.pair),
-            (self.label, roles.label),
-        ):
-            box.setCurrentIndex(place_of(column, self._columns))
+        for part, box in self.boxes.items():
+            box.setCurrentIndex(place_of(getattr(roles, part), self._columns))
+        for part, several in self.lists.items():
+            several.choose(getattr(roles, part))
+        self._show_rows()
         self.setEnabled(bool(self._columns))
 
+    def _show_rows(self) -> None:
+        roles = self._state.roles
+        for part, box in (self.boxes | self.lists).items():
+            if part not in ALWAYS:
+                self.show_row(box, self.more.isChecked() or bool(getattr(roles, part)))
+
     def _on_changed(self) -> None:
-        chosen = [
-            self._columns[box.currentIndex() - 1] if box.currentIndex() > 0 else None
-            for box in (self.text, self.pair, self.label)
-        ]
-        self._state.set_roles(Roles(*chosen))
+        chosen: dict[str, Any] = {
+            part: self._columns[box.currentIndex() - 1] if box.currentIndex() > 0 else None
+            for part, box in self.boxes.items()
+        }
+        chosen |= {part: several.chosen() for part, several in self.lists.items()}
+        self._state.set_roles(Roles(**chosen))
+
+
+class SeveralColumns(QToolButton):
+    """A button that says which columns are chosen, with a menu to tick them in.
+
+    Signals:
+        changed: others are chosen, by hand.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._columns: tuple[str, ...] = ()
+        self._list = QMenu(self)
+        self.setMenu(self._list)
+        self._say()
+
+    def show_columns(self, columns: tuple[str, ...]) -> None:
+        """Offer these columns, none of them chosen."""
+        self._columns = columns
+        self._list.clear()
+        for column in columns:
+            action = self._list.addAction(one_line(column[:100]).replace("&", "&&"))
+            action.setCheckable(True)
+            action.triggered.connect(self._on_ticked)
+        self._say()
+
+    def choose(self, columns: tuple[str, ...]) -> None:
+        """Tick just these, without a signal."""
+        for column, action in zip(self._columns, self._list.actions(), strict=True):
+            action.setChecked(column in columns)
+        self._say()
+
+    def chosen(self) -> tuple[str, ...]:
+        """In the order of the file."""
+        pairs = zip(self._columns, self._list.actions(), strict=True)
+        return tuple(column for column, action in pairs if action.isChecked())
+
+    def _on_ticked(self) -> None:
+        self._say()
+        self.changed.emit()
+
+    def _say(self) -> None:
+        names = ", ".join(one_line(column[:40]) for column in self.chosen())
+        self.setText((names or self.tr("none")).replace("&", "&&"))
 
 
 class SplitControls(Section):

@@ -1,10 +1,11 @@
 """The choices of an import, what they lead to, and the import itself. No widgets."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
+from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
@@ -31,6 +32,7 @@ from engine.spec.task import Classification
 
 PAUSE = 250  # ms after a choice before all rows are read for it
 LONGEST_NAME = 120
+PARTS_OF_ROWS = tuple(Mapping.model_fields)
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,39 @@ class Problem:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns are; None for a part that no column plays."""
+    """What the columns are, as in a `Mapping`; None for a part that no column plays."""
 
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+    flags: tuple[str, ...] = ()
+    tags: str | None = None
+    answers: str | None = None
+    beginning: str | None = None
+    endings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, mapping: Mapping | None) -> Self:
+        """Those of a mapping; none where there is none."""
+        return cls() if mapping is None else cls(**mapping.model_dump())
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns in use, and the part that each plays; the last where it plays two."""
+        parts = ((part, getattr(self, part)) for part in PARTS_OF_ROWS)
+        return {
+            column: part
+            for part, value in parts
+            for column in (value if isinstance(value, tuple) else (value,))
+            if column is not None
+        }
 
     def mapping(self) -> Mapping | None:
         """As a mapping; None while there is no text or one column has two roles."""
-        used = [column for column in (self.text, self.pair, self.label) if column is not None]
-        if self.text is None or len(set(used)) < len(used):
+        try:
+            return Mapping.model_validate(asdict(self))
+        except ValidationError:
             return None
-        return Mapping(text=self.text, pair=self.pair, label=self.label)
 
 
 class ImportState(QObject):
@@ -274,7 +297,7 @@ class ImportState(QObject):
             found.append(
                 Problem(
                     self.tr("One column has two roles."),
-                    self.tr("Text, second text and label need a column each."),
+                    self.tr("Text, second text, label and the like need a column each."),
                 )
             )
         if self.files and not self.name.strip():
@@ -324,10 +347,9 @@ class ImportState(QObject):
     def _on_look(self, look: Look) -> None:
         self._looking = None
         self.look, self.look_problem = look, None
-        used = {self.roles.text, self.roles.pair, self.roles.label, self.split.column} - {None}
+        used = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used <= set(look.columns):
-            guessed = look.mapping
-            self.roles = Roles(guessed.text, guessed.pair, guessed.label) if guessed else Roles()
+            self.roles = Roles.of(look.mapping)
             self.split = self.split.model_copy(update={"column": None})
             self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, [look.note]))))
         self.looked.emit()

@@ -4,7 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from app.pages.data.cells import heading, one_line, roles_of
+from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.state import Roles
 from app.theme import Role, colour
 from app.widgets.text import tooltip
@@ -28,7 +28,7 @@ class PreviewModel(QAbstractTableModel):
         self.endResetModel()
 
     def show_roles(self, roles: Roles) -> None:
-        self._roles = roles_of(roles.text, roles.pair, roles.label)
+        self._roles = roles.columns
         last = self.columnCount() - 1
         if last >= 0:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)

@@ -1,0 +1,74 @@
+"""The answers to a question as a cell of a table holds them.
+
+| cell | what it is |
+| --- | --- |
+| (empty) | no answer in the passage |
+| [{"text": "1912", "answer_start": 13}] | answers with their places, as SQuAD writes them |
+| {"text": ["1912"], "answer_start": [13]} | the same as tables on the web write it |
+| 1912 | one answer, which is looked for in the passage |
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    """A span of the passage; `start` counts characters (code points) from 0."""
+
+    text: str
+    start: int
+
+
+class Unfit(ValueError):
+    """A cell that holds no answers to its passage; the message is a part of a sentence."""
+
+
+def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
+    """All answers in a cell; one that does not stand where it says is moved to the nearest place.
+
+    Raises Unfit.
+    """
+    if not cell.strip():
+        return ()
+    found = []
+    for text, start in _stated(cell):
+        place = nearest(passage, text, start) if text else None
+        if place is None:
+            raise Unfit(f"the passage does not hold its answer “{text[:60]}”")
+        found.append(Answer(text, place))
+    return tuple(found)
+
+
+def cell_of(answers: Sequence[Answer]) -> str:
+    """The cell that holds these answers; empty for none."""
+    if not answers:
+        return ""
+    items = [{"text": text, "answer_start": start} for text, start in answers]
+    return json.dumps(items, ensure_ascii=False)
+
+
+def nearest(passage: str, text: str, start: int) -> int | None:
+    """The place of `text` that is nearest to `start`, the first of two; None: it has none."""
+    start = min(max(start, 0), len(passage))
+    before, after = passage.rfind(text, 0, start + len(text)), passage.find(text, start)
+    if before < 0 or after < 0:
+        return max(before, after) if max(before, after) >= 0 else None
+    return before if start - before <= after - start else after
+
+
+def _stated(cell: str) -> list[tuple[str, int]]:
+    """The texts and places that a cell states."""
+    if cell[:1] not in ("[", "{"):
+        return [(cell.strip(), 0)]
+    try:
+        whole: Any = json.loads(cell)
+        if isinstance(whole, dict):
+            pairs = list(zip(whole["text"], whole["answer_start"], strict=True))
+        else:
+            pairs = [(one["text"], one["answer_start"]) for one in whole]
+        if not all(isinstance(text, str) and isinstance(start, int) for text, start in pairs):
+            raise ValueError("other types")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return [(cell.strip(), 0)]  # an answer that begins with a bracket
+    return pairs

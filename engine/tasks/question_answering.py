@@ -1,0 +1,295 @@
+"""The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
+
+Each example is a window over a passage, with the question before it; see `engine.data.windows`.
+
+Shapes: B windows, T tokens in each.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.data.answers import Answer, Unfit, answers_of
+from engine.data.packed import Packed, Writer, ready
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.data.windows import Window, answer_places, windows
+from engine.durable import whole_folder
+from engine.errors import StudioError
+from engine.evaluation.answers import Choice, choose
+from engine.evaluation.question_answering import QuestionReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import QuestionAnswering
+from engine.tasks.learner import (
+    AnswerTally,
+    Batch,
+    Examples,
+    Learner,
+    Progress,
+    pad,
+    random_pieces,
+)
+
+TOLD = 100  # questions between two reports of progress
+SHOWN = 5  # answers to a question in what is predicted
+
+
+@dataclass
+class QuestionExamples(Examples):
+    """Windows; those of a question stand together. `targets` is int64 [windows, 2]."""
+
+    rows: Rows | None = None
+    owners: NDArray[np.int64] | None = None  # [windows], the row of each
+    cut_windows: "WindowCutter | None" = None
+
+
+@dataclass(frozen=True)
+class WindowCutter:
+    """Cuts passages into windows, always in the same way."""
+
+    task: QuestionAnswering
+    tokenizer: Tokenizer
+    max_length: int
+
+    def cut(self, question: str, passage: str) -> tuple[list[Window], list[tuple[int, int]]]:
+        """The windows of a question over its passage, and the characters of the passage's tokens.
+
+        Raises StudioError where the question leaves no room.
+        """
+        asked, _ = self.tokenizer.placed(question)
+        ids, places = self.tokenizer.placed(passage)
+        found = windows(
+            *(asked, ids, places, self.tokenizer.cls, self.tokenizer.sep),
+            max_length=self.max_length,
+            stride=self.task.stride,
+            longest_question=self.task.longest_question,
+            separators=self.tokenizer.vocabulary.separators,
+        )
+        return found, places
+
+
+class QuestionAnsweringLearner(Learner):
+    """Each token is scored as the first and as the last of the answer; the loss is the mean of
+    both cross-entropies. What has no answer in its window points to [CLS]."""
+
+    judged_by = "f1"
+    higher_is_better = True
+
+    def __init__(self, task: QuestionAnswering) -> None:
+        self._task = task
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=2, kind="answer")
+
+    @property
+    def remembered(self) -> QuestionAnswering:
+        return self._task
+
+    def study(self, rows: Rows) -> None:
+        if rows.answers is None or rows.pairs is None:
+            raise _no_answers()
+        if self._task.unanswerable is None:
+            unanswerable = any(not cell.strip() for cell in rows.answers)
+            self._task = self._task.model_copy(update={"unanswerable": unanswerable})
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> QuestionExamples:
+        if rows.pairs is None:
+            raise _no_answers()
+        cutter = WindowCutter(self._task, tokenizer, max_length)
+        packed = ready(folder)
+        if packed is None:
+            with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
+                _write(rows, cutter, writer, new, progress)
+            packed = Packed.open(folder)
+        owners = np.load(folder / OWNERS, allow_pickle=False)
+        targets = np.load(folder / PLACES, allow_pickle=False)
+        known = targets if rows.answers is not None else None
+        return QuestionExamples(packed, known, rows=rows, owners=owners, cut_windows=cutter)
+
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Nothing: where answers begin and end is learned."""
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        if examples.targets is None:
+            return Batch(*padded, torch.zeros(len(numbers), 2, dtype=torch.int64), None)
+        return Batch(*padded, torch.from_numpy(examples.targets[numbers]), None)
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
+        targets = torch.from_numpy(random.integers(0, width, (count, 2)))
+        return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        logits = span_logits(network, batch)
+        ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
+        return {"answers": ends / max((whole or batch).size, 1)}
+
+    def tally(self, examples: Examples) -> "QuestionTally":
+        assert isinstance(examples, QuestionExamples)
+        return QuestionTally(examples, self._task)
+
+
+class QuestionTally(AnswerTally):
+    """Keeps the scores of every window; the answers are chosen when all are there."""
+
+    def __init__(self, examples: QuestionExamples, task: QuestionAnswering) -> None:
+        self._examples, self._task = examples, task
+        self._scores: list[NDArray[np.float32] | None] = [None] * len(examples)  # [2, T] each
+        self._loss = 0.0
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        logits = span_logits(network, batch)  # [B, T, 2]
+        self._loss += float(F.cross_entropy(logits, batch.targets, reduction="sum")) / 2
+        scores = logits.transpose(1, 2).cpu().numpy()
+        for row, number in enumerate(batch.numbers.tolist()):
+            length = int(self._examples.packed.lengths[number])
+            self._scores[number] = scores[row, :, :length].copy()
+
+    def report(self) -> QuestionReport:
+        rows = self._examples.rows
+        assert rows is not None and rows.pairs is not None
+        if rows.answers is None:
+            raise _no_answers()
+        choices = [self._choice(number) for number in range(len(rows))]
+        guesses = [
+            choice.answer(passage, np.inf)
+            for choice, passage in zip(choices, rows.pairs, strict=True)
+        ]
+        true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
+        doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
+        found = report(guesses, true, doubts, self._task.threshold)
+        return found.model_copy(update={"loss": self._loss / max(len(self._examples), 1)})
+
+    def answers(self) -> list[dict[str, Any]]:
+        rows = self._examples.rows
+        assert rows is not None and rows.pairs is not None
+        return [
+            answered(self._choice(number), passage, self._task)
+            for number, passage in enumerate(rows.pairs)
+        ]
+
+    def _choice(self, row: int) -> Choice:
+        """The best spans of one question, from the scores of all its windows."""
+        examples = self._examples
+        assert examples.rows is not None and examples.rows.pairs is not None
+        assert examples.owners is not None and examples.cut_windows is not None
+        first, last = np.searchsorted(examples.owners, [row, row + 1])
+        found, _ = examples.cut_windows.cut(examples.rows.texts[row], examples.rows.pairs[row])
+        scores = [one for one in self._scores[first:last] if one is not None]
+        return choose(
+            found, [s[0] for s in scores], [s[1] for s in scores], self._task.longest_answer
+        )
+
+
+OWNERS, PLACES = "owners.npy", "places.npy"
+
+
+def _write(
+    rows: Rows, cutter: WindowCutter, writer: Writer, folder: Path, progress: Progress
+) -> None:
+    """Write the windows of all rows, whose they are, and where in them the answers stand."""
+    assert rows.pairs is not None
+    owners: list[int] = []
+    places: list[NDArray[np.int64]] = []
+    for number, (question, passage) in enumerate(zip(rows.texts, rows.pairs, strict=True)):
+        found, offsets = cutter.cut(question, passage)
+        for window in found:
+            writer.add(window.ids, window.begin)
+        owners += [number] * len(found)
+        given = answers(rows, number)
+        if given:
+            start = given[0].start
+            places.append(answer_places(found, offsets, start, start + len(given[0].text)))
+        else:
+            places.append(np.zeros((len(found), 2), dtype=np.int64))
+        if (number + 1) % TOLD == 0 or number + 1 == len(rows):
+            progress(number + 1, len(rows))
+    np.save(folder / OWNERS, np.array(owners, dtype=np.int64))
+    np.save(folder / PLACES, np.concatenate(places) if places else np.zeros((0, 2), np.int64))
+
+
+def span_logits(network: Network, batch: Batch) -> Tensor:
+    """Scores of each token as the first and as the last one, float32 [B, T, 2]; -inf on padding."""
+    logits: Tensor = network.logits(batch.tokens, batch.segments, batch.real)
+    if batch.real is None:
+        return logits
+    return logits.masked_fill(~batch.real[:, :, None], float("-inf"))
+
+
+def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
+    """The answers of a row.
+
+    Raises StudioError where its passage does not hold one.
+    """
+    if rows.answers is None or rows.pairs is None:
+        return ()
+    try:
+        return answers_of(rows.answers[number], rows.pairs[number])
+    except Unfit as error:
+        line = f" (line {rows.lines[number]})" if rows.lines else ""
+        raise StudioError(
+            f"In row {number + 1}{line}, {error}.",
+            "Write the answer as it stands in the passage, or leave the row out.",
+        ) from error
+
+
+def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str, Any]:
+    """What is said of a question: the answer, how likely it is, and the best spans.
+
+    Likelihoods are a softmax over the best spans and no answer, where there may be none.
+    """
+    spans = choice.spans
+    scores = np.array([span.score for span in spans], dtype=np.float64)
+    if task.unanswerable:
+        scores = np.append(scores, choice.null_score)
+    shares = np.exp(scores - scores.max()) if len(scores) else scores
+    shares = shares / max(shares.sum(), 1e-300)
+    threshold = task.threshold if task.unanswerable else np.inf
+    said = choice.answer(passage, threshold)
+    best = spans[0] if said else None
+    nothing = float(shares[-1]) if task.unanswerable else 0.0
+    return {
+        "answer": said,
+        "start": best.start if best else None,
+        "end": best.end if best else None,
+        "probability": float(shares[0]) if best else nothing,
+        "no_answer": nothing,
+        "doubt": choice.doubt,
+        "candidates": json.dumps(
+            [
+                {"text": passage[s.start : s.end], "start": s.start, "probability": round(p, 6)}
+                for s, p in zip(spans[:SHOWN], shares.tolist(), strict=False)
+            ],
+            ensure_ascii=False,
+        ),
+    }
+
+
+def _no_answers() -> StudioError:
+    return StudioError(
+        "Question answering needs a question, a passage and its answers in each row.",
+        "Choose the columns that hold them, or import a file in the form of SQuAD.",
+    )

@@ -1,0 +1,213 @@
+"""Question answering, held against transformers and against what a person would say."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForQuestionAnswering
+
+from engine.data.answers import Answer, Unfit, answers_of, cell_of
+from engine.data.reading import recognise
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+from engine.models.checkpoint import load, save
+from engine.models.network import Network
+from engine.runs.folder import RunFolder
+from engine.spec.task import QuestionAnswering
+from engine.tasks.judging import judge
+from engine.tasks.learner import Batch
+from engine.tasks.predicting import Predictor
+from engine.tasks.question_answering import QuestionAnsweringLearner, span_logits
+from engine.training.loop import train
+from tests.engine.training.small import NETWORK, answering, questions
+
+SHORT = "Ann lives in Rome. Bob lives in Oslo."
+FRIENDS = " ".join(f"Bob {number} lives in Oslo." for number in range(12))
+PASSAGE = f"Ann lives in Rome. {FRIENDS} Eve lives in Turin."
+
+
+def nothing(done, total): ...
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([PASSAGE, "where does ann eve bob live?"], 120)
+
+
+@pytest.fixture
+def learner() -> QuestionAnsweringLearner:
+    return QuestionAnsweringLearner(QuestionAnswering(stride=8, unanswerable=True))
+
+
+ROWS = Rows(
+    texts=["Where does Eve live?", "Where does Ann live?", "Where does Kim live?"],
+    pairs=[PASSAGE, PASSAGE, PASSAGE[:60]],
+    answers=["Turin", cell_of([Answer("Rome", 13)]), ""],
+)
+
+
+def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, tmp_path):
+    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    assert len(examples) > 6
+    hits = set()
+    for number, (first, last) in enumerate(examples.targets.tolist()):
+        owner = int(examples.owners[number])
+        ids = examples.packed.ids(number)[first : last + 1].tolist()
+        if first:
+            text = "".join(tokenizer.piece(i).removeprefix("##") for i in ids)
+            assert text == ("turin", "rome")[owner]
+            hits.add(owner)
+    assert hits == {0, 1}
+    again = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    assert np.array_equal(again.targets, examples.targets)
+
+
+def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, tmp_path):
+    spec = NETWORK.model_copy(update={"vocabulary": tokenizer.size})
+    network = Network(spec, learner.heads).eval()
+    save(tmp_path / "model", network, tokenizer)
+    theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "model", local_files_only=True)
+    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    whole = np.flatnonzero(examples.packed.lengths == 32)  # they score padding too
+    batch = learner.batch(examples, whole, tokenizer, np.random.default_rng(0))
+    assert batch.real is None
+    with torch.no_grad():
+        other = theirs.eval()(
+            input_ids=batch.tokens,
+            token_type_ids=batch.segments,
+            start_positions=batch.targets[:, 0],
+            end_positions=batch.targets[:, 1],
+        )
+        logits = span_logits(network, batch)
+        loss = learner.losses(network, batch)["answers"]
+    assert torch.allclose(logits[..., 0], other.start_logits, atol=1e-5)
+    assert torch.allclose(logits[..., 1], other.end_logits, atol=1e-5)
+    assert float(loss) == pytest.approx(float(other.loss), abs=1e-5)
+
+
+def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
+    spec = NETWORK.model_copy(update={"vocabulary": tokenizer.size})
+    network = Network(spec, learner.heads).eval()
+    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    numbers = np.arange(len(examples))
+    batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
+    assert batch.real is not None
+    with torch.no_grad():
+        whole = float(learner.losses(network, batch)["answers"])
+        parts = sum(float(learner.losses(network, p, batch)["answers"]) for p in batch.parts(3))
+        longer = Batch(
+            torch.nn.functional.pad(batch.tokens, (0, 8), value=tokenizer.pad),
+            torch.nn.functional.pad(batch.segments, (0, 8)),
+            torch.nn.functional.pad(batch.real, (0, 8)),
+            batch.targets,
+            None,
+        )
+        padded = float(learner.losses(network, longer)["answers"])
+    assert parts == pytest.approx(whole, abs=1e-5)
+    assert padded == pytest.approx(whole, abs=1e-5)
+
+
+class Oracle(torch.nn.Module):
+    """Scores the true ends of every window highest; the windows come from the examples."""
+
+    def __init__(self, examples):
+        super().__init__()
+        self.places = {
+            tuple(examples.packed.ids(n)): examples.targets[n] for n in range(len(examples))
+        }
+
+    def logits(self, tokens, segments, real=None):
+        scores = torch.zeros(*tokens.shape, 2)
+        for row, ids in enumerate(tokens):
+            count = len(ids) if real is None else int(real[row].sum())
+            first, last = self.places[tuple(ids[:count].tolist())]
+            scores[row, first, 0] = scores[row, last, 1] = 9
+        return scores
+
+
+def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
+    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    tally = judge(Oracle(examples), learner, tokenizer, examples, batch=4)
+    report = tally.report()
+    assert (report.questions, report.exact, report.f1) == (3, 1, 1)
+    said = tally.answers()
+    assert [one["answer"] for one in said] == ["Turin", "Rome", ""]
+    assert PASSAGE[said[0]["start"] : said[0]["end"]] == "Turin"
+    assert said[0]["probability"] > 0.9 > 0.1 > said[0]["no_answer"]
+    assert said[2]["no_answer"] > 0.9
+    assert json.loads(said[1]["candidates"])[0]["text"] == "Rome"
+
+
+def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_path):
+    learner = QuestionAnsweringLearner(QuestionAnswering(stride=8))
+    rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
+    learner.study(rows)
+    assert learner.remembered.unanswerable is False
+    examples = learner.pack(rows.unanswered(), tokenizer, 32, tmp_path / "packed", nothing)
+    oracle = Oracle(learner.pack(rows, tokenizer, 32, tmp_path / "known", nothing))
+    for places in oracle.places.values():
+        places[:] = 0  # every window says that there is none
+    tally = judge(oracle, learner, tokenizer, examples, batch=4)
+    assert all(one["answer"] and one["no_answer"] == 0 for one in tally.answers())
+    with pytest.raises(StudioError, match="needs a question, a passage and its answers"):
+        tally.report()
+
+
+@pytest.mark.parametrize(
+    "cell,found",
+    [
+        ("", ()),
+        ("Oslo", (Answer("Oslo", 32),)),
+        ('[{"text": "Rome", "answer_start": 13}]', (Answer("Rome", 13),)),
+        ('[{"text": "Rome", "answer_start": 14}]', (Answer("Rome", 13),)),
+        (
+            '{"text": ["Bob", "Ann"], "answer_start": [19, 0]}',
+            (Answer("Bob", 19), Answer("Ann", 0)),
+        ),
+        ('{"text": [], "answer_start": []}', ()),
+    ],
+)
+def test_cells_hold_answers_in_many_forms(cell, found):
+    assert answers_of(cell, SHORT) == found
+    assert answers_of(cell_of(found), SHORT) == found
+
+
+@pytest.mark.parametrize(
+    "cell", ["Paris", "[1]", '{"text": 3}', '[{"text": "", "answer_start": 0}]']
+)
+def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learner, tmp_path):
+    with pytest.raises(Unfit, match="does not hold"):
+        answers_of(cell, PASSAGE)
+    rows = Rows(["who?"], [PASSAGE], answers=[cell], lines=[7])
+    with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not hold"):
+        learner.pack(rows, tokenizer, 32, tmp_path / "packed", nothing)
+
+
+def test_a_file_of_squad_is_recognised(tmp_path):
+    found = recognise(questions(tmp_path / "q.json"))
+    assert found.reading.format == "squad"
+    assert found.columns == ("id", "title", "question", "context", "answers")
+    assert found.mapping.columns == ("question", "context", "answers")
+    table = tmp_path / "q.csv"
+    table.write_text(f"question,context,answer\nwho?,{PASSAGE[:18]},Ann\n", encoding="utf-8")
+    assert recognise(table).mapping.answers == "answer"
+    table.write_text(f"question,passage,answer\nis it?,{PASSAGE[:18]},yes\n", encoding="utf-8")
+    assert recognise(table).mapping.answers is None
+
+
+def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
+    run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=25, learning_rate=1e-2))
+    events = []
+    assert train(run.job(), events.append, lambda: False, run)[0] == "finished"
+    best = run.checkpoint_folders()[-1]
+    kept = load(best).config["bert_studio_task"]
+    assert (kept["kind"], kept["stride"], kept["unanswerable"]) == ("question_answering", 6, True)
+    passage = "ann lives in rome and bob in oslo ."
+    said = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
+    assert said[0]["answer"] == "rome"
+    figures = {e.name: e.value for e in events if e.kind == "measured"}
+    assert figures["dev_f1"] > 0.8
+    theirs = BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
+    assert isinstance(theirs.config, BertConfig)
