@@ -110,6 +110,20 @@ class Dispatcher(QObject):
 
         background.run(self, lambda: self._steering.copy(folder), self._on_copied, refuse)
 
+    def branch(self, run_id: str, step: int, job: JobSpec, then: Callable[[str], object]) -> None:
+        """Start a run from a checkpoint of another one; `then` hears its id."""
+
+        def copied(folder: RunFolder) -> None:
+            self._want("", lambda: self._steering.adopt(folder, queued=True))
+            then(folder.path.name)
+
+        def refuse(error: BaseException) -> None:
+            if not isinstance(error, StudioError):
+                raise error
+            self.refused.emit(run_id, error)
+
+        background.run(self, lambda: self._steering.branch(run_id, step, job), copied, refuse)
+
     def look(self) -> None:
         """See how the runs stand now; where a look is under way, once more after it."""
         self._look_again = self._is_looking

@@ -394,6 +394,8 @@ class Estimated(Answer):
     available: int = Field(description="Bytes of memory that are free on the device.")
     parameters: int
     device: str
+    checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
+    checkpoints: int = Field(0, description="How many of them there are at the most.")
 
 
 class Working(Answer):

@@ -62,8 +62,10 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     standing = set(folder.checkpoint_folders())
     for gone in known - standing:
         remove_checkpoint(session, gone)
-    for untold in standing - known:
-        _add(session, untold, run_id, step_of(untold), False, _changed(untold))
+    untold = standing - known
+    best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
+    for new in untold:
+        _add(session, new, run_id, step_of(new), step_of(new) == best, _changed(new))
 
 
 def match_imported(session: Session, models: Path) -> None:

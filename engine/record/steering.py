@@ -32,6 +32,7 @@ from engine.record.runs import (
 )
 from engine.record.runs import run as find
 from engine.runs import launch
+from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.parts import split
@@ -290,11 +291,17 @@ class Steering:
         """Copy a run that was trained elsewhere into the home. May take long; in any thread."""
         return copy_run(source.absolute(), self._home.runs)
 
-    def adopt(self, folder: RunFolder) -> list[News]:
-        """List a run that was copied into the home."""
+    def adopt(self, folder: RunFolder, queued: bool = False) -> list[News]:
+        """List a run that was copied into the home; one that is `queued` is trained."""
         with self._record.session() as session:
-            run = take_in(session, folder, folder.job())
-        return [("run_added", (run.id,))]
+            run = take_in(session, folder, folder.job(), queued)
+        return [("run_added", (run.id,)), *(self._start_queued() if queued else [])]
+
+    def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:
+        """Make a run that begins with a checkpoint of another one. May take long; in any thread."""
+        with self._record.read() as session:
+            source = self._find(session, run_id).run_folder()
+        return branch(source, step, job, free_folder(self._home.runs, job.name))
 
     def leave(self) -> None:
         """Let go of the workers: they train on after this process."""

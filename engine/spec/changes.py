@@ -46,5 +46,5 @@ def _shown(value: Any) -> str:
     if isinstance(value, BaseModel):
         return str(getattr(value, "kind", type(value).__name__))
     if isinstance(value, float):
-        return f"{value:g}"
+        return f"{value:g}".replace("e-0", "e-")
     return "none" if value is None else str(value)

@@ -21,6 +21,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.messages import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
+from engine.runs.keeping import most_kept
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks import learner_for
@@ -29,7 +30,14 @@ from engine.tasks.learner import WIDTH_STEP, Learner, total
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw
-from engine.training.preparing import first_long_step, given_tokenizer, planned_steps, set_up
+from engine.training.preparing import (
+    first_long_step,
+    given_tokenizer,
+    planned_steps,
+    save_interval,
+    set_up,
+)
+from engine.training.saving import checkpoint_size
 
 SAMPLE = 1_000  # training rows that are tokenised for their lengths
 JUDGING = 1 / 3  # time of a forward pass, against one with its backward pass
@@ -93,6 +101,8 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),
+        checkpoint=checkpoint_size(network),
+        checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * plan.seeds,
     )
 
 

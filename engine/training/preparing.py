@@ -108,7 +108,7 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         dev,
         steps,
         evaluate_every,
-        plan.save_every or evaluate_every,
+        save_interval(plan, order.steps_per_epoch),
     )
 
 
@@ -127,6 +127,11 @@ def evaluation_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
     """Steps between two judgements: an epoch, or less so that a run has four of them."""
     steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
     return plan.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
+
+
+def save_interval(plan: TrainingSpec, steps_per_epoch: int) -> int:
+    """Steps between two checkpoints."""
+    return plan.save_every or evaluation_interval(plan, steps_per_epoch)
 
 
 def set_up(network: Network, plan: TrainingSpec) -> None:

@@ -17,10 +17,12 @@ from PySide6.QtWidgets import (
 
 from app import resources
 from app.pages.runs import words
+from app.pages.runs.branch_question import ask_to_branch
 from app.pages.runs.run_state import RunState, Saved
 from app.pages.runs.table import Index
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
+from app.widgets.dialogs import Choice, ask
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, tooltip
 
@@ -28,7 +30,7 @@ NOWHERE = QModelIndex()
 
 
 class CheckpointTable(QAbstractTableModel):
-    """Step, mark, time and size of each checkpoint."""
+    """Step, reason to keep it, time and size of each checkpoint."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +50,7 @@ class CheckpointTable(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        titles = (self.tr("Step"), self.tr("Mark"), self.tr("Saved"), self.tr("Size"))
+        titles = (self.tr("Step"), self.tr("Kept as"), self.tr("Saved"), self.tr("Size"))
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return titles[section] if 0 <= section < len(titles) else None
         return None
@@ -61,7 +63,7 @@ class CheckpointTable(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 cells = (
                     numbers.count(saved.step),
-                    self._mark(saved, index.row()),
+                    ", ".join(reason_word(reason) for reason in saved.reasons),
                     words.moment(saved.at),
                     numbers.size(saved.bytes),
                 )
@@ -72,13 +74,14 @@ class CheckpointTable(QAbstractTableModel):
                 return tooltip(str(saved.folder))
         return None
 
-    def _mark(self, saved: Saved, row: int) -> str:
-        marks = []
-        if saved.best:
-            marks.append(self.tr("best"))
-        if row == 0:
-            marks.append(self.tr("last"))
-        return ", ".join(marks)
+
+def reason_word(reason: str) -> str:
+    """Why a checkpoint is kept, for people."""
+    if reason.startswith("every "):
+        every = words.translate("Runs", "every {0} steps")
+        return every.format(numbers.count(int(reason.removeprefix("every "))))
+    known = {"best": words.translate("Runs", "best"), "last": words.translate("Runs", "last")}
+    return known[reason]
 
 
 class CheckpointsTab(QWidget):
@@ -122,9 +125,20 @@ class CheckpointsTab(QWidget):
         )
         self.export = buttons.plain(self.tr("&Export a copy…"), self._on_export, "upload")
         self.folder = buttons.plain(self.tr("Open the &folder"), self._on_folder, "folder-open")
+        self.branch = buttons.plain(self.tr("&Branch from here…"), self._on_branch, "git-branch")
+        self.delete = buttons.quiet(self.tr("&Delete"), self._on_delete, "trash-2")
+        self._buttons = (
+            self.look,
+            self.use,
+            self.branch,
+            self.export,
+            self.folder,
+            self.delete,
+        )
+        self.sum = Text("", "muted")
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
-        for button in (self.look, self.use, self.export, self.folder):
+        for button in self._buttons:
             row.addWidget(button)
         row.addStretch()
         self.copying = ProgressLine(self.tr("Copy of a checkpoint"), in_bytes=True)
@@ -136,6 +150,9 @@ class CheckpointsTab(QWidget):
         column.addWidget(self.copying)
         column.addWidget(self.none)
         column.addWidget(self.table, 1)
+        column.addWidget(self.sum)
+        state.changed.connect(self._on_row)
+        state.deletion_asked.connect(self._on_deletion_asked)
         state.checkpoints_read.connect(self.show_saved)
         state.copying.connect(self._on_copying)
         self.show_saved([])
@@ -146,21 +163,65 @@ class CheckpointsTab(QWidget):
         self.model.show_saved(saved)
         self.none.setVisible(not saved)
         self.table.setVisible(bool(saved))
+        self.sum.setVisible(bool(saved))
         folders = [s.folder for s in saved]
         best = next((n for n, s in enumerate(saved) if s.best), 0)
         if saved:
             wanted = folders.index(chosen) if chosen in folders else best
             self.table.selectRow(wanted)
-        self._enable()
+        self._on_row()
 
     def chosen(self) -> Path | None:
         """The folder of the selected checkpoint."""
         rows = self.table.selectionModel().selectedRows()
         return self.model.saved[rows[0].row()].folder if rows else None
 
+    def _chosen(self) -> Saved | None:
+        return next((s for s in self.model.saved if s.folder == self.chosen()), None)
+
+    def _sum(self, saved: list[Saved]) -> str:
+        """What all take, and which stay."""
+        text = self.tr("%n checkpoint(s)", "", len(saved))
+        total = self.tr("{0}, {1} in all.").format(text, numbers.size(sum(s.bytes for s in saved)))
+        row = self._state.row
+        if row is None or row.job is None:
+            return total
+        plan = row.job.training
+        stay = self.tr("The best one and the last {0} stay").format(numbers.count(plan.keep))
+        if plan.keep_every:
+            every = self.tr("{0}, and every {1} steps one for good")
+            stay = every.format(stay, numbers.count(plan.keep_every))
+        return f"{total} {stay}."
+
+    def _on_row(self) -> None:
+        self.sum.setText(self._sum(self.model.saved))
+        self._enable()
+
     def _enable(self) -> None:
-        for button in (self.look, self.use, self.export, self.folder):
+        for button in self._buttons:
             button.setEnabled(self.chosen() is not None)
+        row = self._state.row
+        self.branch.setEnabled(self.branch.isEnabled() and row is not None and row.job is not None)
+
+    def _on_branch(self) -> None:
+        if (chosen := self._chosen()) is not None:
+            ask_to_branch(self, self._state, chosen.step)
+
+    def _on_delete(self) -> None:
+        if (chosen := self._chosen()) is not None:
+            self._state.want_deleted(chosen)
+
+    def _on_deletion_asked(self, saved: Saved, lost: str) -> None:
+        ask(
+            self,
+            self.tr("Delete the checkpoint of step {0}?").format(numbers.count(saved.step)),
+            lost,
+            [
+                Choice("delete", self.tr("&Delete"), "danger"),
+                Choice("cancel", self.tr("&Cancel")),
+            ],
+            lambda key: self._state.delete(saved) if key == "delete" else None,
+        )
 
     def _emit(self, signal: Any) -> None:
         chosen = self.chosen()

@@ -6,19 +6,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from pydantic import ValidationError
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
-from app import background
+from app import background, trash
 from app.copying import copy_model
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.home import folder_name, free_folder
 from engine.messages import Measured
-from engine.record.checkpoints import checkpoints_of
+from engine.record.checkpoints import checkpoints_of, match_folders
 from engine.record.metrics import Point, curves
 from engine.record.opening import Record
+from engine.record.runs import Run
+from engine.record.runs import run as find
+from engine.runs.certificate import Certificate, certificate, damages
 from engine.runs.folder import RunFolder
+from engine.runs.keeping import check_removal, kept, size
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
 
 LAST = 50  # steps from whose times the time left is told
 FEW = 5  # steps before which nothing is told
@@ -39,13 +46,14 @@ class Points:
 
 @dataclass(frozen=True)
 class Saved:
-    """One checkpoint of a run."""
+    """One checkpoint of a run, and why it is kept: “best”, “last”, “every n”."""
 
     step: int
     folder: Path
     best: bool
     at: datetime
     bytes: int
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass
@@ -76,6 +84,10 @@ class RunState(QObject):
     log_read: the end of the worker's log is another now.
     checkpoints_read: the checkpoints are others now, a list of Saved.
     copying: bytes of a checkpoint that were copied, and in all; both 0 when it is over.
+    deletion_asked: a checkpoint, and what would be lost with it, in a sentence.
+    certificate_read: the Certificate of the run as it is now.
+    checking: checkpoints whose files were read, and how many there are; both 0 when it is over.
+    files_checked: a sentence for each checkpoint that is damaged.
     """
 
     changed = Signal()
@@ -86,6 +98,10 @@ class RunState(QObject):
     log_read = Signal(str)
     checkpoints_read = Signal(object)
     copying = Signal(object, object)
+    deletion_asked = Signal(object, str)
+    certificate_read = Signal(object)
+    checking = Signal(int, int)
+    files_checked = Signal(list)
 
     def __init__(
         self, studio: Studio, runs: RunsState, run_id: str, parent: QObject | None = None
@@ -97,6 +113,8 @@ class RunState(QObject):
         self._pace = _Pace()
         self._waiting: list[Measured] | None = []  # None once the curves were read
         self._copying: background.Job | None = None
+        self._checking: background.Job | None = None
+        self._certifying: background.Job | None = None
         self._heard = QElapsedTimer()
         self._heard.start()
         self._log_timer = QTimer(self, interval=LOG_PAUSE)
@@ -208,6 +226,120 @@ class RunState(QObject):
         record, run_id = self._studio.record, self.run_id
         background.run(self, lambda: read_checkpoints(record, run_id), self.checkpoints_read.emit)
 
+    def want_deleted(self, saved: Saved) -> None:
+        """Delete a checkpoint, at once where nothing is lost with it; else ask first."""
+        if self.row is None:
+            return
+        run = RunFolder(self.row.folder)
+
+        def weighed(lost: str) -> None:
+            if lost:
+                self.deletion_asked.emit(saved, lost)
+            else:
+                self.delete(saved)
+
+        background.run(
+            self, lambda: check_removal(run, saved.step), weighed, self._studio.notices.show
+        )
+
+    def delete(self, saved: Saved) -> None:
+        """Move a checkpoint to the trash; a notice offers to bring it back."""
+
+        def removed(place: Path) -> None:
+            self._match_folders()
+            self._studio.notices.say(
+                self.tr("The checkpoint of step {0} is in the trash.").format(saved.step),
+                self.tr("Bring back"),
+                lambda: self._bring_back(place, saved.folder),
+            )
+
+        background.run(
+            self, lambda: trash.move_to_trash(saved.folder), removed, self._studio.notices.show
+        )
+
+    def _bring_back(self, place: Path, folder: Path) -> None:
+        background.run(
+            self,
+            lambda: trash.bring_back(place, folder),
+            lambda _: self._match_folders(),
+            self._studio.notices.show,
+        )
+
+    def _match_folders(self) -> None:
+        """Let the record say what stands on the disk, then everyone who shows it."""
+        if self.row is None:
+            return
+        record, run_id, folder = self._studio.record, self.run_id, RunFolder(self.row.folder)
+
+        def match() -> None:
+            with record.session() as session:
+                match_folders(session, run_id, folder)
+
+        def matched(_: None) -> None:
+            self._studio.dispatcher.run_changed.emit(run_id)
+            self._read_checkpoints()
+
+        background.run(self, match, matched, self._studio.notices.show)
+
+    def branch(self, step: int, job: JobSpec) -> None:
+        """Start a new run from a checkpoint of this one."""
+
+        def made(run_id: str) -> None:
+            self._studio.notices.say(
+                self.tr("“{0}” goes on from step {1}.").format(job.name, step),
+                self.tr("Open"),
+                lambda: self._studio.go.emit("runs", {"run": run_id}),
+            )
+
+        self._studio.dispatcher.branch(self.run_id, step, job, made)
+
+    # ── the certificate ──────────────────────────────────────────────────────────────────────
+
+    def read_certificate(self) -> None:
+        """Read it anew, unless that is being done."""
+        if self.row is None or self._certifying is not None:
+            return
+        run = RunFolder(self.row.folder)
+
+        def read(found: Certificate) -> None:
+            self._certifying = None
+            self.certificate_read.emit(found)
+
+        def not_read(error: BaseException) -> None:
+            self._certifying = None
+            self._studio.notices.show(error)
+
+        self._certifying = background.run(self, lambda: certificate(run), read, not_read)
+
+    def check_files(self) -> None:
+        """Compare every byte of every checkpoint with what was saved."""
+        if self.row is None or self._checking is not None:
+            return
+        run = RunFolder(self.row.folder)
+
+        def checked(found: list[str]) -> None:
+            self.cancel_check()
+            self.files_checked.emit(found)
+
+        def not_checked(error: BaseException) -> None:
+            self.cancel_check()
+            self._studio.notices.show(error)
+
+        self._checking = background.run(
+            self,
+            lambda progress: damages(run, progress),
+            checked,
+            not_checked,
+            progress=self.checking.emit,
+        )
+        self.checking.emit(0, 1)
+
+    def cancel_check(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
+            self._checking = None
+            self.checking.emit(0, 0)
+
     def copy_out(self, saved: Path, parent: Path) -> None:
         """Copy a checkpoint into `parent` under a free name, whole or not at all."""
         if self._copying is not None or self.row is None:
@@ -279,18 +411,22 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
     """The checkpoints of a run, the newest first, with their sizes on the disk."""
     with record.read() as session:
         found = list(checkpoints_of(session, run_id))
-    return [Saved(c.step, c.folder, c.best, c.saved, _size(c.folder)) for c in reversed(found)]
+        run = find(session, run_id)
+        plan = _plan(run)
+    best = next((c.step for c in found if c.best), -1)
+    reasons = kept((c.step for c in found), best, plan) if plan else {}
+    return [
+        Saved(c.step, c.folder, c.best, c.saved, size(c.folder), reasons.get(c.step, ()))
+        for c in reversed(found)
+    ]
 
 
-def _size(folder: Path) -> int:
-    """Bytes of all files below a folder; what vanishes meanwhile counts nothing."""
-    total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.stat().st_size if file.is_file() else 0
-        except OSError:
-            continue
-    return total
+def _plan(run: Run | None) -> TrainingSpec | None:
+    """How a run is trained; None where another version made its job."""
+    try:
+        return run.asked().training if run is not None else None
+    except ValidationError:
+        return None
 
 
 def log_of(row: RunRow) -> str:

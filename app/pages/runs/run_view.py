@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QTabWidget, QVBo
 
 from app import resources
 from app.pages.runs.actions import deeds, resume_text
+from app.pages.runs.certificate_tab import CertificateTab
 from app.pages.runs.charts import Charts
 from app.pages.runs.checkpoints_tab import CheckpointsTab, ask_where
 from app.pages.runs.facts_tab import FactsTab
@@ -50,8 +51,10 @@ class RunView(QWidget):
         self.tabs.setAccessibleName(self.tr("Parts of the run"))
         self.tabs.addTab(self.charts, self.tr("C&urves"))
         self.tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
+        self.certificate = CertificateTab(state)
         self.tabs.addTab(LogTab(state), self.tr("&Log"))
         self.tabs.addTab(self.facts, self.tr("Fac&ts"))
+        self.tabs.addTab(self.certificate, self.tr("Certi&ficate"))
         self.seeds = SeedsTab(state.runs)
         self.seeds.opened.connect(self.other_wanted)
         self._seeds_place = self.tabs.addTab(self.seeds, self.tr("S&eeds"))

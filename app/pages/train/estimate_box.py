@@ -102,7 +102,7 @@ def verdict_sentence(estimate: Estimated) -> str:
 
 
 def estimate_sentence(estimate: Estimated) -> str:
-    return advice.translate(
+    sentence = advice.translate(
         "Train",
         "{steps} steps of {pace}; {memory} of {available} of free memory;"
         " {parameters} parameters on {device}.",
@@ -113,6 +113,20 @@ def estimate_sentence(estimate: Estimated) -> str:
         available=numbers.size(estimate.available),
         parameters=numbers.short(estimate.parameters),
         device=estimate.device,
+    )
+    return f"{sentence} {disk_sentence(estimate)}".strip()
+
+
+def disk_sentence(estimate: Estimated) -> str:
+    """What the checkpoints take on the disk; nothing where that is not known."""
+    if not estimate.checkpoint:
+        return ""
+    return advice.translate(
+        "Train", "On the disk at most {total}: {count} checkpoints of {size}."
+    ).format(
+        total=numbers.size(estimate.checkpoint * estimate.checkpoints),
+        count=numbers.count(estimate.checkpoints),
+        size=numbers.size(estimate.checkpoint),
     )
 
 

@@ -46,6 +46,7 @@ ADVANCED = (
     "patience",
     "save_every",
     "keep",
+    "keep_every",
 )
 NOT_IN_FORMS = ("kind", "labels")  # of a task: chosen in the first step, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs

@@ -18,6 +18,7 @@ from engine.spec.changes import changes
 from engine.spec.job import JobSpec
 from engine.spec.task import Classification, Pretraining
 from engine.spec.training import TrainingSpec
+from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_exact import figures, final
@@ -285,3 +286,11 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     for folder in run.checkpoint_folders()[:-1]:
         assert command(["checkpoints", str(run.path), "--delete", folder.name[-2:]]) == 0
     assert "starts from the beginning" in check_removal(run, 10)
+
+
+def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:
+    found = estimate(calm.job(), lambda stage: None)
+    folders = kept_checkpoints(calm)
+    size = max(one.bytes for one in folders)
+    assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # a megabyte is for the tokenizer
+    assert len(folders) <= found.checkpoints <= len(folders) + 2

@@ -18,9 +18,13 @@ from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.theme import Choice
 from app.widgets.dialogs import Question
-from engine.messages import measured
+from app.widgets.form import SpecForm
+from engine.durable import MANIFEST
+from engine.messages import Prepared, Saved, Started, measured
 from engine.record.metrics import add_metrics
 from engine.record.runs import run as find
+from engine.runs.folder import RunFolder
+from engine.spec.changes import changes
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
@@ -397,7 +401,9 @@ def test_checkpoints_can_be_looked_into_and_started_from(
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
     marks = [tab.model.index(row, 1).data() for row in range(4)]
-    assert marks == ["last", "", "", "best"]
+    assert marks == ["last", "last", "", "best"]
+    assert tab.sum.text().startswith("4 checkpoint(s), ")
+    assert tab.sum.text().endswith("in all. The best one and the last 2 stay.")
     chosen = tab.chosen()
     assert chosen is not None and chosen.name == "step-00000005"  # the best one to begin with
     with qtbot.waitSignal(tab.use_wanted) as wanted:
@@ -405,6 +411,101 @@ def test_checkpoints_can_be_looked_into_and_started_from(
     assert wanted.args == [chosen]
     without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
     assert not without.checkpoints.none.isHidden() and not without.checkpoints.use.isEnabled()
+
+
+def test_a_checkpoint_goes_to_the_trash_and_comes_back(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
+    offered: list[Callable[[], None]] = []
+    monkeypatch.setattr(studio.notices, "say", lambda text, action, act: offered.append(act))
+    view = open_run(page(), make_run("one", upto=18, outcome="stopped"), qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [15, 10])
+    offered.pop()()
+    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.saved] == [
+        (15, False), (10, False), (5, True)
+    ])  # fmt: skip
+
+    tab.table.selectRow(0)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    said = " ".join(label.text() for label in asked.findChildren(QLabel))
+    assert "goes on from step 10 instead of 15" in said
+    asked.buttons["delete"].click()
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [10, 5])
+    qtbot.waitUntil(lambda: view.resume.text() == "&Go on from step 10")
+
+
+def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = make_run("one")
+    view = open_run(page(), run_id, qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
+    wished: list[Any] = []
+    monkeypatch.setattr(studio.dispatcher, "branch", lambda *wish: wished.append(wish[:3]))
+    qtbot.mouseClick(tab.branch, Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    form = asked.findChild(SpecForm)
+    said = [label.text() for label in asked.findChildren(QLabel)]
+    assert "Nothing is changed: it will end with the same weights, bit for bit." in said
+    form.set_value({"learning_rate": 3e-5})
+    said = [label.text() for label in asked.findChildren(QLabel)]
+    assert "Learning rate 3e-5 instead of 5e-5." in said
+    asked.buttons["branch"].click()
+    qtbot.waitUntil(lambda: bool(wished))
+    name, step, job = wished[0]
+    before = view.state.row.job
+    assert (name, step, job.name) == (run_id, 5, "one, from step 5")
+    assert [change.path for change in changes(before, job)] == ["training.learning_rate"]
+
+
+def test_the_certificate_is_shown_and_its_files_are_checked(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("one", upto=10, outcome="stopped")
+    folder = RunFolder(studio.home.runs / run_id)
+    conditions = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
+    ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
+    for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
+        folder.append(Started(pid=1, step=first))
+        update = {"step": first, "conditions": conditions, "differences": found}
+        folder.append(ready.model_copy(update=update))
+        folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
+    view = open_run(page(), run_id, qtbot)
+    tab = view.certificate
+    view.tabs.setCurrentWidget(tab)
+    qtbot.waitUntil(lambda: bool(tab.verdict.text()))
+    assert "may give weights that differ" in tab.verdict.text()
+    assert tab.obstacles.text() == "From step 5 on: threads 1 → 2."
+    assert (
+        tab.facts.values["SHA-256 of the weights of step 20"].text() == f"{'ab' * 16}\n{'ab' * 16}"
+    )
+    stretches = [label.text() for label in tab.findChildren(QLabel) if "step" in label.text()]
+    assert any(
+        x.endswith("from step 5 up to 15, not bit for bit: threads 1 → 2.") for x in stretches
+    )
+    assert any(x.endswith("went on from step 15 up to 20, bit for bit.") for x in stretches)
+    qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "is what was saved" in tab.files.text())
+    (folder.checkpoint(5) / MANIFEST).write_text("{")
+    qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "step-00000005: The manifest" in tab.files.text())
+    qtbot.mouseClick(tab.copy, Qt.MouseButton.LeftButton)
+    assert "Processor: A fast one" in QGuiApplication.clipboard().text()
 
 
 def test_the_checkpoint_table_is_a_sound_model(

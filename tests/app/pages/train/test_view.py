@@ -165,7 +165,12 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
             available=1_000_000_000,
             parameters=4_400_000,
             device="cpu",
+            checkpoint=53_000_000,
+            checkpoints=4,
         )
+    )
+    assert page.review.estimate.facts.text().endswith(
+        "On the disk at most 212 MB: 4 checkpoints of 53.0 MB."
     )
     assert page.review.estimate.verdict.text() == "Tight on this machine: about 1 min 30 s in all."
     assert "4.4 M parameters" in page.review.estimate.facts.text()
