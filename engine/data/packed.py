@@ -8,8 +8,9 @@ import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +22,12 @@ from engine.errors import StudioError
 
 Progress = Callable[[int, int], None]
 COUNTED = 1 << 22  # token ids that are counted at once
+MOST_WAITING = 200_000  # numbers that are in memory before they are written
 SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
 
 
 class Packed:
-    """Inputs of the network, with [CLS] and [SEP], read from disk as they are needed.
-
-    Attributes:
-        lengths: int64 [N], tokens of each input.
-    """
+    """Inputs of the network, with [CLS] and [SEP], read from disk as they are needed."""
 
     def __init__(
         self,
@@ -38,7 +36,6 @@ class Packed:
         splits: NDArray[np.int32],
     ) -> None:
         self._ids, self._offsets, self._splits = ids, offsets, splits
-        self.lengths: NDArray[np.int64] = np.diff(offsets)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -49,8 +46,9 @@ class Packed:
         """
         try:
             spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
-            offsets = np.load(folder / "offsets.npy", allow_pickle=False)
-            splits = np.load(folder / "splits.npy", allow_pickle=False)
+            mapped: Literal["r"] | None = "r" if spec["rows"] else None
+            offsets = np.load(folder / "offsets.npy", mmap_mode=mapped, allow_pickle=False)
+            splits = np.load(folder / "splits.npy", mmap_mode=mapped, allow_pickle=False)
             dtype = np.dtype(spec["dtype"])
             ids = (
                 np.memmap(folder / "ids.bin", dtype=dtype, mode="r")
@@ -67,7 +65,16 @@ class Packed:
         return cls(ids, offsets, splits)
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self._splits)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 [N], tokens of each input."""
+        return np.diff(self._offsets)
+
+    def length(self, number: int) -> int:
+        """Tokens of one input."""
+        return int(self._offsets[number + 1] - self._offsets[number])
 
     @property
     def tokens(self) -> int:
@@ -91,7 +98,7 @@ class Packed:
 
     def segments(self, number: int) -> NDArray[np.int64]:
         """int64 [T], 0 in the first text and 1 in the second."""
-        length, split = int(self.lengths[number]), int(self._splits[number])
+        length, split = self.length(number), int(self._splits[number])
         return (np.arange(length) >= split).astype(np.int64)
 
 
@@ -189,8 +196,11 @@ class Writer:
     def __init__(self, folder: Path, vocabulary: int) -> None:
         self._folder = folder
         self._dtype = np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
-        self._offsets, self._splits = array("q", [0]), array("i")
-        self._waiting: list[int] = []
+        self._offsets = GrowingArray(folder / "offsets.npy", np.int64)
+        self._splits = GrowingArray(folder / "splits.npy", np.int32)
+        self._offsets.add(0)
+        self._waiting = array("q")
+        self.rows = self._tokens = 0
         self._file: BinaryIO = open(folder / "ids.bin", "xb")  # noqa: SIM115  closed by __exit__
 
     def __enter__(self) -> Self:
@@ -198,30 +208,57 @@ class Writer:
 
     def add(self, ids: list[int], split: int | None = None) -> None:
         """Append one input; `split` is where its second text begins."""
-        self._waiting += ids
-        self._offsets.append(self._offsets[-1] + len(ids))
-        self._splits.append(len(ids) if split is None else split)
-        if len(self._waiting) > 1_000_000:
+        self._waiting.extend(ids)
+        self._tokens += len(ids)
+        self.rows += 1
+        self._offsets.add(self._tokens)
+        self._splits.add(len(ids) if split is None else split)
+        if len(self._waiting) > MOST_WAITING:
             self._flush()
-
-    @property
-    def rows(self) -> int:
-        return len(self._splits)
 
     def _flush(self) -> None:
         self._file.write(np.array(self._waiting, dtype=self._dtype).tobytes())
-        self._waiting = []
+        self._waiting = array("q")
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with self._file:
+        with self._file, self._offsets, self._splits:
             if kind is not None:
                 return
             self._flush()
-        np.save(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
-        np.save(self._folder / "splits.npy", np.array(self._splits, dtype=np.int32))
-        spec = {
-            "dtype": self._dtype.str,
-            "rows": self.rows,
-            "tokens": self._offsets[-1],
-        }
+        spec = {"dtype": self._dtype.str, "rows": self.rows, "tokens": self._tokens}
         (self._folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+
+
+class GrowingArray:
+    """A `.npy` file of one dimension that is written number by number; closed, it is complete."""
+
+    def __init__(self, path: Path, dtype: type[np.integer[Any]]) -> None:
+        self._dtype = np.dtype(dtype)
+        self._waiting = array("q")
+        self._count = 0
+        self._file: BinaryIO = open(path, "xb")  # noqa: SIM115  closed by __exit__
+        self._write_header()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, number: int) -> None:
+        self._waiting.append(number)
+        if len(self._waiting) > MOST_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._count += len(self._waiting)
+        self._file.write(np.array(self._waiting, dtype=self._dtype).tobytes())
+        self._waiting = array("q")
+
+    def _write_header(self) -> None:
+        """NumPy leaves room in it for any count, so that it can be written over."""
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._count,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def __exit__(self, *error: object) -> None:
+        with self._file:
+            self._flush()
+            self._file.seek(0)
+            self._write_header()

@@ -7,6 +7,7 @@ Shapes: N pairs of spans.
 """
 
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -24,6 +25,7 @@ FOLLOWS, ANOTHER = 0, 1  # classes of a pair, as in the published checkpoints
 SHORT = 0.1  # share of the pairs that are made shorter, so that short inputs are known too
 SHORTEST = 5  # tokens of an input: three special ones and one for each span
 TRIES = 10  # at drawing another document
+TOLD = 1_000  # documents between two reports
 
 STOP = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]»]))\s+(?=[\"'“‘(\[«]*(?:[^\W_a-z]))|(?<=[。！？])"
@@ -45,14 +47,18 @@ def pack_pairs(
     seed: int,
     progress: Progress | None = None,
     total: int = 0,
+    draws: int = 1,
 ) -> tuple[Packed, NDArray[np.int64]]:
     """Inputs [CLS] span [SEP] span [SEP] of at most `max_length` tokens.
 
     Args:
         texts: documents; `total` is how many, for `progress`.
-        folder: what already stands there is opened.
+        folder: what already stands there is opened. The sentences are kept in `sentences` beside
+            it, for pairs of other lengths.
         following: share of the pairs whose second span is what follows the first.
         seed: decides the lengths, the cuts and the other documents.
+        draws: how often each document is cut into pairs, each time in another way, as by the
+            `dupe_factor` of the published code.
 
     Returns:
         The inputs, and int64 [N]: `FOLLOWS` or `ANOTHER`.
@@ -66,15 +72,15 @@ def pack_pairs(
             f"Give the inputs {SHORTEST} tokens at least, or turn next sentence off.",
         )
     if (packed := ready(folder)) is None:
-        kept = folder.with_name(f"{folder.name}-sentences")
+        kept = folder.with_name("sentences")
         if (known := ready(kept)) is None:
             known = _tokenise(texts, tokenizer, kept, progress, total)
-        starts = np.load(kept / "documents.npy", allow_pickle=False)
+        starts = np.load(kept / "documents.npy", mmap_mode="r", allow_pickle=False)
         drawn = _Drawer(known, starts, max_length - 3, following, np.random.default_rng(seed))
-        classes: list[int] = []
+        classes = array("b")
         with whole_folder(folder) as new:
             with Writer(new, tokenizer.size) as writer:
-                for first, second, kind in drawn.pairs():
+                for first, second, kind in drawn.pairs(draws, progress):
                     ids = [tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep]
                     writer.add(ids, len(first) + 2)
                     classes.append(kind)
@@ -97,7 +103,7 @@ def _tokenise(
     total: int,
 ) -> Packed:
     """Every sentence as an input without special tokens; `documents.npy` says where texts begin."""
-    starts, done, written = [0], 0, 0
+    starts, done, written = array("q", [0]), 0, 0
     with whole_folder(folder) as new:
         with Writer(new, tokenizer.size) as writer:
             for batch in batches(texts):
@@ -135,21 +141,26 @@ class _Drawer:
         self._known, self._starts, self._room = known, starts, room
         self._following, self._random = following, random
 
-    def pairs(self) -> Iterator[tuple[list[int], list[int], int]]:
-        for document in range(len(self._starts) - 1):
-            yield from self._of(document)
+    def pairs(
+        self, draws: int, progress: Progress | None
+    ) -> Iterator[tuple[list[int], list[int], int]]:
+        documents = len(self._starts) - 1
+        for number in range(draws * documents):
+            yield from self._of(number % documents)
+            if progress is not None and (number + 1) % TOLD == 0:
+                progress(number + 1, draws * documents)
 
     def _of(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
         """The pairs of one document; a last sentence that stands alone begins none."""
-        random, lengths = self._random, self._known.lengths
+        random, length_of = self._random, self._known.length
         at, end = int(self._starts[document]), int(self._starts[document + 1])
         while end - at >= 2:
             room = self._room
             if random.random() < SHORT:
                 room = int(random.integers(2, room + 1))
-            last, length = at + 2, int(lengths[at] + lengths[at + 1])  # two sentences at least
+            last, length = at + 2, length_of(at) + length_of(at + 1)  # two sentences at least
             while last < end and length < room:
-                length += int(lengths[last])
+                length += length_of(last)
                 last += 1
             cut = int(random.integers(at + 1, last))
             first = self._tokens(at, cut)

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,22 +18,25 @@ from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.lines import Cancelled, Progress
 from engine.data.reading import recognise
 from engine.errors import StudioError, describe_validation
-from engine.spec.dataset import DatasetSpec, DataSource, Mapping, Part, StoredData
+from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Mapping, Part, StoredData
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
 GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
+READ_ROWS = 256  # that are in memory at once while a part is gone through
+PLACES = 8  # row groups that a sample is taken from
 
 
 @dataclass(frozen=True)
 class Rows:
     """The examples of one part, in the order of the source; None for what nobody has mapped.
 
-    Each is a cell as it stands in its column: what is in it, the task knows.
+    Each is a cell as it stands in its column: what is in it, the task knows. `texts` is a list, or
+    a `StoredTexts` where a task needs no more than to go through them.
     """
 
-    texts: list[str]
+    texts: Sequence[str]
     pairs: list[str] | None = None
     labels: list[str] | None = None
     flags: dict[str, list[str]] | None = None  # by label
@@ -46,9 +49,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def all_texts(self) -> Iterator[str]:
+    def all_texts(self) -> Sequence[str]:
         """Every text, and every second one."""
-        return chain(self.texts, self.pairs or ())
+        return self.texts if self.pairs is None else [*self.texts, *self.pairs]
 
     def unanswered(self) -> Self:
         """The same rows without what a task wants to be said of them."""
@@ -77,6 +80,45 @@ class Rows:
         )
 
 
+class StoredTexts(Sequence[str]):
+    """The texts of one part, read from the disk a few at a time whenever they are gone through."""
+
+    def __init__(self, dataset: "Dataset", part: Part) -> None:
+        self._dataset, self._part = dataset, part
+
+    def __len__(self) -> int:
+        return self._dataset.spec.rows.get(self._part, 0)
+
+    @overload
+    def __getitem__(self, which: int) -> str: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[str]: ...
+
+    def __getitem__(self, which: int | slice) -> str | list[str]:
+        numbers = range(len(self))[which]
+        if isinstance(numbers, int):
+            return next(islice(self, numbers, None))
+        if numbers.step < 0:
+            raise ValueError("texts are read in their order")
+        return list(islice(self, numbers.start, numbers.stop, numbers.step))
+
+    def __iter__(self) -> Iterator[str]:
+        for group in self._dataset.groups_of(self._part):
+            yield from self._dataset.texts_of(group, self._part)
+
+    def some(self, count: int, random: np.random.Generator) -> list[str]:
+        """About `count` texts, drawn from at most `PLACES` places of the part."""
+        groups = self._dataset.groups_of(self._part)
+        chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
+        found: list[str] = []
+        for group in chosen:
+            texts = list(self._dataset.texts_of(int(group), self._part))
+            wanted = random.permutation(len(texts))[: -(-count // len(chosen))]
+            found += [texts[number] for number in wanted]
+        return found
+
+
 class Dataset:
     """One version of a data set, read as it is needed, from any thread."""
 
@@ -86,13 +128,14 @@ class Dataset:
         self._groups: dict[int, pa.Table] = {}
         try:
             self._file = pq.ParquetFile(folder / DATA)
-            parts = self._file.read(columns=["_part"]).column(0).to_numpy()
+            names = set(self._file.schema_arrow.names)
+            if {*spec.columns, "_line", "_part"} - names:
+                raise _damaged(folder)
+            self._parts = self._read_parts()  # int8 [rows], an index into PARTS
         except BROKEN as error:
             raise _damaged(folder) from error
-        missing = {*spec.columns, "_line", "_part"} - set(self._file.schema_arrow.names)
-        if missing or len(parts) != sum(spec.rows.values()):
+        if len(self._parts) != sum(spec.rows.values()):
             raise _damaged(folder)
-        self._parts: NDArray[np.object_] = parts
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])  # [groups + 1], the first row of each group
@@ -100,13 +143,55 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._parts)
 
+    def _read_parts(self) -> NDArray[np.int8]:
+        known = pa.array(PARTS)
+        found = [np.zeros(0, dtype=np.int8)]
+        for batch in self._file.iter_batches(columns=["_part"]):
+            numbers = pc.index_in(batch.column(0), value_set=known)
+            if numbers.null_count:
+                raise _damaged(self.folder)
+            found.append(numbers.to_numpy().astype(np.int8))
+        return np.concatenate(found)
+
+    def _are_of(self, part: Part) -> NDArray[np.bool_]:
+        """bool [rows]"""
+        return np.equal(self._parts, PARTS.index(part))
+
+    def stream(self, part: Part) -> Rows:
+        """The texts of a part alone, which are read as they are gone through."""
+        return Rows(StoredTexts(self, part))
+
+    def groups_of(self, part: Part) -> list[int]:
+        """The row groups in which there are rows of a part."""
+        rows = np.flatnonzero(self._are_of(part))
+        return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
+
+    def texts_of(self, group: int, part: Part) -> Iterator[str]:
+        """The texts of a part in one row group."""
+        wanted = self._are_of(part)[self._starts[group] : self._starts[group + 1]]
+        column = self.spec.mapping.text
+        batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
+        first = 0
+        while True:
+            try:
+                with self._lock:
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    inside = pa.array(wanted[first : first + len(batch)])
+                    texts = batch.column(0).filter(inside).to_pylist()
+            except BROKEN as error:
+                raise _damaged(self.folder) from error
+            first += len(batch)
+            yield from ("" if text is None else text for text in texts)
+
     def rows(self, part: Part) -> Rows:
-        """All examples of a part."""
+        """All examples of a part, in memory."""
         wanted = self.spec.mapping.columns
         try:
             with self._lock:
                 table = self._file.read(columns=[*wanted, "_line"])
-            chosen = table.filter(pa.array(self._parts == part))
+            chosen = table.filter(pa.array(self._are_of(part)))
             lists = {name: _texts(chosen.column(name)) for name in wanted}
             lines: list[int] = chosen.column("_line").to_numpy().tolist()
         except BROKEN as error:
@@ -117,7 +202,7 @@ class Dataset:
         """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
         if part is None:
             return self.take(np.arange(first, min(first + count, len(self))))
-        return self.take(np.flatnonzero(self._parts == part)[first : first + count])
+        return self.take(np.flatnonzero(self._are_of(part))[first : first + count])
 
     def take(
         self, numbers: NDArray[np.int64], columns: Sequence[str] | None = None
@@ -145,7 +230,7 @@ class Dataset:
         Raises:
             Cancelled: soon after `cancelled()` is true.
         """
-        chosen = np.ones(len(self), dtype=bool) if part is None else self._parts == part
+        chosen = np.ones(len(self), dtype=bool) if part is None else self._are_of(part)
         for group in range(len(self._starts) - 1) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -182,8 +267,9 @@ class Dataset:
         fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
         try:
             with self._lock:
-                for batch in self._file.iter_batches(batch_size=10_000):
-                    fingerprint.add(batch)
+                for group in range(self._file.num_row_groups):
+                    for batch in self._file.iter_batches(READ_ROWS, row_groups=[group]):
+                        fingerprint.add(batch)
         except BROKEN as error:
             raise _damaged(self.folder) from error
         if fingerprint.hexdigest() != self.spec.fingerprint:

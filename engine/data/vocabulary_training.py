@@ -27,7 +27,8 @@ def learn_vocabulary(
     """Learn at most `size` pieces; the same texts always give the same vocabulary.
 
     The special pieces get the ids 0 to 4. `progress` is told how many of how many texts were read;
-    they are read twice. Words of more than 100 characters are not learned from.
+    they are read twice, so that an iterator is first made a list. Words of more than 100 characters
+    are not learned from.
 
     The library numbers the characters inside words in the order of a randomly seeded table, and
     that number decides between equally frequent pieces. Hence the characters are counted here, and

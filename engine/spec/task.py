@@ -78,6 +78,16 @@ class Pretraining(Spec):
         title="True pairs",
         description="Share of the pairs whose second span follows the first; 0.5 in the paper.",
     )
+    pair_draws: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        title="Draws of pairs",
+        description=(
+            "How often each document is cut into pairs, every time in another way; they stay the "
+            "same in all epochs. The paper's code writes them 10 times."
+        ),
+    )
     long_length: int = Field(
         0,
         ge=0,

@@ -44,6 +44,10 @@ class ClassificationLearner(Learner):
         return Heads(outputs=len(self._labels))
 
     @property
+    def packing(self) -> str:
+        return "examples"
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return self._labels
 

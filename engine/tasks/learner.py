@@ -16,11 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.packed import Packed
-from engine.data.store import Rows
+from engine.data.store import Dataset, Rows
 from engine.data.tokenizer import Tokenizer
 from engine.evaluation.report import Report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.spec.dataset import Part
 from engine.spec.task import TaskSpec
 
 Progress = Callable[[int, int], None]
@@ -178,6 +179,18 @@ class Learner(ABC):
     def causal(self) -> bool | None:
         """Whether the network must be left-to-right, or must not; None where both will do."""
         return None
+
+    def rows(self, dataset: Dataset, part: Part) -> Rows:
+        """The rows of a part as this task reads them."""
+        return dataset.rows(part)
+
+    @property
+    def packing(self) -> str:
+        """What names the way in which `pack` makes token ids from rows, beside their length.
+
+        Runs with the same data, vocabulary and way share the token ids. Empty: they share none.
+        """
+        return ""
 
     @abstractmethod
     def study(self, rows: Rows) -> None:

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from engine.data.packed import pack_stream
 from engine.data.pairs import pack_pairs
-from engine.data.store import Rows
+from engine.data.store import Dataset, Rows
 from engine.data.tokenizer import Tokenizer
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.spec.dataset import Part
 from engine.spec.task import Pretraining
 from engine.tasks.learner import (
     Batch,
@@ -54,6 +55,17 @@ class PretrainingLearner(Learner):
     def causal(self) -> bool:
         return self._task.objective == "next_token"
 
+    def rows(self, dataset: Dataset, part: Part) -> Rows:
+        """Read as they are tokenised: a corpus may be larger than the memory."""
+        return dataset.stream(part)
+
+    @property
+    def packing(self) -> str:
+        task = self._task
+        if not task.next_sentence:
+            return "stream"
+        return f"pairs-{task.following}-{task.pair_draws}"
+
     def study(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
 
@@ -67,7 +79,15 @@ class PretrainingLearner(Learner):
         following = self._task.following
         return Examples(
             *pack_pairs(
-                rows.texts, tokenizer, max_length, folder, following, PAIRS, progress, len(rows)
+                rows.texts,
+                tokenizer,
+                max_length,
+                folder,
+                following,
+                PAIRS,
+                progress,
+                len(rows),
+                self._task.pair_draws,
             )
         )
 

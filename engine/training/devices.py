@@ -42,7 +42,8 @@ class Machine:
 
 
 def choose(hardware: HardwareSpec) -> Machine:
-    """The machine that a job asks for; sets the number of threads of this process.
+    """The machine that a job asks for; sets the number of threads of this process, of torch and of
+    the tokenizer alike.
 
     Raises StudioError where the device is not there.
     """
@@ -61,4 +62,7 @@ def choose(hardware: HardwareSpec) -> Machine:
         )
     threads = hardware.threads or psutil.cpu_count(logical=False) or os.cpu_count() or 1
     torch.set_num_threads(threads)
+    os.environ.setdefault(
+        "RAYON_NUM_THREADS", str(threads)
+    )  # the tokenizer's, before its first use
     return Machine(torch.device(name), hardware.precision == "bf16", threads)

@@ -16,14 +16,13 @@ import numpy as np
 import psutil
 import torch
 
-from engine.data.store import Rows, resolve
+from engine.data.store import Rows, StoredTexts, resolve
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.keeping import most_kept
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.task import Pretraining
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
 from engine.tasks.learner import WIDTH_STEP, Learner, total
@@ -52,8 +51,8 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     working("Reading the data")
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         dataset = resolve(job.data, Path(scratch) / "dataset")
-        rows, dev_count = dataset.rows("train"), len(dataset.rows("dev"))
         learner = learner_for(job.task)
+        rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("dev", 0)
         learner.study(rows)
     working("Looking at the lengths")
     tokenizer = _tokenizer(job, rows)
@@ -118,12 +117,12 @@ def _lengths(job: JobSpec, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
     """Tokens of each training example, int [examples], known from a sample of the rows."""
     plan = job.training
     pick = chance(plan.seed, SHARE).permutation(len(rows))[:SAMPLE]
-    texts = [rows.texts[i] for i in pick]
-    if isinstance(job.task, Pretraining):  # rows are joined and cut to full length
-        pieces = sum(len(ids) for ids, _ in tokenizer.encode_many(texts, None, 1 << 30))
-        share = sum(map(len, texts)) / max(1, sum(map(len, rows.texts)))
-        blocks = max(1, round(pieces / max(share, 1e-9) / (plan.max_length - 2)))
+    if isinstance(rows.texts, StoredTexts):  # rows are joined and cut to full length
+        some = rows.texts.some(SAMPLE, chance(plan.seed, SHARE))
+        pieces = sum(len(ids) for ids in tokenizer.contents(some)) / max(1, len(some))
+        blocks = max(1, round(pieces * len(rows) / (plan.max_length - 2)))
         return np.full(blocks, plan.max_length)
+    texts = [rows.texts[i] for i in pick]
     pairs = [rows.pairs[i] for i in pick] if rows.pairs else None
     encoded = tokenizer.encode_many(texts, pairs, plan.max_length)
     return np.resize([len(ids) for ids, _ in encoded], len(rows))

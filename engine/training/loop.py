@@ -14,6 +14,7 @@ from typing import Literal
 
 import torch
 
+from engine.data.store import Cancelled
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.models.lora import merged
@@ -47,7 +48,11 @@ def train(
         tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
     found = saving.latest(run, tell)
     weights = found[0] if found else None
-    made = patiently(lambda: prepare(job, run, tell, weights), tell, stop_wanted)
+    ready = partial(prepare, job, run, tell, weights, stop_wanted)
+    try:
+        made = patiently(ready, tell, stop_wanted)
+    except Cancelled:
+        return "stopped", found[1].step if found else 0
     network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)

@@ -1,6 +1,8 @@
 """From a job to all that its first step needs: data, vocabulary, network, plan."""
 
+import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,15 +10,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.data.store import Dataset, resolve
+from engine.data.packed import key
+from engine.data.store import Cancelled, Dataset, Rows, resolve
 from engine.data.tokenizer import Tokenizer
-from engine.durable import whole_folder
+from engine.durable import verify, whole_folder
 from engine.errors import StudioError
 from engine.messages import Noted, Progressed
 from engine.models import checkpoint
 from engine.models.lora import adapt
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
+from engine.spec.dataset import Part
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
@@ -26,6 +30,7 @@ from engine.training.batches import Order
 from engine.training.head_start import give_head_start
 from engine.training.optimiser import freeze
 from engine.training.saving import Tell
+from engine.training.token_cache import shared_tokens
 
 
 @dataclass
@@ -57,17 +62,34 @@ class Prepared:
         return stretch.examples, stretch.order.numbers(step - stretch.first)
 
 
-def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = None) -> Prepared:
-    """Make everything ready; `weights` is the run's own checkpoint when it goes on."""
-    dataset = resolve(job.data, run.dataset, _stage(tell, "Reading the data"))
+def prepare(
+    job: JobSpec,
+    run: RunFolder,
+    tell: Tell,
+    weights: Path | None = None,
+    stop_wanted: Callable[[], bool] = lambda: False,
+) -> Prepared:
+    """Make everything ready; `weights` is the run's own checkpoint when it goes on.
+
+    Raises:
+        Cancelled: soon after a stop is wanted; what was half made is gone.
+    """
+
+    def stage(name: str) -> Report:
+        return _stage(tell, name, stop_wanted)
+
+    dataset = resolve(job.data, run.dataset, stage("Reading the data"), stop_wanted)
     learner = learner_for(job.task)
-    rows, dev_rows = dataset.rows("train"), dataset.rows("dev")
+    rows, dev_rows = learner.rows(dataset, "train"), learner.rows(dataset, "dev")
     if not len(rows):
         raise StudioError(
             "The data set has no rows for training.", "Give it a split that leaves some."
         )
     learner.study(rows)
-    tokenizer = Tokenizer.from_folder(weights) if weights else _tokenizer(job, dataset, run, tell)
+    made = stage("Making the vocabulary")
+    tokenizer = (
+        Tokenizer.from_folder(weights) if weights else _tokenizer(job, dataset, rows, run, made)
+    )
     torch.manual_seed(job.training.seed)  # fresh weights come from it
     network = _network(job, learner, tokenizer, weights, tell)
     set_up(network, job.training)
@@ -77,25 +99,24 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
     if max(longest, long_length) < max(plan.max_length, learner.long_inputs[0]):
         most = network.spec.positions
         tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
-    stage = _stage(tell, "Tokenising the training rows")
-    train = learner.pack(rows, tokenizer, longest, run.cache / "train", stage)
+    packer = _Packer(dataset, learner, tokenizer, run)
+    train = packer.pack(rows, "train", longest, stage("Tokenising the training rows"))
     dev = None
     if len(dev_rows):
-        stage = _stage(tell, "Tokenising the dev rows")
-        dev = learner.pack(dev_rows, tokenizer, longest, run.cache / "dev", stage)
+        dev = packer.pack(dev_rows, "dev", longest, stage("Tokenising the dev rows"))
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
     if weights is None and isinstance(job.start, FromScratch):
         learner.prime(network, train, tokenizer)
         if job.start.head_start:
-            stage = _stage(tell, "Counting which words stand together")
-            give_head_start(network, train.packed, special_ids(tokenizer), stage)
+            counting = stage("Counting which words stand together")
+            give_head_start(network, train.packed, special_ids(tokenizer), counting)
     order = Order(train.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
     stretches = [Stretch(0, train, order)]
     if long_length > longest:
-        stage = _stage(tell, "Tokenising the training rows for long inputs")
-        long = learner.pack(rows, tokenizer, long_length, run.cache / "train-long", stage)
+        told = stage("Tokenising the training rows for long inputs")
+        long = packer.pack(rows, "train", long_length, told)
         order_of_long = Order(long.lengths, plan.batch, plan.seed, plan.share)
         stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
     evaluate_every = evaluation_interval(plan, order.steps_per_epoch)
@@ -110,6 +131,27 @@ def prepare(job: JobSpec, run: RunFolder, tell: Tell, weights: Path | None = Non
         evaluate_every,
         save_interval(plan, order.steps_per_epoch),
     )
+
+
+@dataclass(frozen=True)
+class _Packer:
+    """Makes token ids from rows, or finds those that an earlier run has made from the same."""
+
+    dataset: Dataset
+    learner: Learner
+    tokenizer: Tokenizer
+    run: RunFolder
+
+    def pack(self, rows: Rows, part: Part, length: int, told: Report) -> Examples:
+        way = self.learner.packing
+        if not way:
+            folder = self.run.cache / f"{part}-{length}"
+            return self.learner.pack(rows, self.tokenizer, length, folder, told)
+        shared = shared_tokens()
+        shared.drop_old()
+        name = key(self.dataset.spec.fingerprint, self.tokenizer, 0, part)
+        with shared.reserved(name, lambda: told(0, 0)) as inside:
+            return self.learner.pack(rows, self.tokenizer, length, inside / f"{way}-{length}", told)
 
 
 def planned_steps(plan: TrainingSpec, steps_per_epoch: int) -> tuple[int, int]:
@@ -172,22 +214,36 @@ def given_tokenizer(start: Start) -> Tokenizer | None:
     return Tokenizer.from_vocabulary(start.tokenizer, start.lowercase)
 
 
-def _tokenizer(job: JobSpec, dataset: Dataset, run: RunFolder, tell: Tell) -> Tokenizer:
-    """The vocabulary of the start; a new one is made once and kept in the run."""
-    if (given := given_tokenizer(job.start)) is not None:
+def _tokenizer(
+    job: JobSpec, dataset: Dataset, rows: Rows, run: RunFolder, told: Report
+) -> Tokenizer:
+    """The vocabulary of the start; a new one is made once for all runs, and kept in the run."""
+    start = job.start
+    if (given := given_tokenizer(start)) is not None:
         return given
-    assert isinstance(job.start, FromScratch)
+    assert isinstance(start, FromScratch)
     kept = run.cache / "vocabulary"
     if not kept.is_dir():
-        made = Tokenizer.train(
-            dataset.rows("train").all_texts(),
-            job.start.model.vocabulary,
-            job.start.lowercase,
-            _stage(tell, "Making the vocabulary"),
-        )
-        with whole_folder(kept) as inside:
-            made.save(inside)
+        texts = (dataset.spec.fingerprint, rows.pairs is None)
+        asked = (*texts, start.model.vocabulary, start.lowercase)
+        name = f"vocabulary-{hashlib.sha256(repr(asked).encode('utf-8')).hexdigest()[:24]}"
+        with shared_tokens().reserved(name, lambda: told(0, 0)) as inside:
+            made = _made_vocabulary(inside / "made", rows, start, told)
+        with whole_folder(kept) as mine:
+            made.save(mine)
     return Tokenizer.from_folder(kept)
+
+
+def _made_vocabulary(folder: Path, rows: Rows, start: FromScratch, told: Report) -> Tokenizer:
+    """The vocabulary in `folder`; it is made there where none is, or a damaged one."""
+    try:
+        verify(folder)
+        return Tokenizer.from_folder(folder)
+    except StudioError:
+        made = Tokenizer.train(rows.all_texts(), start.model.vocabulary, start.lowercase, told)
+        with whole_folder(folder) as inside:
+            made.save(inside)
+        return made
 
 
 def _network(
@@ -221,12 +277,14 @@ def _another_direction(name: str, causal: bool) -> StudioError:
     )
 
 
-def _stage(tell: Tell, stage: str) -> Report:
-    """Progress of a stage, told at most a hundred times."""
+def _stage(tell: Tell, stage: str, stop_wanted: Callable[[], bool]) -> Report:
+    """Progress of a stage, told at most a hundred times; it raises Cancelled to end the stage."""
     last = -1
 
     def report(done: int, total: int) -> None:
         nonlocal last
+        if stop_wanted():
+            raise Cancelled
         share = done * 100 // total if total else done // 1000
         if share != last:
             last = share

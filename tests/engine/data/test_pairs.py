@@ -127,7 +127,7 @@ def test_other_lengths_use_the_same_sentences(tokenizer: Tokenizer, tmp_path: Pa
     """Text is tokenised once: a second length beside the first needs no text any more."""
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
     pack_pairs(texts, tokenizer, 16, tmp_path / "packed", 0.5, 7)
-    assert (tmp_path / "packed-sentences" / "documents.npy").is_file()
+    assert (tmp_path / "sentences" / "documents.npy").is_file()
 
 
 def test_texts_of_one_sentence_are_refused_in_words(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -1,0 +1,201 @@
+"""Corpora larger than memory: read and tokenised a little at a time, on any number of cores."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.data.packed import GrowingArray, Packed, pack_stream
+from engine.data.store import Dataset, StoredTexts, open_dataset
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary_training import learn_vocabulary
+from engine.durable import sha256
+from engine.errors import StudioError
+from engine.runs.launch import environment
+from engine.spec.dataset import PARTS as ALL_PARTS
+from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
+
+SIZE = 40_000_000  # characters of the corpus
+ROOM = SIZE / 2  # bytes by which memory may grow after the first quarter
+
+WORK = """
+import json, re, sys
+from pathlib import Path
+import psutil
+from engine.data.packed import pack_stream
+from engine.data.pairs import pack_pairs
+from engine.data.store import open_dataset
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import Vocabulary
+
+class Quick(Tokenizer):
+    # the library holds nothing of what it has read, and takes most of the time
+    def contents(self, texts, enough=None):
+        return [[5] * (len(text) // 40) for text in texts]
+
+data, out, way = sys.argv[1:]
+tokenizer = Quick(Vocabulary(pieces=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")))
+before = 0
+
+def told(done, total):
+    global before
+    if not before and done > total / 4:
+        before = psutil.Process().memory_info().rss
+
+dataset = open_dataset(Path(data))
+texts = dataset.stream("train").texts
+if way == "rows":
+    before = psutil.Process().memory_info().rss
+    texts = dataset.rows("train").texts
+elif way == "stream":
+    pack_stream(texts, tokenizer, 128, Path(out) / "stream", told, len(texts))
+else:
+    pack_pairs(texts, tokenizer, 128, Path(out) / "pairs", 0.5, 1, told, len(texts))
+status = Path("/proc/self/status").read_text()  # getrusage knows the peak of the parent as well
+peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])
+print(json.dumps(peak - before))
+"""
+
+CUT = """
+import sys
+from pathlib import Path
+from engine.data.packed import pack_stream
+from engine.data.pairs import pack_pairs
+from engine.data.store import open_dataset
+from engine.data.tokenizer import Tokenizer
+
+data, vocabulary, out = map(Path, sys.argv[1:])
+texts = open_dataset(data).stream("train").texts
+tokenizer = Tokenizer.from_folder(vocabulary)
+pack_stream(texts, tokenizer, 64, out / "stream")
+pack_pairs(texts, tokenizer, 64, out / "pairs", 0.5, 1)
+"""
+
+
+def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None = None) -> Dataset:
+    """A data set of these texts, written without the way through a file of the user."""
+    folder.mkdir()
+    parts = parts or ["train"] * len(texts)
+    columns = {"text": texts, "_line": list(range(1, len(texts) + 1)), "_part": parts}
+    pq.write_table(pa.table(columns), folder / "data.parquet", row_group_size=group)
+    spec = DatasetSpec(
+        name="corpus",
+        version=1,
+        sources={"all": folder},
+        reading=Reading(format="text"),
+        mapping=Mapping(text="text"),
+        split=Split(),
+        columns=("text",),
+        rows={part: parts.count(part) for part in ALL_PARTS},
+        fingerprint="f" * 64,
+    )
+    (folder / "spec.json").write_text(spec.model_dump_json(), encoding="utf-8")
+    return open_dataset(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
+def test_memory_stays_bounded_whatever_the_size(tmp_path: Path) -> None:
+    line = "abcdefg " * 60
+    texts = [f"{n} {line}.\n{line} {n}.\n{line}" for n in range(SIZE // 1_460)]
+    stored(tmp_path / "corpus", texts, group=4_000)
+    taken = {}
+    for way in ("rows", "stream", "pairs"):
+        command = [sys.executable, "-c", WORK, str(tmp_path / "corpus"), str(tmp_path), way]
+        done = subprocess.run(command, env=environment(), capture_output=True, check=True)
+        taken[way] = json.loads(done.stdout)
+    assert taken.pop("rows") > SIZE, "all texts at once take more than their size"
+    assert 0 < max(taken.values()) < ROOM, taken
+
+
+def words(count: int) -> list[str]:
+    """Documents of words that are several pieces."""
+    random = np.random.default_rng(3)
+    syllables = np.array(["ba", "do", "ki", "lu", "me", "ny"])
+    return [
+        "\n".join(
+            " ".join("".join(random.choice(syllables, 3)) for _ in range(9)) + "." for _ in range(5)
+        )
+        for _ in range(count)
+    ]
+
+
+def test_the_number_of_threads_makes_no_difference(tmp_path: Path) -> None:
+    texts = words(300)
+    stored(tmp_path / "corpus", texts, group=70)
+    (tmp_path / "vocabulary").mkdir()
+    Tokenizer(learn_vocabulary(texts, 60, True)).save(tmp_path / "vocabulary")
+    found = []
+    for threads in ("1", "4"):
+        out = tmp_path / threads
+        given = {"TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": threads}
+        folders = [str(tmp_path / "corpus"), str(tmp_path / "vocabulary"), str(out)]
+        command = [sys.executable, "-c", CUT, *folders]
+        subprocess.run(command, env=environment() | given, check=True)
+        files = sorted(file for file in out.rglob("*") if file.suffix in (".bin", ".npy"))
+        found.append({str(file.relative_to(out)): sha256(file) for file in files})
+    assert found[0] == found[1] and len(found[0]) == 11
+
+
+def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
+    texts = [f"text {n}" for n in range(1_000)]
+    parts = [("train", "dev", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
+    dataset = stored(tmp_path / "corpus", texts, 270, parts)
+    for part in ALL_PARTS:
+        there, here = dataset.stream(part).texts, dataset.rows(part).texts
+        assert list(there) == list(here) == list(there) and len(there) == len(here)
+        assert there[3] == here[3] and there[-1] == here[-1]
+        assert there[5:90:7] == here[5:90:7] and there[-4:] == here[-4:]
+        with pytest.raises(IndexError):
+            there[len(here)]
+    assert list(dataset.stream("train").texts)[-1] == "text 999"
+
+
+def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
+    texts = [f"{n}" for n in range(2_000)]
+    parts = ["dev" if n < 100 else "train" for n in range(2_000)]
+    found = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
+    assert isinstance(found, StoredTexts)
+    some = [int(text) for text in found.some(80, np.random.default_rng(0))]
+    assert len(some) == len(set(some)) == 80 and min(some) >= 100
+    assert len({number // 100 for number in some}) == 8
+    assert found.some(80, np.random.default_rng(0)) == [str(number) for number in some]
+
+
+def test_a_vocabulary_is_the_same_from_the_disk(tmp_path: Path) -> None:
+    texts = words(60)
+    dataset = stored(tmp_path / "corpus", texts, 17)
+    assert learn_vocabulary(dataset.stream("train").texts, 60, True) == learn_vocabulary(
+        texts, 60, True
+    )
+
+
+def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
+    stored(tmp_path / "corpus", ["a", "b"], 2)
+    table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_part": ["train", "elsewhere"]})
+    pq.write_table(table, tmp_path / "corpus" / "data.parquet")
+    with pytest.raises(StudioError, match="damaged"):
+        open_dataset(tmp_path / "corpus")
+
+
+def test_an_array_that_grew_is_one_of_numpy(tmp_path: Path) -> None:
+    for count in (0, 1, 2_500_000):
+        path = tmp_path / f"{count}.npy"
+        with GrowingArray(path, np.int32) as file:
+            for number in range(count):
+                file.add(number)
+        assert np.array_equal(np.load(path), np.arange(count, dtype=np.int32))
+
+
+def test_packed_inputs_are_mapped_and_not_read(tmp_path: Path) -> None:
+    texts = words(20)
+    tokenizer = Tokenizer(learn_vocabulary(texts, 60, True))
+    packed = pack_stream(texts, tokenizer, 16, tmp_path / "packed")
+    again = Packed.open(tmp_path / "packed")
+    held = [again._ids, again._offsets, again._splits]
+    assert all(isinstance(array, np.memmap) for array in held)
+    assert [again.length(n) for n in range(len(again))] == packed.lengths.tolist()

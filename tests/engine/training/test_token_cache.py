@@ -1,0 +1,183 @@
+"""What runs share: nothing is tokenised twice, and a stop is heard while it is made."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages import Event, Noted, Progressed, Saved
+from engine.runs.launch import environment
+from engine.spec.job import JobSpec
+from engine.spec.task import Pretraining
+from engine.training.loop import train
+from engine.training.token_cache import KEPT, TokenCache, shared_tokens
+from tests.engine.training import small
+
+LONG_WORK = ("Making the vocabulary", "Tokenising the training rows", "Tokenising the dev rows")
+
+
+def with_pairs(folder: Path) -> JobSpec:
+    task = Pretraining(next_sentence=True, long_length=40)
+    return small.pretraining(folder, steps=4).model_copy(update={"task": task})
+
+
+def masked(folder: Path) -> JobSpec:
+    return small.pretraining(folder, steps=4)
+
+
+def classes(folder: Path) -> JobSpec:
+    return small.classifying(folder, steps=4)
+
+
+def stages(job: JobSpec, folder: Path) -> list[str]:
+    told: list[Event] = []
+    run = small.new_run(folder, job)
+    assert train(job, told.append, lambda: False, run)[0] == "finished"
+    return [event.stage for event in told if isinstance(event, Progressed)]
+
+
+@pytest.mark.parametrize("make", [masked, with_pairs, classes])
+def test_a_second_run_on_the_same_data_makes_nothing_anew(
+    home: Home, tmp_path: Path, make: object
+) -> None:
+    job = make(tmp_path)
+    first = stages(job, tmp_path / "first")
+    assert set(LONG_WORK) <= set(first)
+    second = stages(job, tmp_path / "second")
+    assert not set(second) & set(LONG_WORK)
+    shorter = job.training.model_copy(update={"max_length": 24})
+    third = stages(job.model_copy(update={"training": shorter}), tmp_path / "third")
+    assert LONG_WORK[0] not in third
+    assert (LONG_WORK[1] in third) is (make is not with_pairs), "sentences suit every length"
+    assert len(list((home.cache / "tokens").glob("train-*/*-24"))) == 1
+
+
+def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
+    home: Home, tmp_path: Path
+) -> None:
+    job = with_pairs(tmp_path)
+    stages(job, tmp_path / "first")
+
+    def change(**update: object) -> list[str]:
+        task = job.task.model_copy(update=update)
+        name = "-".join(update)
+        return stages(job.model_copy(update={"task": task}), tmp_path / name)
+
+    assert LONG_WORK[1] not in change(chosen=0.3)
+    sentences = list((home.cache / "tokens").glob("*/sentences"))
+    made = [folder.stat().st_mtime_ns for folder in sentences]
+    change(following=0.3)
+    assert len(list((home.cache / "tokens").glob("train-*/pairs-0.3-1-*"))) == 2
+    assert [folder.stat().st_mtime_ns for folder in sentences] == made, "read, not made again"
+
+
+@pytest.mark.parametrize("stage", ["Reading the data", *LONG_WORK[:2]])
+def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
+    home: Home, tmp_path: Path, stage: str
+) -> None:
+    job = masked(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    told: list[Event] = []
+
+    def reached() -> bool:
+        return any(isinstance(event, Progressed) and event.stage == stage for event in told)
+
+    assert train(job, told.append, reached, run) == ("stopped", 0)
+    assert reached() and not any(isinstance(event, Saved) for event in told)
+    last = [event.stage for event in told if isinstance(event, Progressed)][-1]
+    assert last == stage
+    assert not [p for p in home.cache.rglob("*") if ".tmp-" in p.name]
+    assert train(job, told.append, lambda: False, run) == ("finished", 4)
+
+
+def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
+    home: Home, tmp_path: Path
+) -> None:
+    job = with_pairs(tmp_path)
+    stages(job, tmp_path / "first")
+
+    def contents() -> dict[str, bytes]:
+        root = home.cache / "tokens"
+        return {
+            file.relative_to(root).as_posix(): file.read_bytes()
+            for file in root.rglob("*")
+            if file.suffix in (".bin", ".npy", ".txt")
+        }
+
+    before = contents()
+    for file in (home.cache / "tokens").rglob("ids.bin"):
+        file.write_bytes(b"nothing")
+    stages(job, tmp_path / "second")
+    assert contents() == before
+
+
+def test_only_one_run_makes_what_two_need(tmp_path: Path) -> None:
+    cache = TokenCache(tmp_path / "tokens")
+    code = (
+        "import sys; from pathlib import Path; "
+        "from engine.training.token_cache import TokenCache\n"
+        "with TokenCache(Path(sys.argv[1])).reserved('a', lambda: None) as folder:\n"
+        "    (folder / 'begun').touch(); print('here', flush=True); input()\n"
+        "    (folder / 'ended').touch()\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "tokens")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == b"here\n"
+        waits = 0
+
+        def waiting() -> None:
+            nonlocal waits
+            waits += 1
+            assert other.stdin is not None
+            other.stdin.write(b"\n")
+            other.stdin.flush()
+
+        with cache.reserved("a", waiting) as folder:
+            assert waits >= 1 and (folder / "ended").exists()
+
+
+def test_a_wait_can_be_ended(tmp_path: Path) -> None:
+    cache = TokenCache(tmp_path / "tokens")
+
+    def enough() -> None:
+        raise StudioError("enough")
+
+    with (
+        cache.reserved("a", enough),
+        pytest.raises(StudioError, match="enough"),
+        cache.reserved("a", enough),
+    ):
+        raise AssertionError("two at once")
+
+
+def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
+    cache = shared_tokens()
+    for name in ("old", "new", "busy"):
+        with cache.reserved(name, lambda: None) as folder:
+            (folder / "ids.bin").touch()
+    long_ago = time.time() - KEPT - 10
+    for name in ("old", "busy"):
+        os.utime(home.cache / "tokens" / name, (long_ago, long_ago))
+    with cache.reserved("busy", lambda: None) as folder:
+        os.utime(folder, (long_ago, long_ago))
+        cache.drop_old()
+    left = sorted(p.name for p in (home.cache / "tokens").iterdir() if p.is_dir())
+    assert left == ["busy", "new"]
+
+
+def test_notes_of_a_run_do_not_change_with_the_cache(home: Home, tmp_path: Path) -> None:
+    job = masked(tmp_path)
+
+    def notes(folder: Path) -> list[str]:
+        told: list[Event] = []
+        train(job, told.append, lambda: False, small.new_run(folder, job))
+        return [event.text for event in told if isinstance(event, Noted)]
+
+    assert notes(tmp_path / "a") == notes(tmp_path / "b")
