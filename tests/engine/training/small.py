@@ -5,6 +5,7 @@ import json
 import random
 from pathlib import Path
 
+from engine.messages import Measured
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
@@ -108,3 +109,9 @@ def pretraining(folder: Path, **training: object) -> JobSpec:
 
 def new_run(folder: Path, job: JobSpec) -> RunFolder:
     return RunFolder.create(folder, job)
+
+
+def has_seen(run: RunFolder, step: int) -> bool:
+    """Whether a run has taken this step, for a stop after it."""
+    events, _ = run.events_after(0)
+    return any(isinstance(e, Measured) and (e.name, e.step) == ("loss", step) for e in events)

@@ -11,7 +11,7 @@ from engine.models import checkpoint
 from engine.training.loop import train
 from engine.training.preparing import prepare
 from engine.training.saving import RAW, RESUME
-from tests.engine.training.small import classifying, new_run
+from tests.engine.training.small import classifying, has_seen, new_run
 from tests.engine.training.test_exact import figures, final
 
 STEPS, DECAY = 15, 0.5  # from step 8 on the decay is in full use: (1 + 8) / (10 + 8)
@@ -71,8 +71,7 @@ def test_a_stop_and_a_resume_change_nothing(tmp_path: Path) -> None:
     job = job.model_copy(update={"start": job.start.model_copy(update=vocabulary)})
     calm = new_run(tmp_path / "calm again", job)
     train(job, calm.append, lambda: False, calm)
-    steps = iter(range(11))
-    train(job, stopped.append, lambda: next(steps, None) is None, stopped)
+    train(job, stopped.append, lambda: has_seen(stopped, 11), stopped)
     assert stopped.checkpoint_folders()[-1].name == "step-00000011"
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)

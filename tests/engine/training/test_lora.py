@@ -16,7 +16,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.training.loop import train
 from engine.training.saving import RAW, RESUME
-from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.small import NETWORK, classifying, has_seen, new_run
 from tests.engine.training.test_exact import figures, final
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
@@ -119,8 +119,7 @@ def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay:
     job = job.model_copy(update={"training": job.training.model_copy(update={"ema_decay": decay})})
     calm, _ = trained(tmp_path / "calm", job)
     stopped = new_run(tmp_path / "stopped", job)
-    steps = iter(range(8))
-    train(job, stopped.append, lambda: next(steps, None) is None, stopped)
+    train(job, stopped.append, lambda: has_seen(stopped, 8), stopped)
     assert stopped.checkpoint_folders()[-1].name == "step-00000008"
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
