@@ -316,10 +316,22 @@ class Attended(Answer):
     milliseconds: float = 0
 
 
+class Found(Message):
+    """A stretch of a text, in characters, and how likely it is the answer."""
+
+    text: str
+    start: int
+    end: int
+    probability: float
+
+
 class Predicted(Answer):
-    """`guesses` by the head: classes and labels give one over the whole input, with all of them,
-    most likely first; tags one for each span; an answer the best spans, best first, each ranked
-    alone; choices one, with the endings. A number stands in `value`.
+    """What is said, by the head.
+
+    In `guesses`, classes and labels give one over the whole input, with all of them, most likely
+    first; tags one for each span; choices one, with the endings. A number stands in `value`. An
+    answer is the first of `found` in the second text, if it was `answered`; `value` is then the
+    probability that there is none.
     """
 
     kind: Literal["predicted"] = "predicted"
@@ -328,6 +340,8 @@ class Predicted(Answer):
     cut: bool = False
     guesses: tuple[Guess, ...] = ()
     value: float | None = None
+    found: tuple[Found, ...] = ()
+    answered: bool = True
 
 
 class LoadReport(Message):

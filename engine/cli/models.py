@@ -74,8 +74,18 @@ def _record(rows: Rows, number: int, answer: dict[str, Any]) -> dict[str, Any]:
     record: dict[str, Any] = {"text": rows.texts[number]}
     if rows.pairs:
         record["pair"] = rows.pairs[number]
-    rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in answer.items()}
-    return record | rounded
+    return record | {part: _rounded(value) for part, value in answer.items()}
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits behind the point, also inside of what holds numbers."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return value
 
 
 def _table(records: list[dict[str, Any]], delimiter: str) -> str:
@@ -83,8 +93,13 @@ def _table(records: list[dict[str, Any]], delimiter: str) -> str:
     if records:
         writer = csv.DictWriter(out, list(records[0]), delimiter=delimiter)
         writer.writeheader()
-        writer.writerows(records)
+        writer.writerows({key: _cell(v) for key, v in one.items()} for one in records)
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """What holds several things as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 def _lines(records: list[dict[str, Any]]) -> str:

@@ -53,6 +53,25 @@ class Rows:
         """Every text, and every second one."""
         return self.texts if self.pairs is None else [*self.texts, *self.pairs]
 
+    def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
+        """Some of the rows."""
+
+        def some(cells: list[Any] | None) -> list[Any] | None:
+            return None if cells is None else [cells[number] for number in numbers]
+
+        flags = self.flags
+        return type(self)(
+            texts=[self.texts[number] for number in numbers],
+            pairs=some(self.pairs),
+            labels=some(self.labels),
+            flags=flags and {label: [cells[n] for n in numbers] for label, cells in flags.items()},
+            tags=some(self.tags),
+            answers=some(self.answers),
+            beginnings=some(self.beginnings),
+            endings=some(self.endings),
+            lines=some(self.lines),
+        )
+
     def unanswered(self) -> Self:
         """The same rows without what a task wants to be said of them."""
         return replace(self, labels=None, flags=None, tags=None, answers=None)

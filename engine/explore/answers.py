@@ -7,12 +7,17 @@ from collections.abc import Callable
 
 import torch
 
+from engine.data.store import Rows
 from engine.errors import StudioError
-from engine.explore.inputs import Inputs, inputs
+from engine.explore.inputs import LONGEST, Inputs, inputs
 from engine.explore.predictions import softmax
-from engine.messages import Guess, Likely, Predict, Predicted
+from engine.messages import Found, Guess, Likely, Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.spec.task import HeadKind
+from engine.tasks import learner_of
+from engine.tasks.predicting import go_through
+
+BATCH = 8  # windows at a time
 
 
 @torch.inference_mode()
@@ -46,5 +51,28 @@ def _classes(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
     )
 
 
+def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    """The best spans of the second text, read in windows; none where no answer is preferred."""
+    if not question.text.strip() or not (question.pair or "").strip():
+        raise StudioError(
+            "This model finds the answer to a question in a passage.",
+            "Type a question as the text, and a passage that may answer it as the second text.",
+        )
+    assert question.pair is not None
+    learner = learner_of(checkpoint)
+    assert learner is not None
+    longest = min(checkpoint.spec.positions, LONGEST)
+    rows = Rows([question.text], [question.pair])
+    said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
+    return Predicted(
+        head="answer",
+        tokens=given.described,
+        cut=given.cut,
+        found=tuple(Found.model_validate(one) for one in said["candidates"]),
+        value=said["no_answer"],
+        answered=bool(said["answer"]),
+    )
+
+
 Answer = Callable[[Checkpoint, Inputs, Predict], Predicted]
-ANSWERS: dict[HeadKind, Answer] = {"classes": _classes}
+ANSWERS: dict[HeadKind, Answer] = {"classes": _classes, "answer": _answer}

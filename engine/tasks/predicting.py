@@ -8,9 +8,10 @@ from engine.data.store import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
+from engine.models.checkpoint import Checkpoint
 from engine.tasks import learner_of
 from engine.tasks.judging import judge
-from engine.tasks.learner import AnswerTally, Progress
+from engine.tasks.learner import AnswerTally, Learner, Progress
 
 
 class Predictor:
@@ -43,11 +44,23 @@ class Predictor:
         return self._go_through(rows, progress).report()
 
     def _go_through(self, rows: Rows, progress: Progress) -> AnswerTally:
-        network, tokenizer = self._loaded.network, self._loaded.tokenizer
-        with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-            examples = self.learner.pack(
-                rows, tokenizer, self._longest, Path(scratch) / "packed", lambda done, total: None
-            )
-            tally = judge(network, self.learner, tokenizer, examples, self._batch, report=progress)
-        assert isinstance(tally, AnswerTally)
-        return tally
+        return go_through(self._loaded, self.learner, rows, self._longest, self._batch, progress)
+
+
+def go_through(
+    loaded: Checkpoint,
+    learner: Learner,
+    rows: Rows,
+    max_length: int,
+    batch: int,
+    progress: Progress = lambda done, total: None,
+) -> AnswerTally:
+    """What a loaded model answers to rows, where `learner` is that of its task head."""
+    network, tokenizer = loaded.network, loaded.tokenizer
+    device = next(network.parameters()).device
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        folder = Path(scratch) / "packed"
+        examples = learner.pack(rows, tokenizer, max_length, folder, lambda done, total: None)
+        tally = judge(network, learner, tokenizer, examples, batch, device=device, report=progress)
+    assert isinstance(tally, AnswerTally)
+    return tally

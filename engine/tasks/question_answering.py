@@ -5,7 +5,6 @@ Each example is a window over a passage, with the question before it; see `engin
 Shapes: B windows, T tokens in each.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -278,13 +277,10 @@ def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str,
         "probability": float(shares[0]) if best else nothing,
         "no_answer": nothing,
         "doubt": choice.doubt,
-        "candidates": json.dumps(
-            [
-                {"text": passage[s.start : s.end], "start": s.start, "probability": round(p, 6)}
-                for s, p in zip(spans[:SHOWN], shares.tolist(), strict=False)
-            ],
-            ensure_ascii=False,
-        ),
+        "candidates": [
+            {"text": passage[s.start : s.end], "start": s.start, "end": s.end, "probability": p}
+            for s, p in zip(spans[:SHOWN], shares.tolist(), strict=False)
+        ],
     }
 
 

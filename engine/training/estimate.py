@@ -56,7 +56,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         learner.study(rows)
     working("Looking at the lengths")
     tokenizer = _tokenizer(job, rows)
-    lengths = _lengths(job, rows, tokenizer)
+    lengths = _lengths(job, learner, rows, tokenizer)
     plan = job.training
     order = Order(lengths, plan.batch, plan.seed, plan.share)
     widths = [lengths[order.numbers(i)].max() for i in range(min(order.steps_per_epoch, 200))]
@@ -113,7 +113,7 @@ def _tokenizer(job: JobSpec, rows: Rows) -> Tokenizer:
     return Tokenizer.train(rows.texts[:SAMPLE], job.start.model.vocabulary, job.start.lowercase)
 
 
-def _lengths(job: JobSpec, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
+def _lengths(job: JobSpec, learner: Learner, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
     """Tokens of each training example, int [examples], known from a sample of the rows."""
     plan = job.training
     pick = chance(plan.seed, SHARE).permutation(len(rows))[:SAMPLE]
@@ -122,10 +122,12 @@ def _lengths(job: JobSpec, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
         pieces = sum(len(ids) for ids in tokenizer.contents(some)) / max(1, len(some))
         blocks = max(1, round(pieces * len(rows) / (plan.max_length - 2)))
         return np.full(blocks, plan.max_length)
-    texts = [rows.texts[i] for i in pick]
-    pairs = [rows.pairs[i] for i in pick] if rows.pairs else None
-    encoded = tokenizer.encode_many(texts, pairs, plan.max_length)
-    return np.resize([len(ids) for ids, _ in encoded], len(rows))
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        examples = learner.pack(
+            rows.take(pick), tokenizer, plan.max_length, Path(scratch) / "sample", lambda a, b: None
+        )
+    lengths = examples.lengths
+    return np.resize(lengths, max(1, round(len(lengths) * len(rows) / max(1, len(pick)))))
 
 
 def _network(job: JobSpec, learner: Learner) -> Network:

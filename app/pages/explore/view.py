@@ -194,21 +194,23 @@ class ExplorePage(Page):
             asking.set_seen(self.isVisible() and number == self.panels.currentIndex())
 
     def _on_model(self) -> None:
-        """Classes are shown where there are some, and first where words cannot be guessed."""
+        """Answers are shown where there are some, and first where words cannot be guessed."""
         answers = self.study.head is not None
+        if self.study.head == "answer" and self.pair.isHidden():
+            self.set_pair_shown(True)
         self.panels.setTabVisible(2, answers)
         cannot_guess = not self.study.has_head("masked words")
         if answers and cannot_guess and self.panels.currentIndex() == 0:
             self.panels.setCurrentIndex(2)
 
     def _on_edited(self) -> None:
-        pair = self.pair.toPlainText() if self.pair.isVisibleTo(self) else ""
+        pair = self.pair.toPlainText() if not self.pair.isHidden() else ""
         self.study.set_texts(self.text.toPlainText(), pair or None)
 
     def _on_more(self) -> None:
         """Show the second editor, or take it away with its text."""
-        self.set_pair_shown(not self.pair.isVisibleTo(self))
-        if self.pair.isVisibleTo(self):
+        self.set_pair_shown(self.pair.isHidden())
+        if not self.pair.isHidden():
             self.pair.setFocus()
 
     def set_pair_shown(self, shown: bool) -> None:

@@ -105,6 +105,19 @@ def test_classes_are_ranked_and_sum_to_one(tiny):
     assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
 
 
+def test_an_answer_is_a_span_of_the_second_text(tmp_path):
+    asks = load(folder(tmp_path / "asks", Heads(outputs=2, kind="answer")))
+    passage = "a b c d e " * 30
+    said = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
+    assert (said.to, said.head, said.cut) == (4, "answer", True)
+    assert len(said.found) == 5
+    for one in said.found:
+        assert passage[one.start : one.end] == one.text
+    assert 0 < said.value < 1
+    with pytest.raises(StudioError, match="finds the answer to a question"):
+        predict(asks, Predict(checkpoint=tmp_path, text="a b"))
+
+
 def test_the_published_reaction_model_completes_a_reaction(assets):
     model = load(assets / "models" / "rxnfp-bert-pretrained")
     best = fill(model, question("CCO.CC(=O)O>>CC(=O)O[MASK]C")).guesses[0].ranked[0]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.pages.explore.panels.answers.answer import AnswerInPassage
 from app.pages.explore.panels.answers.classes import Classes
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
@@ -12,7 +13,10 @@ from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import Text
 from engine.spec.task import HeadKind
 
-FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {"classes": Classes}
+FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
+    "classes": Classes,
+    "answer": AnswerInPassage,
+}
 
 
 class AnswersView(QWidget):
