@@ -14,14 +14,23 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import results
-from settings import SEEDS, TASKS, Setting, data_folder
+from settings import (
+    LONGEST_ANSWER,
+    LONGEST_QUESTION,
+    NULL_THRESHOLD,
+    SEEDS,
+    STRIDE,
+    TASKS,
+    Setting,
+    data_folder,
+)
 
 PROJECT = Path(__file__).parents[2]
 NEVER = 1_000_000  # steps: only the last checkpoint is saved
@@ -32,8 +41,7 @@ class Kind:
     """How a kind of task is asked for, and where its figures stand in what `evaluate` prints."""
 
     figures: Callable[[dict[str, Any]], dict[str, float]]
-    job: tuple[str, ...] = ()  # what `job` needs besides
-    evaluate: tuple[str, ...] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)  # of the job, besides the settings
 
 
 def _of_classes(report: dict[str, Any]) -> dict[str, float]:
@@ -43,8 +51,25 @@ def _of_classes(report: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
+def _of_questions(report: dict[str, Any]) -> dict[str, float]:
+    figures = {name: report[name] for name in ("exact", "f1")}
+    if report["no_answer"]["questions"]:
+        figures |= {f"has_answer_{name}": report["has_answer"][name] for name in ("exact", "f1")}
+        figures["no_answer_exact"] = report["no_answer"]["exact"]
+    return figures
+
+
 KINDS: dict[str, Kind] = {
     "classification": Kind(_of_classes),
+    "question_answering": Kind(
+        _of_questions,
+        {
+            "task.stride": STRIDE,
+            "task.longest_question": LONGEST_QUESTION,
+            "task.longest_answer": LONGEST_ANSWER,
+            "task.threshold": NULL_THRESHOLD,
+        },
+    ),
 }
 
 
@@ -75,7 +100,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     kind, data, job = KINDS[setting.kind], data_folder(work), folder / "job.json"
-    asked = [*_asked(setting, seed, threads), *kind.job]
+    asked = _asked(setting, kind, seed, threads)
     job.write_text(
         _studio("job", "--data", data / setting.train, "--model", checkpoint, *asked),
         encoding="utf-8",
@@ -85,13 +110,13 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     figures: dict[str, float] = {}
     for prefix, name in setting.judged.items():
         length = ("--max-length", setting.max_length)
-        told = _studio("evaluate", data / name, "--model", last, *length, "--json", *kind.evaluate)
+        told = _studio("evaluate", data / name, "--model", last, *length, "--json")
         found = kind.figures(json.loads(told))
         figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
     return figures
 
 
-def _asked(setting: Setting, seed: int, threads: int) -> list[object]:
+def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:
     """Every setting of a run; no row is kept for judging, since the last weights count."""
     fields = {
         "training.warmup": setting.warmup,
@@ -100,6 +125,7 @@ def _asked(setting: Setting, seed: int, threads: int) -> list[object]:
         "training.save_every": NEVER,
         "data.split.dev": 0,
         "hardware.device": "cpu",
+        **kind.fields,
     }
     return [
         *("--task", setting.kind, "--epochs", setting.epochs, "--batch", setting.batch),

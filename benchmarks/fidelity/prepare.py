@@ -28,7 +28,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = data_folder(arguments.work)
     folder.mkdir(parents=True, exist_ok=True)
-    for prepare in (sst2, trec_qc, subj, mrpc, stsb, wnut17, squad2_devhalf, codah):
+    for prepare in (sst2, trec_qc, subj, mrpc, stsb, wnut17, squads, codah):
         for name, rows in prepare(arguments.datasets, folder):
             print(f"{name}: {rows} rows")
 
@@ -91,19 +91,29 @@ def wnut17(datasets: Path, folder: Path) -> Written:
         yield name, len(sentences)
 
 
-def squad2_devhalf(datasets: Path, folder: Path) -> Written:
-    """Parted by article; for training, as in SQuAD's own file, only the first answer is kept."""
-    text = (datasets / "squad2-devhalf" / "dev-v2.0.json").read_text(encoding="utf-8")
-    whole = json.loads(text)
-    judged = whole["data"][JUDGED_ARTICLE - 1 :: JUDGED_ARTICLE]
-    trained = [article for article in whole["data"] if article not in judged]
+def squads(datasets: Path, folder: Path) -> Written:
+    """SQuAD 2.0, and as 1.1 has it: without the questions that have no answer.
+
+    Parted by article; for training, as in SQuAD's own file, only the first answer is kept.
+    """
+    path = datasets / "squad2-devhalf" / "dev-v2.0.json"
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    judged = articles[JUDGED_ARTICLE - 1 :: JUDGED_ARTICLE]
+    trained = [article for article in articles if article not in judged]
     for question in _questions(trained):
         question["answers"] = question["answers"][:1]
-    for part, articles in (("train", trained), ("test", judged)):
-        name = f"squad2-devhalf-{part}.json"
-        content = {"version": whole["version"], "data": articles}
-        _write(folder / name, json.dumps(content, ensure_ascii=False) + "\n")
-        yield name, sum(1 for _ in _questions(articles))
+    for part, some in (("train", trained), ("test", judged)):
+        yield _squad(folder / f"squad2-devhalf-{part}.json", "v2.0", some)
+    for part, some in (("train", trained), ("test", judged)):
+        for paragraph in (paragraph for article in some for paragraph in article["paragraphs"]):
+            paragraph["qas"] = [one for one in paragraph["qas"] if not one.pop("is_impossible")]
+        yield _squad(folder / f"squad1-devhalf-{part}.json", "1.1", some)
+
+
+def _squad(path: Path, version: str, articles: list[dict[str, Any]]) -> tuple[str, int]:
+    content = {"version": version, "data": articles}
+    _write(path, json.dumps(content, ensure_ascii=False) + "\n")
+    return path.name, sum(1 for _ in _questions(articles))
 
 
 def codah(datasets: Path, folder: Path) -> Written:

@@ -1,4 +1,4 @@
-"""Answers as spans of a context, or none (SQuAD 2.0).
+"""Answers as spans of a context (SQuAD 1.1), or none (2.0).
 
 Windows and choice of the answer are those of run_squad.py of the paper's code; exact match and F1
 those of the script of SQuAD 2.0 (Rajpurkar et al. 2018).
@@ -35,21 +35,27 @@ class Window(NamedTuple):
     characters: list[tuple[int, int] | None]  # [T], of tokens of the context alone
 
 
+Scored = tuple[Window, np.ndarray, np.ndarray]  # scores of each token as first and as last, [T]
+
+
 class Questions(ReferenceTask):
     """Cross-entropy of the first and of the last token, halved; [CLS] where there is no answer."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
         self.model = AutoModelForQuestionAnswering.from_pretrained(checkpoint)
+        questions = list(_questions(train))
+        without = any(not question.answers for question in questions)  # SQuAD 2.0, else 1.1
+        self.threshold = NULL_THRESHOLD if without else float("inf")
         self.examples = [
             self._example(window, question)
-            for question in _questions(train)
+            for question in questions
             for window in self._windows(0, question)
         ]
 
     def judge(self, path: Path) -> dict[str, float]:
         questions = list(_questions(path))
         windows = [w for number, one in enumerate(questions) for w in self._windows(number, one)]
-        scored = defaultdict(list)
+        scored: dict[int, list[Scored]] = defaultdict(list)
         places = iter(windows)
         for output in self.outputs([window.example for window in windows]):
             for starts, ends in zip(output.start_logits, output.end_logits, strict=True):
@@ -57,7 +63,9 @@ class Questions(ReferenceTask):
                 tokens = len(window.characters)  # without padding
                 logits = (starts[:tokens].numpy(), ends[:tokens].numpy())
                 scored[window.number].append((window, *logits))
-        guesses = [_answer(one, scored[number]) for number, one in enumerate(questions)]
+        guesses = [
+            _answer(one, scored[number], self.threshold) for number, one in enumerate(questions)
+        ]
         return _figures(questions, guesses)
 
     def _windows(self, number: int, question: Question) -> Iterator[Window]:
@@ -97,20 +105,33 @@ def _places(characters: list[tuple[int, int] | None], begin: int, end: int) -> t
     return held[0], held[-1]
 
 
-def _answer(question: Question, scored: list[tuple[Window, np.ndarray, np.ndarray]]) -> str:
-    """The best span of all windows, or an empty text where none scores better than it."""
+def _answer(question: Question, scored: list[Scored], threshold: float) -> str:
+    """The best span of all windows, or an empty text where none scores higher by so much."""
     none = min(float(starts[0] + ends[0]) for _, starts, ends in scored)
+    owners = _owners([window for window, _, _ in scored])
     best, answer = float("-inf"), ""
-    for window, starts, ends in scored:
+    for number, (window, starts, ends) in enumerate(scored):
         for first in np.argsort(starts)[::-1][:BEST]:
             for last in np.argsort(ends)[::-1][:BEST]:
                 begin, end = window.characters[first], window.characters[last]
                 if begin is None or end is None or not 0 <= last - first < LONGEST_ANSWER:
                     continue
                 score = float(starts[first] + ends[last])
-                if score > best:
+                if score > best and owners[begin] == number:
                     best, answer = score, question.context[begin[0] : end[1]]
-    return "" if none - best > NULL_THRESHOLD else answer
+    return "" if none - best > threshold else answer
+
+
+def _owners(windows: list[Window]) -> dict[tuple[int, int], int]:
+    """In which window each token has most around it: only there may an answer begin with it."""
+    highest: dict[tuple[int, int], tuple[float, int]] = {}
+    for number, window in enumerate(windows):
+        tokens = [one for one in window.characters if one is not None]
+        for place, token in enumerate(tokens):
+            around = min(place, len(tokens) - 1 - place) + 0.01 * len(tokens)
+            if around > highest.get(token, (-1.0, 0))[0]:
+                highest[token] = around, number
+    return {token: number for token, (_, number) in highest.items()}
 
 
 def _figures(questions: list[Question], guesses: list[str]) -> dict[str, float]:
@@ -120,13 +141,14 @@ def _figures(questions: list[Question], guesses: list[str]) -> dict[str, float]:
         exact[number] = max(_plain(guess) == _plain(text) for text in true)
         f1[number] = max(_f1(_plain(guess).split(), _plain(text).split()) for text in true)
     answerable = np.array([bool(question.answers) for question in questions])
-    return {
-        "exact": exact.mean(),
-        "f1": f1.mean(),
-        "has_answer_exact": exact[answerable].mean(),
-        "has_answer_f1": f1[answerable].mean(),
-        "no_answer_exact": exact[~answerable].mean(),
-    }
+    figures = {"exact": exact.mean(), "f1": f1.mean()}
+    if not answerable.all():
+        figures |= {
+            "has_answer_exact": exact[answerable].mean(),
+            "has_answer_f1": f1[answerable].mean(),
+            "no_answer_exact": exact[~answerable].mean(),
+        }
+    return figures
 
 
 def _plain(text: str) -> str:

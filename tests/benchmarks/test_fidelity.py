@@ -61,7 +61,8 @@ def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
     path.write_text(squad(*rows), encoding="utf-8")
 
     setting = replace(settings.TASKS["squad2-devhalf"], max_length=200)
-    theirs = iter(questions.Questions(starter_model(), setting, path).examples)
+    reference = questions.Questions(starter_model(), setting, path)
+    theirs = iter(reference.examples)
     tokenizer = Tokenizer.from_folder(starter_model())
     seen = 0
     for question, context, answers in rows:
@@ -78,6 +79,12 @@ def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
             max_length=200,
             stride=settings.STRIDE,
         )
+        owners = questions._owners(
+            list(reference._windows(0, questions.Question(question, context, answers)))
+        )
+        for number, window in enumerate(found):
+            best = {tuple(place) for place in window.offsets[window.best].tolist()}
+            assert best == {place for place, owner in owners.items() if owner == number}
         places = np.zeros((len(found), 2))
         for text, start in answers:
             places = answer_places(found, offsets, start, start + len(text))
@@ -118,14 +125,15 @@ def test_the_best_answer_lies_inside_one_window_or_there_is_none(script):
     characters = [None, None, None, (0, 3), (4, 7), (8, 11), None]
     window = questions.Window(0, {}, characters)
 
-    def answer(starts: dict[int, float], ends: dict[int, float]) -> str:
+    def answer(starts: dict[int, float], ends: dict[int, float], threshold: float = 0.0) -> str:
         logits = [np.array([side.get(place, 0.0) for place in range(7)]) for side in (starts, ends)]
-        return questions._answer(question, [(window, *logits)])
+        return questions._answer(question, [(window, *logits)], threshold)
 
     assert answer({3: 5}, {5: 5}) == "Ann and Bob"
     assert answer({5: 5}, {3: 4, 5: 1}) == "Bob"  # 5 + 1: an end before its start is none
     assert answer({0: 9, 3: 5}, {0: 2, 3: 5}) == ""  # 11 for none, 10 for Ann
     assert answer({0: 8, 3: 5}, {0: 2, 3: 5}) == "Ann"  # equal: the difference is not above 0
+    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}, np.inf) == "Ann"  # as SQuAD 1.1 has it
     assert answer({1: 9}, {6: 9, 4: 1}) == "and"  # what is not of the context is no answer
 
 
