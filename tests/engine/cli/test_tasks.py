@@ -1,0 +1,47 @@
+"""Every task without a window, from a file to figures and answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from tests.engine.training.small import NETWORK, questions
+
+QUICK = ("--steps", "12", "--batch", "8", "--max-length", "24", "--threads", "1")
+SMALL = ("width", "layers", "heads", "inner", "positions")
+
+
+def squad(folder: Path) -> tuple[Path, list[str]]:
+    return questions(folder / "questions.json"), []
+
+
+@pytest.mark.parametrize(
+    "task,files,figure,said",
+    [
+        ("question_answering", squad, "f1", {"answer", "probability", "candidates"}),
+    ],
+)
+def test_a_task_is_composed_trained_judged_and_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, task, files, figure, said
+) -> None:
+    data, columns = files(tmp_path)
+    small = [f"--set=start.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
+    start = ["--size", "tiny", "--vocabulary", "120", *small]
+    options = ["--data", str(data), "--task", task, *columns]
+    assert main(["job", *options, *start, *QUICK]) == 0
+    job = tmp_path / "job.json"
+    job.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 0
+    model = str(tmp_path / "run" / "checkpoints" / "step-00000012")
+    capsys.readouterr()
+    asked = [str(data), "--model", model, *columns]
+    assert main(["evaluate", *asked, "--json"]) == 0
+    assert 0 <= json.loads(capsys.readouterr().out)[figure] <= 1
+    assert main(["evaluate", *asked]) == 0
+    assert capsys.readouterr().out.count("\n") > 1
+    for name in ("out.jsonl", "out.csv"):
+        assert main(["predict", *asked, "--out", str(tmp_path / name)]) == 0
+    first = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert said <= set(first)
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").count("\n") > 1
