@@ -16,6 +16,7 @@ from engine.data.reading import Recognised, read, recognise
 from engine.data.store import open_dataset
 from engine.errors import BadFile, StudioError, describe_validation
 from engine.runs.folder import RunFolder
+from engine.runs.parts import split
 from engine.shipped import starter_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
@@ -168,7 +169,8 @@ def train(
 ) -> int:
     """Train a job into a new run folder; Ctrl+C stops and saves, and `resume` goes on.
 
-    A job with several seeds gets a folder for each below it, and a summary.json of all.
+    A job with several seeds, or a layer bench, gets a folder for each run below it, and a
+    summary.json of all.
     """
     try:
         wanted = JobSpec.model_validate_json(job.read_bytes())
@@ -177,9 +179,10 @@ def train(
     except ValidationError as error:
         raise describe_validation(error, f"The job file {job.name}") from error
     wanted = _from(wanted, job.absolute().parent)
-    if wanted.training.seeds > 1:
+    (one, *others) = split(wanted)
+    if others:
         return several.begin(wanted, into.absolute())
-    return _work(RunFolder.create(into.absolute(), wanted))
+    return _work(RunFolder.create(into.absolute(), one))
 
 
 def resume(
@@ -187,7 +190,7 @@ def resume(
 ) -> int:
     """Go on with a run that was stopped or killed, from its last checkpoint.
 
-    The folder of a job with several seeds goes on with those that are not finished.
+    The folder of a job of several runs goes on with those that are not finished.
     """
     if several.is_several(folder):
         return several.go_on(folder.absolute())

@@ -1,8 +1,10 @@
 """A job of several runs without a window: a folder for each below one, and a summary of all."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from engine.messages import AnyEvent, Ended, Measured, Saved
 from engine.runs.folder import RunFolder
 from engine.runs.parts import SUMMARY, folder_of, split, spread
 from engine.spec.job import JobSpec
+
+VECTORS = "vectors"  # the folder in which a layer bench keeps its vectors until it is done
 
 
 def is_several(folder: Path) -> bool:
@@ -26,10 +30,11 @@ def begin(job: JobSpec, into: Path) -> int:
         raise StudioError(
             f"There is something at {into} already.", "Choose a folder that does not exist yet."
         )
-    parts = split(job)
-    for part in parts:
-        RunFolder.create(into / folder_of(part), part)
-    _write(into, {"name": job.name, "runs": [{"folder": folder_of(part)} for part in parts]})
+    names = []
+    for part in split(job, into / VECTORS):
+        names.append(folder_of(part, job.training.seeds))
+        RunFolder.create(into / names[-1], part)
+    _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
     return go_on(into)
 
 
@@ -52,40 +57,48 @@ def go_on(into: Path) -> int:
         if code or _outcome(run) != "finished":
             print(f"Go on with: bert-studio resume {into}", file=sys.stderr)
             break
+    else:
+        shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
     told = summarise(summary["name"], [RunFolder(into / name) for name in names])
-    for figure, found in told["figures"].items():
-        deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
-        print(f"{figure}: {found['mean']:.4f}{deviation} ({found['runs']} of {len(names)} runs)")
+    for row in told["rows"]:
+        print(row["vectors"] or "All runs")
+        for figure, found in row["figures"].items():
+            deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
+            print(f"  {figure}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
     print(into)
     return code
 
 
 def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
-    """What came of each run, and the figures of those that finished with mean and deviation."""
-    told: list[dict[str, Any]] = []
-    values: dict[str, list[float]] = {}
-    for run in runs:
-        step, figures = best_figures(run)
-        outcome = _outcome(run)
-        told.append(
-            {
-                "folder": run.path.name,
-                "seed": run.job().training.seed,
-                "outcome": outcome,
-                "step": step,
-                "figures": figures,
-            }
-        )
-        if outcome == "finished":
-            for figure, value in figures.items():
-                values.setdefault(figure, []).append(value)
-    spreads = {figure: spread(found) for figure, found in values.items()}
-    shown = {
-        figure: {"mean": found.mean, "deviation": found.deviation, "runs": found.runs}
-        for figure, found in spreads.items()
-        if found is not None
+    """What came of each run, and row by row of those that finished the mean and the deviation.
+
+    A row is a choice of vectors in a layer bench; else there is one row for all seeds.
+    """
+    told = [_told(run) for run in runs]
+    rows = []
+    for vectors in dict.fromkeys(run["vectors"] for run in told):
+        asked = [run for run in told if run["vectors"] == vectors]
+        ended = [run["figures"] for run in asked if run["outcome"] == "finished"]
+        figures = {}
+        for figure in dict.fromkeys(figure for one in ended for figure in one):
+            found = spread([one[figure] for one in ended if figure in one])
+            if found is not None:
+                figures[figure] = asdict(found)
+        rows.append({"vectors": vectors, "runs": len(asked), "figures": figures})
+    return {"name": name, "runs": told, "rows": rows}
+
+
+def _told(run: RunFolder) -> dict[str, Any]:
+    job = run.job()
+    step, figures = best_figures(run)
+    return {
+        "folder": run.path.name,
+        "seed": job.training.seed,
+        "vectors": job.features.vectors if job.part is not None and job.part.vectors else "",
+        "outcome": _outcome(run),
+        "step": step,
+        "figures": figures,
     }
-    return {"name": name, "runs": told, "figures": shown}
 
 
 def best_figures(run: RunFolder) -> tuple[int, dict[str, float]]:

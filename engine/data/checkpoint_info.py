@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.data.families import ROBERTA, Family
-from engine.data.head_kinds import NAMED, head_kind
+from engine.data.head_kinds import NAMED, READER_ANSWER, head_kind
 from engine.data.model_config import family_of
 from engine.data.tf1.bundle import open_bundle
 from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
@@ -127,11 +127,9 @@ def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> Head
     """What the layer that fine-tuning added answers; None where there is none."""
     if family.task_names("answer")[0] in tensors:
         return "answer"
-    for kind in ("classes", "tags"):
-        if (weight := family.task_names(kind)[0]) in tensors:
-            shape = tensors[weight][1]
-            return head_kind(config, shape[0]) if shape else None
-    return None
+    names = [family.task_names(kind)[0] for kind in ("classes", "tags")]
+    shape = next((tensors[name][1] for name in (*names, READER_ANSWER) if name in tensors), [])
+    return head_kind(config, shape[0]) if shape else None
 
 
 def _labels(config: dict[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What the added layer of a fine-tuned checkpoint answers, as its config.json says it."""
 
-from typing import Any
+from typing import Any, cast
 
 from engine.spec.task import HeadKind
 
@@ -18,10 +18,15 @@ PROBLEMS: dict[HeadKind, str] = {  # the “problem_type” of those that share 
     "number": "regression",
 }
 NAMED: tuple[HeadKind, ...] = ("classes", "labels", "tags")  # whose outputs have names
+READER = ("vectors", "layer", "reader", "width", "pooling")  # what config.json says of a reader
+READER_ANSWER = "reader.dense.weight"
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> HeadKind:
     """What an added layer with so many outputs answers; the rules are those of transformers."""
+    reader = config.get("reader")
+    if isinstance(reader, dict) and reader.get("kind") in [*ARCHITECTURES]:
+        return cast(HeadKind, reader["kind"])
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
     for kind in ("tags", "answer", "choices"):

@@ -13,12 +13,18 @@ from torch import Tensor
 
 from engine.data.families import BERT, FAMILIES
 from engine.data.foreign import AGAIN, shown
-from engine.data.head_kinds import ARCHITECTURES, NAMED, head_kind
+from engine.data.head_kinds import ARCHITECTURES, NAMED, READER_ANSWER, head_kind
 from engine.data.model_config import CONFIG, first_architecture
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.models.network import shell
-from engine.models.published import is_buffer, labels_of, present_name, published_name
+from engine.models.published import (
+    is_buffer,
+    labels_of,
+    present_name,
+    published_name,
+    reader_of,
+)
 from engine.models.stored import Stored
 from engine.spec.model import AnySpec
 from engine.spec.task import HeadKind
@@ -78,12 +84,18 @@ class Fitting:
             )
         self._check_next_sentence(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
+        keep_reader = plan.heads == self._reader_in_file() and (
+            wanted is None or labels_of(self._config) == labels
+        )
         network = shell(self._spec, plan.heads)
         missing: list[str] = []
         for ours, parameter in network.named_parameters():
             published = published_name(ours, self._family, plan.heads)
             name = self._names.get(published)
-            if name is None or (ours.startswith("task.") and not keep_head):
+            dropped = (ours.startswith("task.") and not keep_head) or (
+                ours.startswith("reader.") and not keep_reader
+            )
+            if name is None or dropped:
                 needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
                 (missing if needed else plan.fresh).append(published if needed else ours)
             else:
@@ -97,6 +109,8 @@ class Fitting:
 
     def _present_heads(self) -> Heads:
         """The heads that are in the file in full."""
+        if (read := self._reader_in_file()) is not None:
+            return read
         kind, outputs = self._head_in_file()
         family = self._family
         masked_words = self._has([family.published(n) for n in MASKED_WORDS], "masked-word head")
@@ -120,6 +134,17 @@ class Fitting:
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
         )
+
+    def _reader_in_file(self) -> Heads | None:
+        """A reader with all its tensors; None where the file has none."""
+        reader = reader_of(self._config)
+        if reader is None or not reader.reads or READER_ANSWER not in self._names:
+            return None
+        count = self._rows(READER_ANSWER)
+        heads = Heads(outputs=count, kind=head_kind(self._config, count), reader=reader)
+        names = [n for n, _ in shell(self._spec, heads).named_parameters()]
+        needed = [name for name in names if name.startswith("reader.")]
+        return heads if count and self._has(needed, "reader") else None
 
     def _has(self, names: list[str], what: str) -> bool:
         found = [name for name in names if name in self._names]

@@ -10,6 +10,7 @@ from torch import Tensor, nn, zeros
 
 from engine.models.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
+from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind
 
@@ -27,9 +28,11 @@ class Heads:
     outputs: int = 0
     pooler: bool = False
     kind: HeadKind = "classes"
+    reader: Features | None = None  # answers in the place of one layer, from an encoder as it is
 
     def __post_init__(self) -> None:
-        if self.next_sentence or (self.outputs and not self.reads_tokens):
+        on_pooled = self.outputs and not self.reads_tokens and self.reader is None
+        if self.next_sentence or on_pooled:
             object.__setattr__(self, "pooler", True)
 
     @property

@@ -15,8 +15,10 @@ from engine.models.bert import Bert
 from engine.models.distilbert import DistilBert
 from engine.models.encoder import Encoder
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
+from engine.models.reader import Reader, chosen
 from engine.models.roberta import Roberta
 from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.task import HeadKind
 
 
 def encoder_for(spec: AnySpec, pooler: bool) -> Encoder:
@@ -43,30 +45,53 @@ class Network(nn.Module):
         token = self.encoder.embeddings.token
         self.masked_words = MaskedWordHead(spec, token) if heads.masked_words else None
         self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
-        self.task = TaskHead(spec, heads.outputs, heads.kind) if heads.outputs else None
+        self.task: TaskHead | None = None
+        self.reader: Reader | None = None
+        self._kind: HeadKind = heads.kind
+        if heads.reader is not None:
+            self.reader = Reader(
+                heads.reader,
+                spec.width,
+                spec.layers,
+                heads.outputs,
+                spec.dropout,
+                heads.reads_tokens,
+            )
+        elif heads.outputs:
+            self.task = TaskHead(spec, heads.outputs, heads.kind)
         for name, parameter in self.named_parameters():
             fresh(name, parameter, spec)
 
     @property
     def heads(self) -> Heads:
         """Which heads it has."""
+        head = self.reader or self.task
         return Heads(
             masked_words=self.masked_words is not None,
             next_sentence=self.next_sentence is not None,
-            outputs=0 if self.task is None else self.task.dense.out_features,
+            outputs=0 if head is None else head.dense.out_features,
             pooler=self.encoder.pooler is not None,
-            kind="classes" if self.task is None else self.task.kind,
+            kind="classes" if head is None else self._kind,
+            reader=None if self.reader is None else self.reader.features,
         )
 
     def logits(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
         """What the task head says, as float32.
 
         Args:
-            tokens: int64 [B, T]; segments and real as the encoder takes them.
+            tokens: int64 [B, T]; segments and real as the encoder takes them. For a reader they
+                may be the vectors that it reads, float [B, T, N, D].
 
         Returns:
             [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
         """
+        if self.reader is not None:
+            if not tokens.is_floating_point():
+                with torch.no_grad():
+                    encoded = self.encoder(tokens, segments, real, keep_hidden=True)
+                    tokens = chosen(encoded.hidden, self.reader.heights)
+            answers: Tensor = self.reader(tokens, real)
+            return answers
         assert self.task is not None
         encoded = self.encoder(tokens, segments, real)
         vectors = encoded.last if self.heads.reads_tokens else encoded.pooled

@@ -3,10 +3,13 @@
 import re
 from typing import Any
 
+from pydantic import ValidationError
+
 from engine.data.families import BERT, FAMILIES, Family
-from engine.data.head_kinds import ARCHITECTURES, NAMED, PROBLEMS
+from engine.data.head_kinds import ARCHITECTURES, NAMED, PROBLEMS, READER
 from engine.data.model_config import CAUSAL, LAST, POOLED_FROM, entries_of
 from engine.models.heads import Heads
+from engine.spec.features import Features
 from engine.spec.model import AnySpec
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
@@ -15,6 +18,8 @@ NO_HEADS = Heads()
 
 def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) -> str:
     """The name under which transformers keeps one of our tensors, in a network with such heads."""
+    if ours.startswith("reader."):  # ours alone: no class of transformers has one
+        return ours
     if ours.startswith("task.dense."):
         return family.task_names(heads.kind)[ours.endswith("bias")]
     if ours.startswith("encoder.pooler.dense."):
@@ -87,12 +92,28 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         entries["label2id"] = {label: number for number, label in enumerate(named)}
     if heads.kind in PROBLEMS:
         entries["problem_type"] = PROBLEMS[heads.kind]
+    if heads.reader is not None:
+        asked = heads.reader.model_dump(mode="json", include=set(READER))
+        entries["reader"] = {**asked, "kind": heads.kind}
     return entries
 
 
+def reader_of(config: dict[str, Any]) -> Features | None:
+    """The reader that config.json describes; None where it describes none."""
+    said = config.get("reader")
+    if not isinstance(said, dict):
+        return None
+    try:
+        return Features.model_validate({name: said[name] for name in READER if name in said})
+    except ValidationError:
+        return None
+
+
 def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) -> str:
-    """The class in transformers that has these heads."""
+    """The class in transformers that has these heads, or the encoder that a reader reads."""
     classes = FAMILIES[family].classes
+    if heads.reader is not None:
+        return f"{classes}Model"
     if heads.outputs:
         return classes + ARCHITECTURES[heads.kind]
     if causal and heads.masked_words:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
+from pydantic_core import from_json
 from sqlalchemy.orm import Session
 
 from engine.durable import clear_leftovers
@@ -40,6 +41,7 @@ from engine.spec.job import JobSpec
 
 SIGN_OF_LIFE = 60.0  # s that a started process may take to take the lock
 REAPING = 1.0  # s that a process whose lock is free may take to leave its exit code
+VECTORS = "vectors"  # in the cache of the home, a folder for each layer bench
 PIECES = 8  # of one run's events in one look, so that no run waits for another
 
 News = tuple[
@@ -85,6 +87,7 @@ class Steering:
     def settle(self) -> list[News]:
         """Clear away what an interrupted copy left, list runs that are new, back up the record."""
         clear_leftovers(self._home.runs)
+        self._clear_vectors()
         news: list[News] = []
         if self._record.set_aside is not None:
             text = (
@@ -97,6 +100,16 @@ class Steering:
         news += [("noted", ("", problem)) for problem in found.problems]
         back_up_daily(self._record.path, self._home.backups)
         return news + self.look(everything=True)
+
+    def _clear_vectors(self) -> None:
+        """Delete the cached vectors of layer benches that no run will read any more."""
+        with self._record.read() as session:
+            runs = [*runs_in(session, ("queued", *WORKING, *RESUMABLE))]
+        groups = {str((from_json(run.job).get("part") or {}).get("group")) for run in runs}
+        cached = self._home.cache / VECTORS
+        for folder in cached.iterdir() if cached.is_dir() else ():
+            if folder.name not in groups:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def look(self, everything: bool = False) -> list[News]:
         """Follow the runs that work, judge those that are silent, and start what can start.
@@ -220,7 +233,7 @@ class Steering:
         try:
             with self._record.session() as session:
                 ids = []
-                for one in split(job):
+                for one in split(job, self._home.cache / VECTORS):
                     made.append(free_folder(self._home.runs, one.name))
                     ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
                 return ids

@@ -1,39 +1,66 @@
-"""A job that asks for several runs: one for each seed, told together afterwards."""
+"""A job that asks for several runs, told together afterwards: one for each seed, or for each row
+of a layer bench."""
 
 import statistics
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from engine.spec.features import BENCH, PAPER
 from engine.spec.job import LONGEST_NAME, JobSpec, Part
 
 SUMMARY = "summary.json"  # in the folder of the whole, where it was trained without a window
 
 
-def split(job: JobSpec) -> tuple[JobSpec, ...]:
-    """The jobs of the runs that `job` asks for; a job for one run is its own."""
-    count = job.training.seeds
-    if count == 1:
-        return (job,)
-    group = uuid.uuid4().hex
+def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
+    """The jobs of the runs that `job` asks for, by what is trained and then by seed.
+
+    A job for one run is its own, but for the rate and the epochs of a reader. The runs of a layer
+    bench keep their vectors together in a folder below `vectors`, named after their group.
+    """
+    rows = PAPER if job.features.vectors == BENCH else (job.features.vectors,)
+    seeds = range(job.training.seed, job.training.seed + job.training.seeds)
+    if len(rows) * len(seeds) == 1:
+        return (_settled(job),)
+    part = Part(
+        group=uuid.uuid4().hex,
+        name=job.name,
+        runs=len(rows) * len(seeds),
+        vectors=rows if len(rows) > 1 else (),
+    )
+    cache = job.features.cache or (vectors / part.group if vectors else None)
     jobs = []
-    for seed in range(job.training.seed, job.training.seed + count):
-        suffix = f" · seed {seed}"
-        jobs.append(
-            job.model_copy(
+    for row in rows:
+        for seed in seeds:
+            said = ([row] if len(rows) > 1 else []) + ([f"seed {seed}"] if len(seeds) > 1 else [])
+            suffix = "".join(f" · {word}" for word in said)
+            one = job.model_copy(
                 update={
                     "name": job.name[: LONGEST_NAME - len(suffix)] + suffix,
                     "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
-                    "part": Part(group=group, name=job.name, runs=count),
+                    "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
+                    "part": part,
                 }
             )
-        )
+            jobs.append(_settled(one))
     return tuple(jobs)
 
 
-def folder_of(job: JobSpec) -> str:
-    """The name of a part's folder below that of the whole."""
-    return f"seed-{job.training.seed}"
+def _settled(job: JobSpec) -> JobSpec:
+    """The job with the rate and the epochs of its reader, where one is trained."""
+    if not job.features.reads:
+        return job
+    own = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
+    training = job.training.model_copy(update={**own, "lora_rank": 0})
+    return job.model_copy(update={"training": training})
+
+
+def folder_of(job: JobSpec, seeds: int) -> str:
+    """The name of a part's folder below that of the whole, which asked for so many seeds."""
+    is_row = job.part is not None and job.part.vectors
+    said = [job.features.vectors.replace(" ", "-")] if is_row else []
+    return "-".join(said + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from engine.spec import Spec
 from engine.spec.dataset import DataSource
+from engine.spec.features import FINE_TUNED, Features, Vectors
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -56,6 +57,7 @@ class Part(Spec):
     group: str = Field(min_length=1, description="The same in all parts, and in no others.")
     name: str = Field(description="Of the whole.")
     runs: int = Field(ge=1, description="How many parts there are.")
+    vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer bench.")
 
 
 class JobSpec(Spec):
@@ -66,6 +68,7 @@ class JobSpec(Spec):
     start: Start
     data: DataSource
     training: TrainingSpec = TrainingSpec()
+    features: Features = Features()
     hardware: HardwareSpec = HardwareSpec()
     part: Part | None = None
 
@@ -88,6 +91,19 @@ class JobSpec(Spec):
                 )
             if causal and self.start.head_start:
                 raise ValueError("a head start is for masked words, not for next_token")
+        return self
+
+    @model_validator(mode="after")
+    def _vectors_have_a_model(self) -> Self:
+        if self.features.vectors == FINE_TUNED:
+            return self
+        if isinstance(self.start, FromScratch) or isinstance(self.task, Pretraining):
+            raise ValueError(
+                "the vectors of a model can be read for a task on labels, from a checkpoint; set "
+                "features.vectors to fine-tuned for all else"
+            )
+        if self.features.reads and self.training.lora_rank:
+            raise ValueError("a reader trains no adapters: set the LoRA rank to 0")
         return self
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ def judge(
     with torch.inference_mode(), precision():
         for number, numbers in enumerate(batches):
             random = chance(seed, DEV, number)
-            one = learner.batch(examples, numbers, tokenizer, random)
+            one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
             one = one._replace(numbers=torch.from_numpy(numbers))
             tally.add(network, one if device is None else one.to(device))
             report(number + 1, len(batches))

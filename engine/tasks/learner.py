@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -28,10 +28,19 @@ Progress = Callable[[int, int], None]
 WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the processor likes eights
 
 
+class Vectors(Protocol):
+    """What an encoder gives for each token of the inputs of a `Packed`."""
+
+    def padded(self, rows: np.ndarray, width: int) -> Tensor:
+        """float32 [B, T, N, D] of these inputs, 0 on padding; T is `width`."""
+        ...
+
+
 class Batch(NamedTuple):
     """Examples as the network takes them."""
 
-    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from
+    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from;
+    # float [.., T, N, D] where a reader gets vectors
     segments: Tensor  # int64, as tokens
     real: Tensor | None  # bool, as tokens, False is padding; None where there is none
     targets: Tensor  # [B, …] or, with places, [N]: what the task wants; 0 where nobody knows
@@ -83,7 +92,7 @@ class Batch(NamedTuple):
 
     @property
     def token_count(self) -> int:
-        return self.tokens.numel() if self.real is None else int(self.real.sum())
+        return self.segments.numel() if self.real is None else int(self.real.sum())
 
 
 @dataclass
@@ -97,6 +106,14 @@ class Examples:
     packed: Packed
     targets: np.ndarray | None = None
     endings: int = 1
+    vectors: Vectors | None = None  # what a reader gets in the place of token ids
+
+    def read(self, batch: Batch, numbers: np.ndarray) -> Batch:
+        """A batch of these examples with their vectors, where there are some."""
+        if self.vectors is None:
+            return batch
+        rows = (numbers[:, None] * self.endings + np.arange(self.endings)).ravel()
+        return batch._replace(tokens=self.vectors.padded(rows, batch.tokens.size(1)))
 
     def __len__(self) -> int:
         return len(self.packed) // self.endings

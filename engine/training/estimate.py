@@ -22,6 +22,7 @@ from engine.messages import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.keeping import most_kept
+from engine.runs.parts import split
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
@@ -35,6 +36,7 @@ from engine.training.preparing import (
     planned_steps,
     save_interval,
     set_up,
+    wanted_heads,
 )
 from engine.training.saving import checkpoint_size
 
@@ -47,6 +49,8 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     Raises StudioError for whatever would keep the job itself from starting.
     """
+    parts = split(job)
+    job = parts[-1]  # the dearest: of a layer bench it is fine-tuning
     machine = choose(job.hardware)
     working("Reading the data")
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
@@ -73,6 +77,9 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
         batch = learner.made_up(plan.batch, width, tokenizer, random).to(machine.device)
+        if network.reader is not None:
+            shape = (*batch.tokens.shape, len(network.reader.heights), network.spec.width)
+            batch = batch._replace(tokens=torch.zeros(shape, device=machine.device))
         began = time.perf_counter()
         for part in batch.parts(plan.micro_batch):
             with machine.precision():
@@ -91,18 +98,39 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     if long_length > longest:
         last = steps - first_long_step(steps, learner.long_inputs[1])
         seconds += last * (min(step(long_length) for _ in range(2)) - short)
+    if network.reader is not None:
+        seconds += _vectors_take(network, learner, plan.batch, usual, tokenizer, machine) * (
+            order.steps_per_epoch + math.ceil(dev_count / plan.batch)
+        )
     judging = looks * math.ceil(dev_count / plan.batch) * short * JUDGING
     return Estimated(
         steps=steps,
         seconds_per_step=short,
-        seconds=(seconds + judging) * plan.seeds,
+        seconds=(seconds + judging) * len(parts),
         memory=_peak_memory(machine),
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),
         checkpoint=checkpoint_size(network),
-        checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * plan.seeds,
+        checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * len(parts),
     )
+
+
+def _vectors_take(
+    network: Network,
+    learner: Learner,
+    batch: int,
+    width: int,
+    tokenizer: Tokenizer,
+    machine: Machine,
+) -> float:
+    """Seconds in which the encoder gives the vectors of a batch."""
+    one = learner.made_up(batch, width, tokenizer, chance(0, SHARE)).to(machine.device)
+    began = time.perf_counter()
+    with torch.inference_mode(), machine.precision():
+        network.eval().encoder(one.tokens, one.segments, one.real)
+    network.train()
+    return time.perf_counter() - began
 
 
 def _tokenizer(job: JobSpec, rows: Rows) -> Tokenizer:
@@ -133,7 +161,8 @@ def _lengths(job: JobSpec, learner: Learner, rows: Rows, tokenizer: Tokenizer) -
 def _network(job: JobSpec, learner: Learner) -> Network:
     if isinstance(job.start, FromScratch):
         return Network(job.start.model, learner.heads)
-    return checkpoint.load(job.start.path, learner.heads, learner.labels).network
+    heads = wanted_heads(job, learner)
+    return checkpoint.load(job.start.path, heads, learner.labels).network
 
 
 def _peak_memory(machine: Machine) -> int:

@@ -31,7 +31,7 @@ from engine.training.conditions import conditions, differences, sum_of_weights
 from engine.training.devices import Machine, choose
 from engine.training.not_finite import Step, not_finite
 from engine.training.optimiser import adamw, rate_at, set_rate
-from engine.training.preparing import Prepared, prepare
+from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
 from engine.training.saving import Progress, Tell
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
@@ -51,9 +51,11 @@ def train(
     ready = partial(prepare, job, run, tell, weights, stop_wanted)
     try:
         made = patiently(ready, tell, stop_wanted)
+        network = made.network.to(machine.device)
+        read = partial(give_vectors, job, run, made, machine, tell, stop_wanted)
+        patiently(read, tell, stop_wanted)
     except Cancelled:
         return "stopped", found[1].step if found else 0
-    network = made.network.to(machine.device)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)
     progress, changed = found[1] if found else Progress(), tuple[str, ...]()
@@ -121,6 +123,7 @@ def train(
             pace.restart()
     if progress.step < made.steps:
         tell(Noted(text=_early(progress)))
+    forget_vectors(run)
     return "finished", progress.step
 
 
@@ -148,6 +151,7 @@ def _step(
     seed, step = job.training.seed, progress.step
     examples, numbers = made.numbers(step)
     batch = made.learner.batch(examples, numbers, made.tokenizer, chance(seed, MASKS, step))
+    batch = examples.read(batch, numbers)
     made.network.train()
     values = _gradients(job, made, machine, batch, progress, tell)
     value = sum(values.values())

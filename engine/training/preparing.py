@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,10 @@ from engine.durable import verify, whole_folder
 from engine.errors import StudioError
 from engine.messages import Noted, Progressed
 from engine.models import checkpoint
+from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
+from engine.models.reader import heights
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import Part
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
@@ -27,10 +30,12 @@ from engine.tasks import learner_for
 from engine.tasks.learner import Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
 from engine.training.batches import Order
+from engine.training.devices import Machine
 from engine.training.head_start import give_head_start
 from engine.training.optimiser import freeze
 from engine.training.saving import Tell
 from engine.training.token_cache import shared_tokens
+from engine.training.vectors import vectors_for
 
 
 @dataclass
@@ -154,6 +159,46 @@ class _Packer:
             return self.learner.pack(rows, self.tokenizer, length, inside / f"{way}-{length}", told)
 
 
+def give_vectors(
+    job: JobSpec,
+    run: RunFolder,
+    made: Prepared,
+    machine: Machine,
+    tell: Tell,
+    stop_wanted: Callable[[], bool] = lambda: False,
+) -> None:
+    """Where a reader is trained, compute what it reads, or find it where it was kept.
+
+    Raises Cancelled where a stop is wanted meanwhile.
+    """
+    if made.network.reader is None:
+        return
+    shared = job.features.cache  # the run may have been copied to where there is no such place
+    is_here = shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir())
+    folder = shared if shared is not None and is_here else own_vectors(run)
+    rows = job.part.vectors if job.part is not None else ()
+    layers = made.network.spec.layers
+    others = [job.features.model_copy(update={"vectors": row}) for row in rows]
+    later = tuple(h for other in others if other.reads for h in heights(other, layers))
+    examples = [(stretch.examples, "training") for stretch in made.stretches]
+    for some, name in [*examples, *([(made.dev, "dev")] if made.dev else [])]:
+        stage = _stage(tell, f"Computing the vectors of the {name} rows", stop_wanted)
+        some.vectors = vectors_for(
+            made.network, some.packed, made.tokenizer, folder, machine, later, stage
+        )
+    tell(Noted(text=f"The vectors lie in {folder}; if they are deleted, they are made again."))
+
+
+def own_vectors(run: RunFolder) -> Path:
+    """Where a run by itself keeps vectors until it is finished."""
+    return run.cache / "vectors"
+
+
+def forget_vectors(run: RunFolder) -> None:
+    """Delete what a finished run will not read again; where a system does not let it, it stays."""
+    shutil.rmtree(own_vectors(run), ignore_errors=True)
+
+
 def planned_steps(plan: TrainingSpec, steps_per_epoch: int) -> tuple[int, int]:
     """How many steps a run takes, and how often it is judged by the dev examples."""
     steps = plan.steps or max(1, math.ceil(plan.epochs * steps_per_epoch))
@@ -184,6 +229,10 @@ def set_up(network: Network, plan: TrainingSpec) -> None:
     if plan.dropout is not None:
         set_dropout(network, plan.dropout)
     network.encoder.recomputes = plan.gradient_checkpointing
+    if network.reader is not None:
+        network.requires_grad_(False)
+        network.reader.requires_grad_(True)
+        return
     freeze(network, plan.frozen)
     if plan.lora_rank:
         adapt(
@@ -201,6 +250,8 @@ def set_dropout(network: nn.Module, share: float) -> None:
     for module in network.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
+        if isinstance(module, nn.LSTM):
+            module.dropout = share
 
 
 def given_tokenizer(start: Start) -> Tokenizer | None:
@@ -246,6 +297,14 @@ def _made_vocabulary(folder: Path, rows: Rows, start: FromScratch, told: Report)
         return made
 
 
+def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
+    """The heads that the network of a job needs; a reader in the place of the task's."""
+    if not job.features.reads:
+        return learner.heads
+    heads = learner.heads
+    return Heads(outputs=heads.outputs, kind=heads.kind, reader=job.features.plain())
+
+
 def _network(
     job: JobSpec, learner: Learner, tokenizer: Tokenizer, weights: Path | None, tell: Tell
 ) -> Network:
@@ -255,7 +314,7 @@ def _network(
         return Network(spec, learner.heads)
     folder = weights or (start.path if isinstance(start, FromCheckpoint) else None)
     assert folder is not None
-    loaded = checkpoint.load(folder, learner.heads, learner.labels)
+    loaded = checkpoint.load(folder, wanted_heads(job, learner), learner.labels)
     if learner.causal not in (None, loaded.spec.causal):
         raise _another_direction(folder.name, loaded.spec.causal)
     if weights is None:

@@ -17,7 +17,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run_state import RunState
 from app.pages.runs.seeds_tab import SeedsTab
 from app.pages.runs.state_badge import StateBadge
-from app.pages.runs.table import group_of
+from app.pages.runs.table import group_of, row_of
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons, numbers, run_words
@@ -142,6 +142,9 @@ class RunView(QWidget):
         self.facts.show_run(row)
         self.seeds.show_run(row)
         self.tabs.setTabVisible(self._seeds_place, bool(group_of(row)))
+        is_bench = bool(row_of(row)[1])
+        text = self.tr("Lay&er bench") if is_bench else self.tr("S&eeds")
+        self.tabs.setTabText(self._seeds_place, text)
         self._show_actions(row)
         self._show_progress()
 

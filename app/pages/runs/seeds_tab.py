@@ -1,4 +1,4 @@
-"""The runs of one job with several seeds, side by side, and what came of them together."""
+"""The runs of one job, side by side: its seeds, or the rows of a layer bench; what came of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,18 +9,19 @@ from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout, QWidget
 from app import resources
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.table import Index, finished, group_of, spread_of
+from app.pages.runs.table import Index, finished, group_of, row_of, spread_of
 from app.theme import SPACE
 from app.widgets import numbers, run_words
 from app.widgets.tables import dress
 from app.widgets.text import Text
 
 NOWHERE = QModelIndex()
-COLUMNS = 5
+COLUMNS = 7
+VECTORS, SEED, STATE, BEST, SPREAD = range(5)
 
 
 class SeedsTable(QAbstractTableModel):
-    """Seed, state, best figure with its step, and time of each run."""
+    """Vectors and seed, state, best figure with its step, spread, and time of each run."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,9 +43,11 @@ class SeedsTable(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         titles = (
+            self.tr("Vectors"),
             self.tr("Seed"),
             self.tr("State"),
             self.tr("Best"),
+            self.tr("Over seeds"),
             self.tr("At step"),
             self.tr("Time"),
         )
@@ -56,16 +59,18 @@ class SeedsTable(QAbstractTableModel):
         if not index.isValid():
             return None
         row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.DecorationRole and index.column() == 1:
+        if role == Qt.ItemDataRole.DecorationRole and index.column() == STATE:
             return resources.icon(*run_words.ICONS[row.state])
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         cells = (
+            row_of(row)[1],
             str(row.job.training.seed) if row.job else "",
             run_words.state_word(row.state),
             ""
             if row.best_metric is None
             else run_words.metric_value(row.best_metric_name, row.best_metric),
+            spread_of([other for other in self.rows if row_of(other) == row_of(row)]),
             numbers.count(row.best_step) if row.best_step else "",
             numbers.duration(row.seconds) if row.seconds else "",
         )
@@ -112,8 +117,14 @@ class SeedsTab(QWidget):
     def _show(self) -> None:
         rows = [row for row in self._runs.rows.values() if self._group == group_of(row)]
         rows = [row for row in rows if row.job is not None and row.job.part is not None]
-        self.model.show_rows(sorted(rows, key=_seed))
-        self.together.setText(self._told(rows))
+        self.model.show_rows(sorted(rows, key=_place))
+        part = rows[0].job.part if rows and rows[0].job else None
+        is_bench = part is not None and bool(part.vectors)
+        has_seeds = part is not None and part.runs > max(1, len(part.vectors))
+        self.table.setColumnHidden(VECTORS, not is_bench)
+        for column in (SEED, SPREAD):
+            self.table.setColumnHidden(column, not has_seeds)
+        self.together.setText(self._told_of_bench(rows) if is_bench else self._told(rows))
 
     def _told(self, rows: list[RunRow]) -> str:
         figures = finished(rows)
@@ -133,9 +144,26 @@ class SeedsTab(QWidget):
             first.part.runs,
         )
 
+    def _told_of_bench(self, rows: list[RunRow]) -> str:
+        first = rows[0].job
+        assert first is not None and first.part is not None
+        ended = sum(row.state == "finished" for row in rows)
+        template = self.tr("Layer bench: {0} of {1} runs are finished. {2} is what is compared.")
+        names = [row.best_metric_name for row in rows if row.best_metric is not None]
+        if not names:
+            template = self.tr("Layer bench: {0} of {1} runs are finished.")
+            return template.format(ended, first.part.runs)
+        name = run_words.metric_word(names[0]).capitalize()
+        return template.format(ended, first.part.runs, name)
+
     def _on_activated(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()].id)
 
 
-def _seed(row: RunRow) -> int:
-    return row.job.training.seed if row.job else 0
+def _place(row: RunRow) -> tuple[int, int]:
+    """As the job has them: by vectors, then by seed."""
+    if row.job is None or row.job.part is None:
+        return 0, 0
+    vectors = row.job.part.vectors
+    known = row.job.features.vectors in vectors
+    return vectors.index(row.job.features.vectors) if known else 0, row.job.training.seed

@@ -57,7 +57,7 @@ class RunsTable(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[RunRow] = []
-        self._groups: dict[str, list[RunRow]] = {}
+        self._groups: dict[tuple[str, str], list[RunRow]] = {}
         self._places: dict[str, int] = {}
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
@@ -79,7 +79,7 @@ class RunsTable(QAbstractTableModel):
             self._rows[place] = row
             self._number()
             self.dataChanged.emit(self.index(place, 0), self.index(place, len(Column) - 1))
-        for other in self._groups.get(group_of(row), []):  # their spread is another now
+        for other in self._groups.get(row_of(row), []):  # their spread is another now
             index = self.index(self._places[other.id], Column.SPREAD)
             self.dataChanged.emit(index, index)
 
@@ -99,8 +99,8 @@ class RunsTable(QAbstractTableModel):
         self._places = {row.id: number for number, row in enumerate(self._rows)}
         self._groups = {}
         for row in self._rows:
-            if group := group_of(row):
-                self._groups.setdefault(group, []).append(row)
+            if group_of(row):
+                self._groups.setdefault(row_of(row), []).append(row)
 
     def has_groups(self) -> bool:
         """Whether some run is one of several seeds."""
@@ -212,7 +212,7 @@ class RunsTable(QAbstractTableModel):
             case Column.STARTED:
                 return words.day(row.started or row.created)
             case Column.SPREAD:
-                return spread_of(self._groups.get(group_of(row), []))
+                return spread_of(self._groups.get(row_of(row), []))
 
     def _more(self, row: RunRow, column: Column) -> str:
         """What a tooltip adds to a cell."""
@@ -234,14 +234,21 @@ class RunsTable(QAbstractTableModel):
                 template = self.tr(
                     "Mean and standard deviation of the best figure; {0} of {1} runs are finished"
                 )
-                runs = self._groups.get(group_of(row), [])
-                return template.format(len(finished(runs)), row.job.part.runs)
+                part, runs = row.job.part, self._groups.get(row_of(row), [])
+                asked = part.runs // max(1, len(part.vectors))
+                return template.format(len(finished(runs)), asked)
         return self._text(row, column)
 
 
 def group_of(row: RunRow) -> str:
     """What the runs of one job have in common; empty for a run that is alone."""
     return row.job.part.group if row.job is not None and row.job.part is not None else ""
+
+
+def row_of(row: RunRow) -> tuple[str, str]:
+    """The group of a run, and in a layer bench which vectors it reads."""
+    is_bench = row.job is not None and row.job.part is not None and row.job.part.vectors
+    return group_of(row), row.job.features.vectors if row.job and is_bench else ""
 
 
 def finished(rows: Sequence[RunRow]) -> list[float]:

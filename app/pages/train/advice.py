@@ -7,7 +7,16 @@ from pathlib import Path
 from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.train.choices import AIMS, OWN_SIZE, Choices, Kind, Step, network, suggested_name
+from app.pages.train.choices import (
+    AIMS,
+    NO_READER,
+    OWN_SIZE,
+    Choices,
+    Kind,
+    Step,
+    network,
+    suggested_name,
+)
 from app.widgets import numbers
 from app.widgets.spec_words import title_of, value_in_words
 from engine.data.reading import check
@@ -15,6 +24,7 @@ from engine.errors import StudioError
 from engine.home import folder_name
 from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
+from engine.spec.features import BENCH, Features
 from engine.spec.model import BertSpec
 from engine.spec.task import Classification, Pretraining, QuestionAnswering
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -155,6 +165,8 @@ def _settings_obstacle(choices: Choices) -> str:
             "Train",
             "The model reads at most {most} word pieces, and “Longest input” asks for {asked}.",
         ).format(most=spec.positions, asked=longest)
+    if choices.reader.reads and choices.training.lora_rank:
+        return translate("Train", "A reader trains no adapters: set the LoRA rank to 0.")
     if choices.kind is Kind.SCRATCH and choices.training.lora_rank:
         return translate(
             "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
@@ -275,7 +287,7 @@ def _what(choices: Choices) -> str:
         "size": translate("Train", "own")
         if choices.scratch.size == OWN_SIZE
         else choices.scratch.size,
-        "trained": _trained(choices.training),
+        "trained": _trained(choices),
     }
     match choices.kind:
         case Kind.ONWARD if choices.is_causal:
@@ -325,20 +337,32 @@ def _what(choices: Choices) -> str:
     return told
 
 
-def _trained(training: TrainingSpec) -> str:
+def _trained(choices: Choices) -> str:
     """Which weights learn, as the end of a sentence."""
-    if training.lora_rank:
+    training, vectors = choices.training, choices.reader.vectors
+    if choices.reader.reads:
+        template = translate(
+            "Train", "it stays as it is, and a reader of its vectors ({vectors}) is trained"
+        )
+    elif vectors == BENCH:
+        template = translate(
+            "Train",
+            "six readers of its vectors are trained one after another, and then all its weights",
+        )
+    elif training.lora_rank:
         template = translate("Train", "only adapters of rank {rank} and its head are trained")
     elif training.frozen:
         template = translate("Train", "its lowest layers ({frozen}) stay as they are")
     else:
         template = translate("Train", "all its weights are trained")
-    return template.format(rank=training.lora_rank, frozen=training.frozen)
+    return template.format(rank=training.lora_rank, frozen=training.frozen, vectors=vectors)
 
 
 def _how(choices: Choices) -> str:
     assert choices.data is not None
     training = choices.training
+    if choices.reader.reads:
+        training = training.model_copy(update={"epochs": choices.reader.epochs})
     spec = choices.data.spec
     values = {
         "batch": numbers.count(training.batch),
@@ -381,6 +405,7 @@ def changed_by_advanced(choices: Choices) -> list[str]:
     if not choices.length_by_hand:  # it follows the data, and nobody has changed it
         without.add("max_length")
     found = _differences(TrainingSpec, choices.training, choices.defaults, without)
+    found += _differences(Features, choices.reader, NO_READER, {"cache"})
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())
     task = choices.task
     return found + _differences(type(task), task, choices.aim.task, {"kind", "labels"})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.messages import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
+from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS, BertSpec
 from engine.spec.task import Classification, Pretraining, QuestionAnswering, TaskSpec
@@ -18,6 +19,7 @@ LONGEST_NAME = 200  # characters, as in JobSpec
 
 
 ANY_HARDWARE = HardwareSpec()
+NO_READER = Features()  # the model itself is fine-tuned
 FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 
@@ -107,6 +109,7 @@ class Choices:
     scratch: Scratch = Scratch()
     tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # what was changed, by kind of task
     trainings: Mapping[str, TrainingSpec] = field(default_factory=dict)  # two for pre-training
+    features: Features = NO_READER
     hardware: HardwareSpec = ANY_HARDWARE
     usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
     length_by_hand: bool = False
@@ -137,6 +140,11 @@ class Choices:
     def _training_name(self) -> str:
         kind = self.kind or Kind.SENTENCE
         return kind if kind.pretrains else self.aim.task.kind
+
+    @property
+    def reader(self) -> Features:
+        """The settings of a reader of the model, where the present task can have one."""
+        return NO_READER if self.kind is not None and self.kind.pretrains else self.features
 
     @property
     def quick_look(self) -> bool:
@@ -213,6 +221,7 @@ def job(choices: Choices) -> JobSpec:
         start=_start(choices),
         data=choices.data.source,
         training=choices.training,
+        features=choices.reader,
         hardware=choices.hardware,
     )
 
@@ -255,6 +264,7 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     choices = replace(
         Choices(),
         data=data,
+        features=given.features.model_copy(update={"cache": None}),
         hardware=given.hardware,
         name=given.name,
         length_by_hand=True,

@@ -18,6 +18,7 @@ from app.widgets.page import Card
 from app.widgets.spec_words import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import Text
+from engine.spec.features import FINE_TUNED, Features
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -48,6 +49,7 @@ ADVANCED = (
     "keep",
     "keep_every",
 )
+FEATURES = ("vectors", "layer", "reader", "width", "pooling", "learning_rate", "epochs")
 NOT_IN_FORMS = ("kind", "labels")  # of a task: chosen in the first step, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
@@ -94,6 +96,7 @@ class SettingsStep(QWidget):
         self.pre_training = SpecForm(PRETRAINING, SIMPLE)
         self.more = SpecForm(TrainingSpec, ADVANCED)
         self.tasks = {kind: SpecForm(type(task), fields) for kind, task, fields in task_forms()}
+        self.features = SpecForm(Features, FEATURES)
         self.hardware = SpecForm(HardwareSpec)
         for form in self._forms():
             form.changed.connect(self._on_changed)
@@ -146,16 +149,19 @@ class SettingsStep(QWidget):
         self.task_card = Card(self.tr("What the task asks"))
         for form in self.tasks.values():
             self.task_card.body.addWidget(form)
+        self.features_card = Card(self.tr("The model, or a reader of it"))
+        self.features_card.body.addWidget(self.features)
         more = Card(self.tr("More of the training"))
         more.body.addWidget(self.more)
         hardware = Card(self.tr("Hardware"))
         hardware.body.addWidget(self.hardware)
-        for card in (self.task_card, more, hardware):
+        for card in (self.task_card, self.features_card, more, hardware):
             column.addWidget(card)
         return self.advanced
 
     def _forms(self) -> tuple[SpecForm, ...]:
-        return self.fine_tuning, self.pre_training, self.more, self.hardware, *self.tasks.values()
+        usual = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
+        return *usual, *self.tasks.values()
 
     def _pretrains(self) -> bool:
         kind = self._state.choices.kind
@@ -173,7 +179,8 @@ class SettingsStep(QWidget):
         if self._showing:
             return
         asked = self._task_form()
-        used = [self._simple_form(), self.more, self.hardware, *([asked] if asked else [])]
+        used = [self._simple_form(), self.more, self.features, self.hardware]
+        used += [asked] if asked else []
         wrong = next(iter([s for form in used for s in form.problems().values()]), "")
         if wrong:
             self._state.set_invalid(Step.SETTINGS, wrong)
@@ -184,6 +191,7 @@ class SettingsStep(QWidget):
             TrainingSpec.model_validate({**choices.training.model_dump(), **training}),
             HardwareSpec.model_validate(self.hardware.value()),
             type(task).model_validate(task.model_dump() | (asked.value() if asked else {})),
+            Features.model_validate(self.features.value()),
         )
         self._state.set_invalid(Step.SETTINGS, "")
 
@@ -207,6 +215,9 @@ class SettingsStep(QWidget):
         if isinstance(choices.task, Pretraining) and asked is not None:
             causal = choices.task.objective == "next_token"
             asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
+        _put(self.features, choices.features)
+        self.features.hide_fields(_unused(choices.features))
+        self.features_card.setVisible(not self._pretrains())
         _put(self.hardware, choices.hardware)
         self.fine_tuning.setVisible(not self._pretrains())
         self.pre_training.setVisible(self._pretrains())
@@ -240,6 +251,14 @@ class SettingsStep(QWidget):
             return template.format(longest)
         template = self.tr("Inputs longer than {0} word pieces are cut: about {1} % of them.")
         return template.format(longest, value_in_words(max(0.1, round(100 * cut, 1))))
+
+
+def _unused(features: Features) -> set[str]:
+    """The fields that say nothing beside the others."""
+    if features.vectors == FINE_TUNED:
+        return set(FEATURES) - {"vectors"}
+    unused = set() if features.vectors == "one layer" else {"layer"}
+    return unused | (set() if features.reader == "bilstm" else {"width"})
 
 
 def _put(form: SpecForm, spec: BaseModel) -> None:

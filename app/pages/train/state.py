@@ -11,7 +11,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.library import DataEntry, ModelEntry
 from app.pages.train import advice
-from app.pages.train.choices import Choices, Kind, Step, choices_of, job, network
+from app.pages.train.choices import (
+    NO_READER,
+    Choices,
+    Kind,
+    Step,
+    choices_of,
+    job,
+    network,
+)
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.first import first_of
 from app.pages.train.look import Look, look
@@ -20,6 +28,7 @@ from app.studio import Studio
 from engine.errors import StudioError, describe_validation
 from engine.messages import Answer, Estimate, Estimated, Refused, Working
 from engine.spec.dataset import StoredData
+from engine.spec.features import Features
 from engine.spec.job import JobSpec
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -147,10 +156,14 @@ class TrainState(QObject):
         self.set(replace(self.choices, name=name))
 
     def choose_settings(
-        self, training: TrainingSpec, hardware: HardwareSpec, task: TaskSpec
+        self,
+        training: TrainingSpec,
+        hardware: HardwareSpec,
+        task: TaskSpec,
+        features: Features = NO_READER,
     ) -> None:
         choices = self.choices.with_training(training).with_task(task)
-        self.set(replace(choices, hardware=hardware))
+        self.set(replace(choices, hardware=hardware, features=features))
 
     def reset_advanced(self) -> None:
         """Take back what only the advanced settings show."""
@@ -158,6 +171,7 @@ class TrainState(QObject):
         training = self.choices.defaults.model_copy(update=simple)
         back = replace(
             self.choices.with_training(training).with_task(self.choices.aim.task),
+            features=NO_READER,
             hardware=self.choices.usual_hardware,
             length_by_hand=False,
         )

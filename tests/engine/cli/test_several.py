@@ -43,7 +43,8 @@ def test_three_seeds_make_three_runs_and_one_table(
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [run["outcome"] for run in summary["runs"]] == ["finished", "stopped", ""]
-    assert summary["figures"]["dev_accuracy"]["runs"] == 1
+    (row,) = summary["rows"]
+    assert row["runs"] == 3 and row["figures"]["dev_accuracy"]["runs"] == 1
     first = (into / "seed-5" / "events.jsonl").read_bytes()
     monkeypatch.undo()
     capsys.readouterr()
@@ -56,11 +57,11 @@ def test_three_seeds_make_three_runs_and_one_table(
     ]
     losses = [run["figures"]["dev_loss"] for run in summary["runs"]]
     assert len(set(losses)) == 3, "each seed learns otherwise"
-    told = summary["figures"]["dev_loss"]
+    told = summary["rows"][0]["figures"]["dev_loss"]
     assert told["mean"] == pytest.approx(statistics.fmean(losses))
     assert told["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
-    assert f"dev_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3 runs)" in printed
+    assert f"dev_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3)" in printed
     for seed in (5, 6, 7):
         alone = RunFolder(into / f"seed-{seed}").job()
         assert alone.training.seed == seed and alone.training.seeds == 1

@@ -9,12 +9,13 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.seeds_tab import SeedsTable
+from app.pages.runs.seeds_tab import BEST, SEED, SPREAD, STATE, VECTORS, SeedsTable
 from app.pages.runs.table import Column, RunsTable, spread_of
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.runs.folder import RunFolder
 from engine.runs.parts import SUMMARY, split
+from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
@@ -84,7 +85,8 @@ def test_a_run_shows_its_siblings_and_leads_to_them(
     qtbot.waitUntil(lambda: len(view.seeds.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
     model = view.seeds.model
-    told = [[model.index(n, column).data() for column in range(3)] for n in range(3)]
+    told = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
+    assert view.seeds.table.isColumnHidden(VECTORS)
     assert told == [
         ["42", "finished", "80.0 %"],
         ["43", "finished", "95.0 %"],
@@ -138,3 +140,33 @@ def test_the_folder_of_all_seeds_can_be_dropped(
     (whole / SUMMARY).write_text("{}")
     assert page.accept_drop([whole])
     assert taken == [whole / "seed-42", whole / "seed-43"]
+
+
+def test_the_layer_bench_is_a_table_of_seven_rows(
+    studio: Studio, make_run: MakeRun, qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
+) -> None:
+    job = fake_worker.job("films")
+    bench = split(job.model_copy(update={"features": Features(vectors="layer bench")}))
+    assert len(bench) == 7
+    ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(bench[:6])]
+    page = RunsPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1180, 760)
+    page.show()
+    qtbot.waitUntil(lambda: page.state.is_listed)
+    page.open(ids[0])
+    view = page.run
+    assert view is not None
+    qtbot.waitUntil(lambda: len(view.seeds.model.rows) == 6)
+    view.tabs.setCurrentWidget(view.seeds)
+    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er bench"
+    model, table = view.seeds.model, view.seeds.table
+    told = [(model.index(n, VECTORS).data(), model.index(n, BEST).data()) for n in range(6)]
+    assert [vectors for vectors, _ in told] == list(PAPER[:6])
+    assert [best for _, best in told] == ["80.0 %", "90.0 %", "93.3 %"] * 2
+    assert table.isColumnHidden(SEED) and table.isColumnHidden(SPREAD)
+    assert view.seeds.together.text() == (
+        "Layer bench: 6 of 7 runs are finished. Dev accuracy is what is compared."
+    )
+    assert_accessible(view.seeds)
+    screen(page, "layer-bench")

@@ -4,9 +4,10 @@ import pytest
 
 from app.pages.train import advice
 from app.pages.train.advice import Lengths
-from app.pages.train.choices import Choices, Data, Kind, Model, Scratch, Step
+from app.pages.train.choices import Choices, Data, Kind, Model, Scratch, Step, choices_of, job
 from engine.messages import Estimated
 from engine.spec.dataset import FileData, Mapping
+from engine.spec.features import Features
 from engine.spec.model import PRESETS
 from engine.spec.task import Pretraining
 from engine.spec.training import HardwareSpec
@@ -201,3 +202,19 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
 def test_scratch_without_its_vocabulary_model_waits() -> None:
     lost = Scratch(vocabulary=Model("lost", MODEL.path))
     assert "“lost”" in advice.obstacle(replace(chosen(Kind.SCRATCH), scratch=lost), Step.START)
+
+
+def test_a_reader_is_told_and_takes_no_adapters() -> None:
+    choices = replace(chosen(Kind.SENTENCE), features=Features(vectors="last", epochs=7))
+    said = advice.summary(choices)
+    assert "it stays as it is, and a reader of its vectors (last) is trained." in said
+    assert "7 times in batches" in said
+    bench = replace(choices, features=Features(vectors="layer bench"))
+    assert "six readers of its vectors" in advice.summary(bench)
+    assert any("What is trained: last" in change for change in advice.changed_by_advanced(choices))
+    assert not advice.obstacle(choices, Step.SETTINGS)
+    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    assert "LoRA rank to 0" in advice.obstacle(adapted, Step.SETTINGS)
+    onward = replace(chosen(Kind.ONWARD), features=choices.features)
+    assert job(onward).features == Features(), "pre-training has no reader"
+    assert choices_of(job(choices), [], []).features == choices.features

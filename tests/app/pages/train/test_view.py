@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QLabel
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
@@ -225,6 +225,30 @@ def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) 
     press(qtbot, page.settings.quick)
     assert page.state.choices.training.batch == 16
     assert page.state.choices.training.share == 0.1
+
+
+def test_a_reader_is_chosen_under_advanced(
+    page: TrainPage, qtbot: QtBot, screen: Callable[[QWidget, str], Path]
+) -> None:
+    go_through(qtbot, page)
+    press(qtbot, page.back)
+    settings = page.settings
+    press(qtbot, settings.mode.group.button(1))
+    fields = settings.features.fields
+    assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
+    fields["vectors"].combo.setCurrentText("one layer")  # type: ignore[attr-defined]
+    assert not fields["layer"].isHidden() and not fields["width"].isHidden()
+    fields["layer"].put(2)
+    fields["reader"].combo.setCurrentText("linear")  # type: ignore[attr-defined]
+    assert fields["width"].isHidden()
+    composed = page.state.job()
+    assert composed is not None
+    asked = composed.features
+    assert (asked.vectors, asked.layer, asked.reader) == ("one layer", 2, "linear")
+    screen(settings.features_card, "reader")
+    press(qtbot, settings.reset)
+    assert page.state.choices.features == type(asked)()
+    assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
 
 
 def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(

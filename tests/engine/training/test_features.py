@@ -1,0 +1,266 @@
+"""The feature-based use: which vectors are read, by what, from where; and the layer bench."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from engine.cli import main
+from engine.data.store import Rows
+from engine.models import checkpoint
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.models.reader import ALL, Reader, chosen, heights
+from engine.runs.parts import SUMMARY, split
+from engine.spec.features import PAPER, Features
+from engine.spec.job import JobSpec
+from engine.tasks.predicting import Predictor
+from engine.training import vectors as made
+from engine.training.devices import choose
+from engine.training.estimate import estimate
+from engine.training.loop import train
+from engine.training.preparing import give_vectors, prepare
+from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.test_exact import figures, final
+
+SMALL = {"width": 8, "epochs": 3, "learning_rate": 1e-2}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
+    """A job that starts from a checkpoint."""
+    folder = tmp_path_factory.mktemp("base")
+    first = classifying(folder, steps=4)
+    run = new_run(folder / "run", first)
+    train(first, run.append, lambda: False, run)
+    start = {"kind": "checkpoint", "path": run.checkpoint_folders()[-1]}
+    again = classifying(folder)
+    return JobSpec.model_validate(again.model_dump() | {"start": start})
+
+
+def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
+    asked = Features.model_validate({"vectors": vectors, **SMALL, **more})
+    return split(base.model_copy(update={"features": asked}))[0]
+
+
+def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
+    """Vectors that say from where they are: the embeddings are 0, the highest layer is 12."""
+    return tuple(torch.full((1, 2, 3), float(height)) for height in range(layers + 1))
+
+
+@pytest.mark.parametrize(
+    "vectors, mixed",
+    [
+        ("embeddings", [0.0]),
+        ("second-to-last", [11.0]),
+        ("last", [12.0]),
+        ("sum of last four", [9.0 + 10 + 11 + 12]),
+        ("concatenation of last four", [9.0, 10.0, 11.0, 12.0]),
+        ("sum of all", [float(sum(range(1, 13)))]),
+        ("learned mix", [6.0]),  # the mean, to begin with
+        ("one layer", [5.0]),
+    ],
+)
+def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
+    asked = Features.model_validate({"vectors": vectors, "layer": 5})
+    reader = Reader(asked, 3, 12, 2, 0.0, False)
+    found = reader._mixed(chosen(hidden(), reader.heights))
+    wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
+    assert torch.allclose(found, wanted)
+
+
+def test_the_sum_of_all_is_kept_as_one() -> None:
+    assert heights(Features(vectors="sum of all"), 12) == (ALL,)
+    assert heights(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
+
+
+@pytest.mark.parametrize("reader", ["linear", "bilstm"])
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_padding_changes_nothing(reader: str, pooling: str) -> None:
+    asked = Features.model_validate(
+        {"vectors": "last", **SMALL, "reader": reader, "pooling": pooling}
+    )
+    network = Reader(asked, 16, 2, 3, 0.1, False).eval()
+    short = torch.randn(1, 5, 1, 16)
+    padded = torch.cat([short, torch.randn(1, 3, 1, 16)], 1)
+    real = torch.tensor([[True] * 5 + [False] * 3])
+    assert torch.allclose(network(short, None), network(padded, real), atol=1e-6)
+
+
+def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) -> None:
+    job = reading(base, "learned mix")
+    run = new_run(tmp_path / "run", job)
+    ready = prepare(job, run, lambda _: None)
+    examples = ready.stretches[0].examples
+    numbers = np.array([3, 0, 7])
+    batch = ready.learner.batch(examples, numbers, ready.tokenizer, np.random.default_rng(0))
+    assert examples.read(batch, numbers) is batch, "nothing is kept yet"
+    ready.network.eval()
+    with torch.inference_mode():
+        from_ids = ready.network.logits(batch.tokens, batch.segments, batch.real)
+    give_vectors(job, run, ready, choose(job.hardware), lambda _: None)
+    read = examples.read(batch, numbers)
+    assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.width)
+    with torch.inference_mode():
+        kept = ready.network.logits(read.tokens, read.segments, read.real)
+    assert torch.allclose(kept, from_ids, atol=1e-5)
+    assert read.token_count == batch.token_count
+    assert [len(part.tokens) for part in read.parts(2)] == [2, 1]
+
+
+def test_vectors_are_computed_once(
+    base: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = reading(base, "last")
+    run = new_run(tmp_path / "run", job)
+    ready, machine = prepare(job, run, lambda _: None), choose(job.hardware)
+    give_vectors(job, run, ready, machine, lambda _: None)
+    files = sorted((run.cache / "vectors").rglob("*.npy"))
+    assert [file.name for file in files] == ["layer-002.npy"] * 2, "of training and dev rows"
+    before = [file.read_bytes() for file in files]
+    honest = made._make
+    monkeypatch.setattr(made, "_make", lambda *_: pytest.fail("computed again"))
+    give_vectors(job, run, ready, machine, lambda _: None)
+    monkeypatch.setattr(made, "_make", honest)
+    for file in files:
+        file.unlink()
+    give_vectors(job, run, ready, machine, lambda _: None)
+    assert [file.read_bytes() for file in files] == before, "safe to delete"
+    with torch.no_grad():
+        ready.network.encoder.embeddings.token.weight[7] += 1
+    give_vectors(job, run, ready, machine, lambda _: None)
+    assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
+
+
+@pytest.mark.parametrize("vectors", ["learned mix", "concatenation of last four"])
+def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
+    base: JobSpec, tmp_path: Path, vectors: str
+) -> None:
+    job = reading(base, vectors)
+    calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    train(job, calm.append, lambda: False, calm)
+    steps = iter(range(8))
+    train(job, stopped.append, lambda: next(steps, None) is None, stopped)
+    for file in (stopped.cache / "vectors").rglob("*.npy"):
+        file.unlink()
+    train(job, stopped.append, lambda: False, stopped)
+    assert final(stopped) == final(calm)
+    assert figures(stopped) == figures(calm)
+    assert not (calm.cache / "vectors").exists(), "nobody reads them any more"
+
+
+def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
+    """The checkpoint: the encoder for any program, and the reader for ours."""
+    transformers = pytest.importorskip("transformers")
+    job = reading(base, "last", epochs=10)
+    run = new_run(tmp_path / "run", job)
+    train(job, run.append, lambda: False, run)
+    assert base.start.kind == "checkpoint"
+    before = dict(checkpoint.load(base.start.path).network.named_parameters())
+    last = run.checkpoint_folders()[-1]
+    loaded = checkpoint.load(last)
+    assert not loaded.report.fresh and not loaded.report.left_over
+    assert loaded.network.heads.reader == job.features.plain()
+    assert loaded.labels == ("bad", "good")
+    for name, weight in loaded.network.named_parameters():
+        if name.startswith("encoder."):
+            assert torch.equal(weight, before[name]), name
+    theirs = transformers.AutoModel.from_pretrained(last, add_pooling_layer=False).eval()
+    tokens = torch.arange(24).view(2, 12) + 5
+    with torch.inference_mode():
+        ours = loaded.network.encoder(tokens, torch.zeros_like(tokens)).last
+        assert (theirs(tokens).last_hidden_state - ours).abs().max() < 1e-5
+
+    rows = Rows(["i loved this fine story", "a dull cold film"], None, ["good", "bad"])
+    predictor = Predictor(last)
+    assert [answer["label"] for answer in predictor.predict(rows)] == ["good", "bad"]
+    again = new_run(tmp_path / "again", reading(base, "embeddings"))
+    start = {"kind": "checkpoint", "path": last}
+    other = JobSpec.model_validate(again.job().model_dump() | {"start": start})
+    fresh = prepare(other, again, lambda _: None).network
+    assert fresh.reader is not None and fresh.reader.heights == (0,), "another reader begins anew"
+    tuned = base.model_copy(update={"start": base.start.model_copy(update={"path": last})})
+    plain = prepare(tuned, new_run(tmp_path / "tuned", tuned), lambda _: None).network
+    assert plain.reader is None and plain.task is not None
+
+
+def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
+    network = Network(NETWORK, Heads(outputs=2, reader=Features(vectors="last", width=8).plain()))
+    assert base.start.kind == "checkpoint"
+    tokenizer = checkpoint.load(base.start.path).tokenizer
+    checkpoint.save(tmp_path / "model", network, tokenizer, ("a", "b"))
+    assert checkpoint.load(tmp_path / "model").network.reader is not None
+    config = tmp_path / "model" / "config.json"
+    (tmp_path / "model" / "manifest.json").unlink()
+    said = json.loads(config.read_text())
+    for wrong in ({"width": -8}, {"vectors": ["last"]}, {"width": 10**9}, {"kind": []}):
+        config.write_text(json.dumps(said | {"reader": said["reader"] | wrong}))
+        try:
+            loaded = checkpoint.load(tmp_path / "model")
+        except Exception as error:
+            raise AssertionError(wrong) from error
+        assert loaded.network.reader is None or wrong == {"kind": []}
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
+    fresh = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
+    with pytest.raises(ValidationError, match="from a checkpoint"):
+        JobSpec.model_validate(fresh)
+    adapted = base.model_dump() | {"features": {"vectors": "last"}, "training": {"lora_rank": 4}}
+    with pytest.raises(ValidationError, match="trains no adapters"):
+        JobSpec.model_validate(adapted)
+
+
+def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
+    bench = Features.model_validate({"vectors": "layer bench", **SMALL})
+    jobs = split(base.model_copy(update={"features": bench}), Path("/vectors"))
+    assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
+    for job in jobs:
+        assert job.part is not None and job.part.vectors == PAPER
+        assert job.features.cache == Path("/vectors") / job.part.group
+        rate = 1e-2 if job.features.reads else base.training.learning_rate
+        assert job.training.learning_rate == rate
+        assert JobSpec.model_validate(job.model_dump()) == job
+    seeded = base.training.model_copy(update={"seeds": 2})
+    assert len(split(base.model_copy(update={"features": bench, "training": seeded}))) == 14
+
+
+def test_the_layer_bench_without_a_window(
+    base: JobSpec,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One pass of the encoder serves all six; the table has seven rows."""
+    passes = []
+    honest = made._make
+
+    def counted(*given: object) -> None:
+        passes.append(given[5])
+        honest(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(made, "_make", counted)
+    bench = Features.model_validate({"vectors": "layer bench", **SMALL, "epochs": 1})
+    training = base.training.model_copy(update={"epochs": 1, "save_every": 0})
+    job = base.model_copy(update={"features": bench, "training": training})
+    (tmp_path / "job.json").write_text(job.model_dump_json())
+    into = tmp_path / "into"
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
+    assert passes == [[0, 1, 2, ALL]] * 2, "once for the training rows, once for the dev rows"
+    summary = json.loads((into / SUMMARY).read_bytes())
+    assert [row["vectors"] for row in summary["rows"]] == list(PAPER)
+    assert all(row["figures"]["dev_accuracy"]["runs"] == 1 for row in summary["rows"])
+    assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
+    printed = capsys.readouterr().out
+    assert "concatenation of last four\n  dev_" in printed
+
+
+def test_a_bench_can_be_estimated(base: JobSpec) -> None:
+    one = estimate(reading(base, "last"), lambda _: None)
+    assert one.seconds > 0 and one.steps == 3 * 11
+    bench = Features.model_validate({"vectors": "layer bench", **SMALL})
+    whole = estimate(base.model_copy(update={"features": bench}), lambda _: None)
+    assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
