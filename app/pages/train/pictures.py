@@ -40,8 +40,8 @@ def scene(kind: Kind) -> Scene:
             words = ("[CLS]", "he", "left", "[SEP]", "he", "is", "gone", "[SEP]")
             return Scene(words, 4, 0, translate("Train", "label"), "same meaning", False)
         case Kind.QUESTIONS:
-            words = ("[CLS]", "born", "where", "?", "[SEP]", "she", "is", "from", "Turin", "[SEP]")
-            return Scene(words, 5, 8, translate("Train", "first, last"), "Turin", False)
+            words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
+            return Scene(words, 4, 6, translate("Train", "first, last"), "Ada", False)
         case Kind.SCRATCH:
             return Scene(masked, 8, 4, translate("Train", "word"), "capital", True)
         case Kind.ONWARD:
@@ -130,12 +130,11 @@ class TaskPicture(QWidget):
         painter.setPen(theme.colour(Role.ON_ACCENT))
         painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._scene.head)
         answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
-        said = QRectF(head.right() + 26, head.top(), answer, CHIP)
-        _line(
-            painter,
-            QPointF(head.right() + 3, head.center().y()),
-            QPointF(said.left() - 3, said.center().y()),
-        )
+        fits = head.right() + 26 + answer < self.width()
+        place = head.right() + 26 if fits else head.left() - 26 - answer
+        said = QRectF(place, head.top(), answer, CHIP)
+        start, end = (head.right() + 3, place - 3) if fits else (head.left() - 3, said.right() + 3)
+        _line(painter, QPointF(start, head.center().y()), QPointF(end, said.center().y()))
         _chip(painter, said, self._scene.answer, Role.GOOD)
 
 
@@ -159,10 +158,13 @@ def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) ->
 
 
 def _line(painter: QPainter, start: QPointF, end: QPointF) -> None:
+    """A short arrow to the right, or to the left."""
+    back = -1 if end.x() > start.x() else 1
     painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
-    painter.drawLine(start, QPointF(end.x() - 3, end.y()))
+    painter.drawLine(start, QPointF(end.x() + 3 * back, end.y()))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.ACCENT))
+    tail = end.x() + 5 * back
     painter.drawPolygon(
-        QPolygonF([end, QPointF(end.x() - 5, end.y() - 3.5), QPointF(end.x() - 5, end.y() + 3.5)])
+        QPolygonF([end, QPointF(tail, end.y() - 3.5), QPointF(tail, end.y() + 3.5)])
     )
