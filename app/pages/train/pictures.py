@@ -59,7 +59,7 @@ class TaskPicture(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
     def sizeHint(self) -> QSize:
-        return QSize(320, 3 * CHIP + BLOCK + 3 * ARROW + 2 * GAP)
+        return QSize(320, 2 * CHIP + BLOCK + 2 * ARROW + 2 * GAP)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, self.sizeHint().height())
