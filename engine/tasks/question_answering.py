@@ -116,6 +116,10 @@ class QuestionAnsweringLearner(Learner):
         known = targets if rows.answers is not None else None
         return QuestionExamples(packed, known, rows=rows, owners=owners, cut_windows=cutter)
 
+    def row(self, examples: Examples, number: int) -> int:
+        assert isinstance(examples, QuestionExamples) and examples.owners is not None
+        return int(examples.owners[number])
+
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Nothing: where answers begin and end is learned."""
 

@@ -1,26 +1,21 @@
 """A disturbed run ends as an undisturbed one: bit for bit, whatever killed it and when."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.durable import sha256, verify
 from engine.messages import Ended, Measured, Noted, Saved, Started
+from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder
-from engine.runs.launch import environment
-from engine.spec.job import JobSpec
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.worker.train import main as work
 from tests.engine.training import small
-
-KILLS = 4
+from tests.engine.training.killing import Killer, Place
 
 
 def final(run: RunFolder) -> dict[str, str]:
@@ -52,59 +47,88 @@ def with_next_sentence(folder: Path) -> JobSpec:
     return small.pretraining(folder).model_copy(update={"task": task})
 
 
+def with_long_inputs(folder: Path) -> JobSpec:
+    task = Pretraining(long_length=48, long_share=0.3, masking="static")
+    return small.pretraining(folder).model_copy(update={"task": task})
+
+
+def next_words(folder: Path) -> JobSpec:
+    job = small.pretraining(folder)
+    network = small.NETWORK.model_copy(update={"causal": True})
+    update = {"task": Pretraining(objective="next_token"), "start": FromScratch(model=network)}
+    return job.model_copy(update=update)
+
+
+def with_adapters(folder: Path) -> JobSpec:
+    first = small.classifying(folder, steps=2)
+    base = small.new_run(folder / "base", first)
+    assert work(base.path) == 0
+    update = {"lora_rank": 2, "lora_dropout": 0.1, "ema_decay": 0.9}
+    training = first.training.model_copy(update=update)
+    start = FromCheckpoint(path=base.checkpoint(2))
+    return first.model_copy(update={"training": training, "start": start})
+
+
 @pytest.fixture(params=[in_parts, with_next_sentence], ids=["classes", "masked words"])
 def job(request: pytest.FixtureRequest, tmp_path: Path) -> JobSpec:
     make: Callable[[Path], JobSpec] = request.param
     return make(tmp_path)
 
 
-@pytest.fixture
-def undisturbed(job: JobSpec, tmp_path: Path) -> RunFolder:
-    run = small.new_run(tmp_path / "undisturbed", job)
-    assert work(run.path) == 0
-    return run
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    made = Killer()
+    yield made
+    made.close()
 
 
-def start(run: RunFolder) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "engine.worker", "train", str(run.path)]
-    return subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+EVERYWHERE: tuple[Place, ...] = (
+    ("saving", 3),  # before there is a whole checkpoint
+    ("loss", 3),  # in the middle of an epoch, with nothing saved
+    ("judging", 1),
+    ("loss", 9),
+    ("judging", 2),
+)
+TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for what changes a step
+    "classes": in_parts,
+    "masked words and next sentence": with_next_sentence,
+    "long inputs at the end": with_long_inputs,
+    "next word": next_words,
+    "answers": small.answering,
+    "averaged adapters": with_adapters,
+    "layers twice": lambda folder: small.classifying(folder, gradient_checkpointing=True),
+}
 
 
+@pytest.mark.parametrize("task", TASKS)
 def test_a_run_killed_again_and_again_ends_with_the_same_weights(
-    job: JobSpec, undisturbed: RunFolder, tmp_path: Path
+    task: str, killer: Killer, tmp_path: Path
 ) -> None:
-    vocabulary = undisturbed.cache / "vocabulary"  # made once for both: its training may vary
-    given = job.start.model_copy(update={"tokenizer": vocabulary})
-    job = job.model_copy(update={"start": given})
+    job = TASKS[task](tmp_path)
+    training = job.training.model_copy(update={"steps": 14, "evaluate_every": 5, "save_every": 4})
+    job = job.model_copy(update={"training": training})
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    assert work(calm.path) == 0
+    assert killer.train(calm, None) == 0
 
-    chance = random.Random(3)
-    kills = 0
-    while kills < KILLS:
-        before = len(hurt.events_after(0)[0])
-        wanted = before + chance.randint(1, 25)  # events after which it dies
-        worker = start(hurt)
-        while worker.poll() is None and len(hurt.events_after(0)[0]) < wanted:
-            time.sleep(0.001)
-        if worker.poll() is not None:
-            break
-        os.kill(worker.pid, signal.SIGKILL)
-        worker.wait()
-        kills += 1
+    chance = random.Random(task)
+    moments = [("saving", chance.randint(4, 30)) for _ in range(2)]
+    moments += [("later", chance.randint(20, 400)) for _ in range(3)]
+    killed = 0
+    for place in (*EVERYWHERE, *moments):
+        end = killer.train(hurt, place)
+        killed += end == -signal.SIGKILL
+        assert end in (-signal.SIGKILL, 0)
         for folder in hurt.checkpoint_folders():
             verify(folder)
-    assert kills >= 3
-    assert work(hurt.path) == 0
+    assert killed >= len(EVERYWHERE)
+    assert killer.train(hurt, None) == 0
     assert final(hurt) == final(calm)
     assert figures(hurt) == figures(calm)
+    assert certificate(hurt).weights == certificate(calm).weights
+    assert certificate(hurt).obstacles == ()
 
 
-def test_stop_saves_and_going_on_is_exact(
-    job: JobSpec, undisturbed: RunFolder, tmp_path: Path
-) -> None:
-    given = job.start.model_copy(update={"tokenizer": undisturbed.cache / "vocabulary"})
-    job = job.model_copy(update={"start": given})
+def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     assert work(calm.path) == 0
 

@@ -1,0 +1,116 @@
+"""A process that loads torch once and then trains run folders in children that die when told to.
+
+A line on its input is JSON: a run folder, and the place where its worker is to be killed.
+
+- [“loss”, 7]: when step 7 is measured;
+- [“judging”, 2]: in the second batch of an evaluation;
+- [“saving”, 30]: at the 30th flush of a file to the disk;
+- [“later”, 40]: after 40 milliseconds, whatever it does then;
+- null: nowhere.
+
+The answer is the exit status of the child. The signal is a real SIGKILL.
+"""
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.runs.folder import RunFolder
+from engine.runs.launch import environment
+
+Place = tuple[str, int] | None
+
+
+class Killer:
+    """The process, as a test sees it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+
+    def train(self, run: RunFolder, place: Place) -> int:
+        """Let a worker train `run`; minus the signal that it died of, or its exit code."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps([str(run.path), place]), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def main() -> None:
+    import torch._dynamo  # noqa: F401 (the optimiser loads it; it takes seconds)
+
+    from engine.training import loop
+    from engine.worker.train import main as work
+
+    for line in sys.stdin:
+        folder, place = json.loads(line)
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os._exit(work(Path(folder), _armed(loop, *place) if place else _deaf))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _deaf(event: object) -> None:
+    """Hear nothing."""
+
+
+def _armed(loop: Any, where: str, number: int) -> Callable[[Any], None]:
+    """Lay the trap; returns what is to hear the events."""
+    if where == "judging":
+        original = loop.judge
+
+        def judge(*a: Any, **k: Any) -> Any:
+            def report(done: int, total: int) -> None:
+                if done == min(number, total):
+                    _die()
+
+            bound = inspect.signature(original).bind(*a, **k)
+            bound.arguments["report"] = report
+            return original(*bound.args, **bound.kwargs)
+
+        loop.judge = judge
+    if where == "saving":
+        flush, flushed = os.fsync, 0
+
+        def fsync(descriptor: int) -> None:
+            nonlocal flushed
+            flushed += 1
+            if flushed == number:
+                _die()
+            flush(descriptor)
+
+        os.fsync = fsync
+
+    if where == "later":
+        threading.Timer(number / 1000, _die).start()
+
+    def hear(event: Any) -> None:
+        at = getattr(event, "name", ""), getattr(event, "step", -1)
+        if at == (where, number):
+            _die()
+
+    return hear
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
