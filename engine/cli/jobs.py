@@ -28,6 +28,7 @@ class Task(StrEnum):
 
     classification = "classification"
     question_answering = "question_answering"
+    tagging = "tagging"
     pretraining = "pretraining"
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.cli.rows import COLUMN_HELP, named_columns, read_rows
+from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.data.store import Rows
 from engine.durable import disk_errors_for, write_file
 from engine.errors import StudioError
@@ -25,7 +26,7 @@ BatchSize = Annotated[int, typer.Option(help="Rows at a time.")]
 def predict(
     file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
     model: Model,
-    out: Annotated[Path, typer.Option(help="Where the rows go: .csv, .tsv or .jsonl.")],
+    out: Annotated[Path, typer.Option(help="Where the rows go: .csv, .tsv, .jsonl or .conll.")],
     text: TextColumn = None,
     pair: PairColumn = None,
     column: FurtherColumns = [],  # noqa: B006 (Typer copies it)
@@ -39,7 +40,7 @@ def predict(
         raise StudioError(
             f"{out.name} has none of the endings {', '.join(WRITERS)}.", "Choose one of them."
         )
-    rows = read_rows(file, named_columns(text, pair, None, column))
+    rows = read_rows(file, named_columns(text, pair, None, column), answered=False)
     answers = Predictor(model, max_length, batch).predict(rows)
     records = [_record(rows, number, answer) for number, answer in enumerate(answers)]
     with disk_errors_for(out):
@@ -106,8 +107,31 @@ def _lines(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
+def _conll(records: list[dict[str, Any]]) -> str:
+    """A word and its tag in each line, and an empty line between sentences.
+
+    White space in a word becomes a no-break space, and a word of nothing “_”.
+
+    Raises StudioError where the records are not of a model that tags words.
+    """
+    if not all("tags" in record for record in records):
+        raise StudioError(
+            "The model gives no tags, and .conll holds nothing else.",
+            "Choose another ending, or a model that was fine-tuned for tagging.",
+        )
+    sentences = [
+        [
+            f"{NO_BREAK_SPACE.join(word.split()) or EMPTY}\t{tag}\n"
+            for word, tag in zip(one["words"], one["tags"], strict=True)
+        ]
+        for one in records
+    ]
+    return "\n".join("".join(lines) for lines in sentences if lines)
+
+
 WRITERS = {
     ".csv": lambda records: _table(records, ","),
     ".tsv": lambda records: _table(records, "\t"),
     ".jsonl": _lines,
+    ".conll": _conll,
 }

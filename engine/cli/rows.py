@@ -1,11 +1,14 @@
 """The rows of a file for the headless commands."""
 
+import sys
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from engine.data.formats.rows import Remarks
 from engine.data.reading import Recognised, read, recognise
 from engine.data.store import Rows
+from engine.data.tag_column import TagColumn
 from engine.errors import BadFile, MissingColumn, StudioError, describe_validation
 from engine.spec.dataset import Mapping
 
@@ -64,10 +67,13 @@ def chosen_mapping(found: Recognised, named: dict[str, str | list[str]]) -> Mapp
         raise describe_validation(error, "The choice of columns") from error
 
 
-def read_rows(file: Path, named: dict[str, str | list[str]]) -> Rows:
-    """All rows of a file by the named or recognised columns.
+def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = True) -> Rows:
+    """All rows of a file by the named or recognised columns; tags come in BIO.
 
-    Raises StudioError where there is no text column.
+    Without `answered`, what a task wants to be said of the rows is left out. What was noticed in
+    the tags is printed to stderr.
+
+    Raises StudioError where there is no text column, or the tags are not as they should be.
     """
     found = recognise(file)
     mapping = chosen_mapping(found, named)
@@ -79,10 +85,19 @@ def read_rows(file: Path, named: dict[str, str | list[str]]) -> Rows:
     places = {name: found.columns.index(name) for name in mapping.columns}
     cells: dict[str, list[str]] = {name: [] for name in places}
     lines: list[int] = []
+    tags, remarks = None, Remarks()
+    if answered and mapping.tags is not None:
+        tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
     for row in read(file, found.reading):
         lines.append(row.line)
         for name, place in places.items():
             cells[name].append(row.cells[place])
+        if tags is not None and mapping.tags is not None:
+            cells[mapping.tags][-1], _ = tags.read(row, remarks)
     if not lines:
         raise BadFile(file, "There are no rows in it.", "Choose a file with rows.")
-    return Rows.of(mapping, cells, lines)
+    for note in (tags.note, *remarks.sentences()) if tags else ():
+        if note:
+            print(f"note: {note}", file=sys.stderr)
+    rows = Rows.of(mapping, cells, lines)
+    return rows if answered else rows.unanswered()

@@ -1,6 +1,7 @@
 """Read the sources of a data set once, into one file of rows with the same columns."""
 
 from array import array
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -10,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.data.formats.rows import Remarks
+from engine.data.formats.rows import Remarks, Row
 from engine.data.lines import Progress, size_of
 from engine.data.reading import Table, read, recognise
 from engine.data.splitting import part_named
+from engine.data.tag_column import TagColumn, counted
 from engine.durable import sha256
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
@@ -21,6 +23,7 @@ from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_CHARACTERS = 32_000_000
+MOST_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose part is still to be dealt out
 Source = Part | Literal["all"]
 
@@ -33,6 +36,7 @@ class Collected(NamedTuple):
     given: NDArray[np.int8]  # [rows], the part that source or column says, FREE where none does
     label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
     labels: dict[str, int]  # how many rows have each
+    spans: dict[str, int]  # how many there are of each type
     sha256: dict[str, str]
     notes: list[str]
     passages: NDArray[np.int32] | None = None  # [rows], equal where the passage of a question is
@@ -62,11 +66,13 @@ def collect(
         for one in opened:
             places, matched = _places(columns, one, reading, mapping)
             remarks, rows = Remarks(), len(writer)
-            writer.add(one, places, remarks)
+            tags = _tag_column(columns, one, places, mapping, cancelled)
+            writer.add(one, places, tags, remarks)
             if len(writer) == rows:
                 raise BadFile(one.path, "there are no rows in it.", "Choose a file with examples.")
             about = f"{one.path.name}: " if len(sources) > 1 else ""
-            told = (*matched, *one.table.notes, *remarks.sentences())
+            converted = (tags.note,) if tags is not None and tags.note else ()
+            told = (*matched, *one.table.notes, *converted, *remarks.sentences())
             notes += [about + note for note in told]
     digests: dict[str, str] = {one.source: sha256(one.path) for one in opened}
     for one in opened:
@@ -154,6 +160,21 @@ def _places(
     return places, notes
 
 
+def _tag_column(
+    columns: tuple[str, ...],
+    one: _Opened,
+    places: list[int | None],
+    mapping: Mapping,
+    cancelled: Callable[[], bool] | None,
+) -> TagColumn | None:
+    """The reader of the tags of a source, where they are used."""
+    if mapping.tags is None:
+        return None
+    text, tags = (places[columns.index(name)] for name in (mapping.text, mapping.tags))
+    assert text is not None and tags is not None  # `_places` refuses a source without them
+    return TagColumn(one.path, one.reading, text, tags, cancelled)
+
+
 class _RowWriter:
     """Writes rows in groups, and keeps the label and the part of each."""
 
@@ -163,6 +184,8 @@ class _RowWriter:
         self.columns, self._path = columns, path
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
+        self._tags = None if mapping.tags is None else columns.index(mapping.tags)
+        self._spans = Counter[str]()
         self._split = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._passage = columns.index(mapping.pair) if mapping.pair and mapping.answers else None
@@ -185,12 +208,18 @@ class _RowWriter:
     def __len__(self) -> int:
         return len(self._given)
 
-    def add(self, one: _Opened, places: list[int | None], remarks: Remarks) -> None:
+    def add(
+        self, one: _Opened, places: list[int | None], tags: TagColumn | None, remarks: Remarks
+    ) -> None:
         """Append the rows of a source."""
         straight = places == list(range(len(one.table.columns)))
         given = PARTS.index(one.source) if one.source in ("dev", "test") else FREE
         for line, cells in one.table:
             row = cells if straight else tuple("" if p is None else cells[p] for p in places)
+            if tags is not None and self._tags is not None:
+                cell, found = tags.read(Row(line, cells), remarks)
+                row = (*row[: self._tags], cell, *row[self._tags + 1 :])
+                self._spans.update(counted(found, tags.scheme))
             if not row[self._text].strip():
                 remarks.saw("A row has no text", line)
             if self._label is not None:
@@ -239,6 +268,7 @@ class _RowWriter:
             given=np.array(self._given, dtype=np.int8),
             label_numbers=numbers,
             labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
+            spans=dict(self._spans.most_common(MOST_TYPES)),
             sha256=digests,
             notes=notes,
             passages=(

@@ -60,6 +60,7 @@ def import_dataset(
             columns=collected.columns,
             rows={part: int(count) for part, count in zip(PARTS, counts, strict=True)},
             labels=dict(sorted(collected.labels.items())),
+            spans=dict(sorted(collected.spans.items())),
             notes=tuple(notes),
             fingerprint=fingerprint.hexdigest(),
         )

@@ -1,10 +1,11 @@
-"""Which columns hold the text, a second text and the label: by name, else by what is in them."""
+"""Which columns hold texts, the label or the tags: by name, else by what is in them."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.data.answers import Unfit, answers_of
+from engine.data.words import words_of
 from engine.spec.dataset import Mapping
 
 PAIRS = (
@@ -31,7 +32,7 @@ TEXTS = (
     *("sentence2", "hypothesis", "question2", "text2", "textb", "sentenceb", "2string", "string2"),
     *("body", "message", "document", "article", "news", "question", "questiontext", "utterance"),
     *("headline", "description", "abstract", "summary", "post", "statement", "snippet", "phrase"),
-    *("query", "input", "passage", "claim", "title"),
+    *("query", "input", "passage", "claim", "title", "tokens", "words"),
 )
 LABELS = (
     *("label", "labels", "class", "category", "quality", "target", "sentiment", "goldlabel"),
@@ -39,6 +40,7 @@ LABELS = (
     *("similarity", "tag", "genre", "type", "y"),
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
+TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
 LONGEST_LABEL = 60  # characters, of what is taken for a label by its looks
 MOST_LABELS = 250
 
@@ -88,6 +90,9 @@ def guess_mapping(
         return None, "No column looks like text; choose one."
     if pair is not None and (answers := _answers(names, pair, columns, rows)):
         return Mapping(text=text, pair=pair, answers=answers), ""
+    tags = _tags(columns, names, rows, text)
+    if tags is not None:
+        return Mapping(text=text, tags=tags), ""
     used = {text, pair}
     label = next((names[n] for n in LABELS if n in names and names[n] not in used), None)
     if label is None:
@@ -132,6 +137,25 @@ def _named_texts(names: dict[str, str]) -> tuple[str | None, str | None]:
         if first in names and second in names:
             return names[first], names[second]
     return next((names[n] for n in TEXTS if n in names), None), None
+
+
+def _tags(
+    columns: tuple[str, ...],
+    names: dict[str, str],
+    rows: Sequence[tuple[str, ...]],
+    text: str,
+) -> str | None:
+    """A column that is called so and has, in every row, as many tags as the text has words."""
+    place = columns.index(text)
+    words = [len(words_of(row[place])) for row in rows]
+    if max(words, default=0) < 2:
+        return None
+    for name in TAGS:
+        if name in names and names[name] != text:
+            tags = columns.index(names[name])
+            if all(len(words_of(row[tags])) == n for row, n in zip(rows, words, strict=True)):
+                return names[name]
+    return None
 
 
 def _likely_texts(looks: list[_Looks]) -> tuple[str | None, str | None]:

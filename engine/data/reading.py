@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.data.encodings import recognise_encoding
+from engine.data.formats.conll import SUFFIXES as CONLL
+from engine.data.formats.conll import guess_conll, open_conll
 from engine.data.formats.jsonl import guess_jsonl, open_jsonl
 from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
@@ -16,7 +18,7 @@ from engine.data.lines import Cancelled, Lines, Progress
 from engine.data.mapping import guess_mapping
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import FormatName, Mapping, Reading
-from engine.spec.task import Classification, QuestionAnswering, TaskSpec
+from engine.spec.task import Classification, QuestionAnswering, Tagging, TaskSpec
 
 __all__ = [
     "FORMATS",
@@ -34,6 +36,7 @@ __all__ = [
 FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
     "squad": Format("SQuAD", (".json",), open_squad, guess_squad),
     "jsonl": Format("JSON lines", (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
+    "conll": Format("CoNLL", CONLL, open_conll, guess_conll),
     "csv": Format("CSV", (".csv",), open_table, guess_table),
     "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
     "text": Format("Plain text", (".txt", ".text", ".md"), open_plain, guess_plain),
@@ -183,6 +186,13 @@ def check(
             problems += _label_problems(mapping, task, labels)
         case QuestionAnswering():
             problems += _answer_problems(mapping)
+        case Tagging() if mapping.tags is None:
+            problems.append(
+                StudioError(
+                    "Tagging needs a tag for each word.",
+                    "Choose the column that holds the tags: as many as the text has words.",
+                )
+            )
     return problems
 
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.lines import Cancelled, Progress
 from engine.data.reading import recognise
+from engine.data.words import words_of
 from engine.errors import StudioError, describe_validation
 from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Mapping, Part, StoredData
 
@@ -51,7 +52,10 @@ class Rows:
 
     def all_texts(self) -> Sequence[str]:
         """Every text, and every second one."""
-        return self.texts if self.pairs is None else [*self.texts, *self.pairs]
+        texts = self.texts
+        if self.tags is not None:  # no lists of words
+            texts = [" ".join(words_of(cell)) for cell in texts]
+        return texts if self.pairs is None else [*texts, *self.pairs]
 
     def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
         """Some of the rows."""

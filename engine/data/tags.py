@@ -161,6 +161,12 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
     return _scheme_of({tag[0] for tag in counts}, mostly_iob1=missing > needless)
 
 
+def are_spans(tags: Iterable[str]) -> bool:
+    """Whether tags name spans, by their looks alone; else each is a class of a single word."""
+    found = set(tags)
+    return all(map(_is_tag, found)) and any(tag[1:2] == "-" for tag in found)
+
+
 def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
     iobes, bilou = marks & set("ES"), marks & set("LU")
     if iobes and bilou:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -16,8 +16,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding as LibraryEncoding
+from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.data.batches import batches
+from engine.data.byte_pieces import BytePieces
 from engine.data.unmarked import Pieces, UnmarkedPieces
 from engine.data.vocabulary import LONGEST_WORD, AnyVocabulary, Vocabulary
 from engine.data.vocabulary_files import ADVICE
@@ -185,6 +187,34 @@ class Tokenizer:
         if self.vocabulary.keeps_spaces:
             offsets = [(start + _spaces(text[start:end]), end) for start, end in offsets]
         return ids, offsets
+
+    def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
+        """The ids of sentences that come as words, and for each id the number of its word.
+
+        Every word is cut by itself, as if a space stood before it; one of which nothing is left,
+        such as a lone soft hyphen, has no id. There are no [CLS] and [SEP].
+        """
+        if self._unmarked is not None:
+            return [self._unmarked_words(words) for words in sentences]
+        clean = [[_clean(word) for word in words] for words in sentences]
+        with _guarded():
+            encoded = self._library_of_words.encode_batch(
+                clean, is_pretokenized=True, add_special_tokens=False
+            )
+        return [(one.ids, [w for w in one.word_ids if w is not None]) for one in encoded]
+
+    def _unmarked_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        assert self._unmarked is not None
+        found = [self._unmarked.encode(_clean(word)).ids for word in words]
+        owners = [number for number, ids in enumerate(found) for _ in ids]
+        return [one for ids in found for one in ids], owners
+
+    @cached_property
+    def _library_of_words(self) -> LibraryTokenizer:
+        """The library's tokenizer, with a space before every word where that makes a difference."""
+        if isinstance(self.vocabulary, BytePieces) and not self.vocabulary.spaced:
+            return replace(self.vocabulary, spaced=True).library(self._ids)
+        return self._library
 
     def normalise(self, text: str) -> str:
         """The text as it is before it is split into words."""

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from engine.spec import Spec
 
-FormatName = Literal["csv", "tsv", "jsonl", "squad", "text"]
+FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text"]
 Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
 
@@ -139,6 +139,13 @@ class DatasetSpec(Spec):
     rows: dict[Part, int] = Field(description="Rows in each part.")
     labels: dict[str, int] = Field(
         default_factory=dict, description="How many rows have each label, sorted by label."
+    )
+    spans: dict[str, int] = Field(
+        default_factory=dict,
+        description=(
+            "How many spans of each type there are, sorted by type; words of each tag where the "
+            "tags name no spans."
+        ),
     )
     notes: tuple[str, ...] = Field(
         (), description="What was noticed while reading, in whole sentences."

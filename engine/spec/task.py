@@ -169,4 +169,20 @@ class QuestionAnswering(Spec):
     )
 
 
-TaskSpec = Annotated[Pretraining | Classification | QuestionAnswering, Field(discriminator="kind")]
+class Tagging(Spec):
+    """A tag for each word, from the vector of its first piece (Devlin et al. 2019, §5.3)."""
+
+    kind: Literal["tagging"] = "tagging"
+    tags: tuple[str, ...] = Field(
+        (),
+        title="Tags",
+        description=(
+            "The tags in the order of their ids. Empty: all tags of the training rows, sorted, "
+            "with O first."
+        ),
+    )
+
+
+TaskSpec = Annotated[
+    Pretraining | Classification | Tagging | QuestionAnswering, Field(discriminator="kind")
+]

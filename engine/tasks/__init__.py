@@ -6,19 +6,29 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.models.checkpoint import TASK, Checkpoint
-from engine.spec.task import Classification, HeadKind, Pretraining, QuestionAnswering, TaskSpec
+from engine.spec.task import (
+    Classification,
+    HeadKind,
+    Pretraining,
+    QuestionAnswering,
+    Tagging,
+    TaskSpec,
+)
 from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Learner
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.question_answering import QuestionAnsweringLearner
+from engine.tasks.tagging import TaggingLearner
 
 LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
     Pretraining: PretrainingLearner,
     Classification: ClassificationLearner,
+    Tagging: TaggingLearner,
     QuestionAnswering: QuestionAnsweringLearner,
 }
 TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head was made for
     "classes": lambda given: Classification(labels=given.labels),
+    "tags": lambda given: Tagging(tags=given.labels),
     "answer": lambda given: remembered(given, QuestionAnswering(unanswerable=True)),
 }
 

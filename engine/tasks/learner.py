@@ -101,11 +101,13 @@ class Examples:
 
     `targets` is [examples, …], what the task wants of each; None where nobody says. Where an
     example has `endings` to choose from, each of them is a row of `packed`, one after another.
+    `notes` are sentences on what was noticed while packing.
     """
 
     packed: Packed
     targets: np.ndarray | None = None
     endings: int = 1
+    notes: tuple[str, ...] = ()
     vectors: Vectors | None = None  # what a reader gets in the place of token ids
 
     def read(self, batch: Batch, numbers: np.ndarray) -> Batch:

@@ -109,6 +109,10 @@ def prepare(
     dev = None
     if len(dev_rows):
         dev = packer.pack(dev_rows, "dev", longest, stage("Tokenising the dev rows"))
+    for part, examples in (("Training rows", train), ("Dev rows", dev)):
+        if examples is not None and weights is None:
+            for note in examples.notes:
+                tell(Noted(text=f"{part}: {note}"))
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
     if weights is None and isinstance(job.start, FromScratch):
@@ -275,7 +279,7 @@ def _tokenizer(
     assert isinstance(start, FromScratch)
     kept = run.cache / "vocabulary"
     if not kept.is_dir():
-        texts = (dataset.spec.fingerprint, rows.pairs is None)
+        texts = (dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
         asked = (*texts, start.model.vocabulary, start.lowercase)
         name = f"vocabulary-{hashlib.sha256(repr(asked).encode('utf-8')).hexdigest()[:24]}"
         with shared_tokens().reserved(name, lambda: told(0, 0)) as inside:

@@ -1,124 +1,168 @@
 """Tagged words as CoNLL writes them: a word in each line, an empty line after each sentence."""
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from engine.data.formats.rows import Remarks
+from engine.data.formats.rows import Content, Remarks, Row
 from engine.data.lines import Lines
+from engine.data.tags import are_spans
+from engine.data.words import cell_of
 from engine.errors import BadFile
+from engine.spec.dataset import Reading
 
+SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes")
 DOCUMENT = "-DOCSTART-"
 LONGEST_SENTENCE = 100_000  # words
-CONLL_U = 10  # columns
+CONLL_U = (
+    *("id", "text", "lemma", "upos", "xpos"),
+    *("feats", "head", "deprel", "deps", "misc"),
+)  # the columns of CoNLL-U, with the name that we give to words
 NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")  # ids of CoNLL-U: “3-4” and “3.1”
+EMPTY = "_"  # stands for an empty cell, as in CoNLL-U
+LOOKED_AT = 2_000  # rows by which the columns are named
+AGREE = 0.95  # share of the rows that must look like words with tags
+NO_BREAK_SPACE = "\u00a0"
 
 
-class Sentence(NamedTuple):
-    """Words and their tags, equally many. `line` is that of the first word, counted from 1."""
+def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """A row for each sentence, with the cells of each column of the file joined to one.
 
-    line: int
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-
-
-def open_conll(
-    lines: Lines, remarks: Remarks, words: int = 0, tags: int = -1
-) -> Iterator[Sentence]:
-    """The sentences of a file, read as they are asked for.
-
-    Columns are parted by tabs where the first row has one, else by spaces. What stands between
-    sentences is left out: documents' beginnings, and lines that begin with “#” and are no row.
-
-    Args:
-        lines: of the file.
-        remarks: told of all that is left out.
-        words: the column of the words, from 0; from -1 downwards counted from the last.
-        tags: the column of the tags, in the same way.
+    Columns are parted by tabs where the first row has one, else by spaces. The first that does not
+    count is “text”, and the last one “tags”; those of CoNLL-U have its own names. What stands
+    between sentences is left out: documents' beginnings, and lines that begin with “#” and are no
+    row.
 
     Raises:
-        BadFile: with the line, where a row lacks one of the columns or a tag; or as `Lines` does.
-        ValueError: where both columns are the same.
+        BadFile: with the line, where a row has not as many cells as the first; or as `Lines` does.
     """
-    if words == tags:
-        raise ValueError("words and tags cannot stand in the same column")
-    tabbed, usual = _layout(lines)
-    reader = _Rows(lines, words, tags)
+    layout = _Layout(lines.ahead())
+    return Content(layout.columns, _sentences(lines, layout, remarks))
+
+
+class _Layout:
+    """How the rows of a file are cut, and what their columns are called."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        """The first rows tell."""
+        full = (line for line in lines if not _is_between(line))
+        first = next(full, "")
+        self.tabbed = "\t" in first.rstrip()
+        rows = [self.cells(line) for line in (first, *islice(full, LOOKED_AT)) if line]
+        self.width = len(rows[0]) if rows else 1
+        alike = [row for row in rows if len(row) == self.width]
+        counts = [all(row[n].isdecimal() for row in alike) for n in range(self.width)]
+        numbered = bool(rows) and re.match(r"\d+", rows[0][0]) is not None
+        self.is_universal = self.tabbed and numbered and self.width == len(CONLL_U)
+        self.columns = CONLL_U if self.is_universal else _names(counts)
+        self.word = self.columns.index("text")
+
+    def cells(self, line: str) -> list[str]:
+        """The cells of a row; empty ones at its end do not count."""
+        if self.tabbed:
+            return [cell.strip() for cell in line.rstrip().split("\t")]
+        return re.split(r"[ \t]+", line.strip(" \t\r\n"))
+
+    def is_row(self, cells: list[str]) -> bool:
+        """Whether a line that begins with “#” is one all the same."""
+        return len(cells) > 1 if self.tabbed else len(cells) == self.width
+
+
+def _is_between(line: str) -> bool:
+    return not line.strip() or line.startswith(("#", DOCUMENT))
+
+
+def _names(counts: list[bool]) -> tuple[str, ...]:
+    """Names for columns, of which some hold numbers throughout."""
+    names = [f"column {number}" for number in range(1, len(counts) + 1)]
+    word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
+    names[word] = "text"
+    if word != len(names) - 1:
+        names[-1] = "tags"
+    return tuple(names)
+
+
+def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]:
+    rows: list[list[str]] = []
+    start = 0
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            yield from reader.sentence()
+        is_end = not line.strip() or line.startswith(DOCUMENT)
+        if is_end and rows:
+            yield _joined(rows, start)
+            rows = []
+        if is_end:
             continue
-        cells = _cells(line, tabbed)
-        if line.startswith(DOCUMENT):
-            yield from reader.sentence()
-        elif line.startswith("#") and not reader.words and not _is_row(cells, tabbed, usual):
+        cells = layout.cells(line)
+        if line.startswith("#") and not rows and not layout.is_row(cells):
             remarks.saw("A line that begins with “#” is taken for a comment", number)
-        elif words != 0 and len(cells) == CONLL_U and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
+        elif layout.is_universal and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
             remarks.saw("A row for a part of a word, or for several, is left out", number)
+        elif len(cells) != layout.width:
+            others = "the first row has" if layout.width > 1 else "the others have"
+            problem = f"this row has {_columns(len(cells))}, and {others} {layout.width}."
+            raise _bad(lines, number, problem)
+        elif not cells[layout.word]:
+            remarks.saw("A row has no word; it is left out", number)
+        elif len(rows) >= LONGEST_SENTENCE:
+            problem = f"this sentence has more than {LONGEST_SENTENCE:,} words."
+            raise _bad(lines, start, problem)
         else:
-            reader.add(cells, number, remarks)
-    yield from reader.sentence()
+            start = start if rows else number
+            rows.append([_cell(cell, number, remarks) for cell in cells])
+    if rows:
+        yield _joined(rows, start)
 
 
-class _Rows:
-    """The rows of the sentence that is being read."""
-
-    def __init__(self, lines: Lines, words: int, tags: int) -> None:
-        self._path, self._places = lines.path, (words, tags)
-        self.words: list[str] = []
-        self._tags: list[str] = []
-        self._line = self._width = 0
-
-    def add(self, cells: list[str], line: int, remarks: Remarks) -> None:
-        width = len(cells)
-        word, tag = (place if place >= 0 else width + place for place in self._places)
-        from_end = min(self._places) < 0
-        if not self.words:
-            self._line, self._width = line, width
-        if min(word, tag) < 0 or max(word, tag) >= width or word == tag:
-            raise self._bad(line, f"this row has {_columns(width)}, too few for words and tags.")
-        if from_end and width != self._width:
-            before = f"and those before it in the sentence have {self._width}."
-            raise self._bad(line, f"this row has {_columns(width)}, {before}")
-        if not cells[tag]:
-            raise self._bad(line, "this word has no tag.")
-        if not cells[word]:
-            remarks.saw("A row has no word; it is left out", line)
-            return
-        if len(self.words) >= LONGEST_SENTENCE:
-            raise self._bad(self._line, f"this sentence has more than {LONGEST_SENTENCE:,} words.")
-        self.words.append(cells[word])
-        self._tags.append(cells[tag])
-
-    def sentence(self) -> Iterator[Sentence]:
-        """What was read, if anything was; the next row begins another."""
-        if self.words:
-            yield Sentence(self._line, tuple(self.words), tuple(self._tags))
-        self.words, self._tags = [], []
-
-    def _bad(self, line: int, problem: str) -> BadFile:
-        advice = "Each line must hold a word and its tag, and an empty line must end each sentence."
-        return BadFile(self._path, problem, advice, line=line)
+def _cell(cell: str, line: int, remarks: Remarks) -> str:
+    if not cell:
+        remarks.saw(f"A cell is empty; “{EMPTY}” stands for it", line)
+        return EMPTY
+    if " " in cell:
+        remarks.saw("A word holds a space; a no-break space stands for it", line)
+        return cell.replace(" ", NO_BREAK_SPACE)
+    return cell
 
 
-def _layout(lines: Lines) -> tuple[bool, int]:
-    """Whether tabs part the columns, and how many the first row has."""
-    for line in lines.ahead():
-        if line.strip() and not line.startswith(("#", DOCUMENT)):
-            return "\t" in line.rstrip(), len(_cells(line, "\t" in line.rstrip()))
-    return False, 2
+def _joined(rows: list[list[str]], start: int) -> Row:
+    return Row(start, tuple(cell_of(column) for column in zip(*rows, strict=True)))
 
 
-def _cells(line: str, tabbed: bool) -> list[str]:
-    """The cells of a row; empty ones at its end do not count."""
-    if tabbed:
-        return [cell.strip() for cell in line.rstrip().split("\t")]
-    return re.split(r"[ \t]+", line.strip(" \t\r\n"))
-
-
-def _is_row(cells: list[str], tabbed: bool, usual: int) -> bool:
-    return len(cells) > 1 if tabbed else len(cells) == usual
+def _bad(lines: Lines, line: int, problem: str) -> BadFile:
+    advice = "Each line must hold a word and its tag, and an empty line must end each sentence."
+    return BadFile(lines.path, problem, advice, line=line)
 
 
 def _columns(width: int) -> str:
     return "one column" if width == 1 else f"{width} columns"
+
+
+def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+    """A file that calls itself so; or rows with a tag in one place, and empty lines between."""
+    reading = Reading(format="conll")
+    if suffix in SUFFIXES:
+        return reading
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    has_gap = bool(full) and full[-1] - full[0] + 1 > len(full)
+    if not has_gap:
+        return None
+    layout = _Layout(lines)
+    rows = [layout.cells(line) for line in lines if not _is_between(line)]
+    alike = [row for row in rows if len(row) == layout.width]
+    if layout.width < 2 or len(alike) < AGREE * len(rows):
+        return None
+    usual = [_usual(column) for column in zip(*alike, strict=True)][1:]
+    return reading if any(map(are_spans, usual)) else None
+
+
+def _usual(column: tuple[str, ...]) -> set[str]:
+    """The values of a column but for rare ones, which may be mistakes."""
+    counts: dict[str, int] = {}
+    for cell in column:
+        counts[cell] = counts.get(cell, 0) + 1
+    kept, left = set(counts), (1 - AGREE) * len(column)
+    for cell, count in sorted(counts.items(), key=lambda item: item[1]):
+        left -= count
+        if left < 0 or are_spans({cell, "B-x"}):
+            break
+        kept.discard(cell)
+    return kept

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from tests.engine.training.small import NETWORK, questions
+from tests.engine.training.small import NETWORK, questions, tagged
 
 QUICK = ("--steps", "12", "--batch", "8", "--max-length", "24", "--threads", "1")
 SMALL = ("width", "layers", "heads", "inner", "positions")
@@ -16,10 +16,15 @@ def squad(folder: Path) -> tuple[Path, list[str]]:
     return questions(folder / "questions.json"), []
 
 
+def conll(folder: Path) -> tuple[Path, list[str]]:
+    return tagged(folder / "tagged.conll"), []
+
+
 @pytest.mark.parametrize(
     "task,files,figure,said",
     [
         ("question_answering", squad, "f1", {"answer", "probability", "candidates"}),
+        ("tagging", conll, "f1", {"words", "tags", "probabilities", "spans"}),
     ],
 )
 def test_a_task_is_composed_trained_judged_and_asked(

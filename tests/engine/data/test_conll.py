@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.formats.conll import Sentence, open_conll
-from engine.data.formats.rows import Remarks
+from engine.data.formats.conll import guess_conll, open_conll
+from engine.data.formats.rows import Remarks, Row
 from engine.data.lines import Lines
+from engine.data.reading import recognise
 from engine.data.tags import spans
+from engine.data.words import words_of
 from engine.errors import BadFile
+from engine.spec.dataset import Reading
 from tests.engine.data.test_mutants import mutated
 
 word = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=8)
@@ -20,14 +23,19 @@ tag = st.sampled_from(["O", "B-x", "I-x"])
 tagged = st.lists(st.lists(st.tuples(word, tag), min_size=1, max_size=6), min_size=1, max_size=6)
 
 
+CONLL = Reading(format="conll")
+
+
 def read(
-    path: Path, content: str | bytes, words: int = 0, tags: int = -1
-) -> tuple[list[tuple[tuple[str, ...], tuple[str, ...]]], str]:
-    """Words and tags of each sentence, and all remarks."""
+    path: Path, content: str | bytes, words: str = "text", tags: str = "tags"
+) -> tuple[list[tuple[tuple[str, ...], ...]], str]:
+    """Words and tags of each sentence by the names of their columns, and all remarks."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     remarks = Remarks()
-    found = open_conll(Lines(path, "utf-8"), remarks, words, tags)
-    return [(one.words, one.tags) for one in found], " ".join(remarks.sentences())
+    columns, rows = open_conll(Lines(path, "utf-8"), CONLL, remarks)
+    places = [columns.index(name) for name in (words, tags)]
+    found = [tuple(tuple(words_of(row.cells[n])) for n in places) for row in rows]
+    return found, " ".join(remarks.sentences())
 
 
 @pytest.mark.parametrize(
@@ -41,17 +49,20 @@ def read(
 def test_published_sentences_are_read_as_counted(assets, name, sentences, words, counts):
     remarks = Remarks()
     lines = Lines(assets / "datasets" / "wnut17" / name, "utf-8")
-    found = list(open_conll(lines, remarks))
+    columns, content = open_conll(lines, CONLL, remarks)
+    assert columns == ("text", "tags")
+    found = [(row.line, *map(words_of, row.cells)) for row in content]
     assert len(found) == sentences
-    assert sum(len(one.words) for one in found) == words
-    types = [span.type for one in found for span in spans(one.tags)]
+    assert sum(len(tokens) for _, tokens, _ in found) == words
+    types = [span.type for _, _, tags in found for span in spans(tags)]
     order = ("location", "group", "corporation", "person", "creative-work", "product")
     assert tuple(map(types.count, order)) == counts
     assert remarks.sentences() == ()
     raw = lines.path.read_text(encoding="utf-8").split("\n")
-    for one in found:
-        rows = raw[one.line - 1 : one.line - 1 + len(one.words)]
-        assert rows == [f"{a}\t{b}" for a, b in zip(one.words, one.tags, strict=True)]
+    for line, tokens, tags in found:
+        rows = raw[line - 1 : line - 1 + len(tokens)]
+        assert rows == [f"{a}\t{b}" for a, b in zip(tokens, tags, strict=True)]
+    assert recognise(lines.path).reading.format == "conll"
 
 
 @given(tagged, st.sampled_from(["\t", " ", "  "]), st.sampled_from(["\n", "\r\n", "\r"]))
@@ -62,7 +73,8 @@ def test_what_is_written_is_read_as_it_was(rows, between, end):
     with tempfile.TemporaryDirectory() as folder:
         found, _ = read(Path(folder) / "x.conll", "\ufeff" + content)
     begins_with_document = any(a.startswith("-DOCSTART-") for s in rows for a, _ in s)
-    if not begins_with_document:
+    is_plain = all(a != "#" and not a[:1].isdecimal() for s in rows for a, _ in s)
+    if not begins_with_document and is_plain:
         assert found == [tuple(zip(*sentence, strict=True)) for sentence in rows]
 
 
@@ -93,8 +105,8 @@ def test_columns_and_comments_of_published_forms(tmp_path):
         (("Peter",), ("B-PER",)),
     ]
     assert notes == ""
-    assert read(path, ENGLISH, 0, 1)[0][0][1] == ("NNP", "VBZ", "#")
-    sentences, notes = read(path, UNIVERSAL, words=1, tags=3)
+    assert read(path, ENGLISH, "text", "column 2")[0][0][1] == ("NNP", "VBZ", "#")
+    sentences, notes = read(path, UNIVERSAL, tags="upos")
     assert sentences == [(("do", "n't", "#"), ("AUX", "PART", "SYM"))]
     assert "comment: 3 in all, the first in line 1" in notes
     assert "left out: 2 in all, the first in line 4" in notes
@@ -107,14 +119,15 @@ def test_columns_and_comments_of_published_forms(tmp_path):
         ("# O\nx O\n", [("#", "x")], ""),
         ("#begin document (a); part 000\nx y O\n\n#end document\n", [("x",)], "2 in all"),
         ("\n\n\t\nx\tO\n \t \ny\tO\n\n\n", [("x",), ("y",)], ""),
-        ("a b\tO\nc\tO\n", [("a b", "c")], ""),
+        ("a b\tO\nc\tO\n", [("a\u00a0b", "c")], "no-break space"),
+        ("1\ta\tO\n2\tb\tO\n", [("a", "b")], ""),
         ("x\tO\t\ny\tO\n", [("x", "y")], ""),
         ("x\tO\n\tO\ny\tO\n", [("x", "y")], "no word"),
         ("x\u00a0y O\nz\u2028 O\n", [("x\u00a0y", "z\u2028")], ""),
         ("3-4" + " x" * 9 + "\n", [("3-4",)], ""),
+        ("a\t\tO\n", [("a",)], "stands for it"),
         ("a O\n-DOCSTART-\nb O\n", [("a",), ("b",)], ""),
-        ("-DOCSTART-\tO\n\n\n", [], ""),
-        ("\n", [], ""),
+        ("# a\n-DOCSTART-\tO\n\nx\tO\n", [("x",)], "comment"),
     ],
 )
 def test_odd_lines_are_understood(tmp_path, content, expected, notes):
@@ -125,25 +138,30 @@ def test_odd_lines_are_understood(tmp_path, content, expected, notes):
 
 
 @pytest.mark.parametrize(
-    "content, columns, line, says",
+    "content, line, says",
     [
-        ("x\tO\ny\n", (0, -1), 2, "one column"),
-        ("x\tO\n\ny\n", (0, 1), 3, "one column"),
-        ("x O\ny z O\n", (0, -1), 2, "3 columns, and those before it in the sentence have 2"),
-        ("a b c O\nx O\n", (0, -1), 2, "2 columns"),
-        ("x O\n", (1, 2), 1, "2 columns, too few"),
-        ("x O\n", (0, -3), 1, "too few"),
-        ("x\tO\tz\ny\t\tz\n", (0, 1), 2, "no tag"),
-        ("x O\n# a comment\n", (0, -1), 2, "3 columns"),
-        (b"x O\ncaf\xe9 O\n", (0, -1), 2, "not text in utf-8"),
+        ("x\tO\ny\n", 2, "one column, and the first row has 2"),
+        ("x\tO\n\ny\t\n", 3, "one column"),
+        ("x O\ny z O\n", 2, "3 columns, and the first row has 2"),
+        ("a b c O\nx O\n", 2, "2 columns"),
+        ("x O\n# a comment\n", 2, "3 columns"),
+        ("x\tO\ny O\n", 2, "one column"),
+        (b"x O\ncaf\xe9 O\n", 2, "not text in utf-8"),
     ],
 )
-def test_a_wrong_row_is_named(tmp_path, content, columns, line, says):
+def test_a_wrong_row_is_named(tmp_path, content, line, says):
     with pytest.raises(BadFile) as caught:
-        read(tmp_path / "x.conll", content, *columns)
+        read(tmp_path / "x.conll", content)
     assert caught.value.line == line
     assert says in caught.value.problem and caught.value.problem.startswith("x.conll, line")
     assert caught.value.problem.endswith(".") and caught.value.advice.endswith(".")
+
+
+def test_words_alone_are_sentences_too(tmp_path):
+    assert read(tmp_path / "x.conll", "a\nb\n\nc\n", tags="text")[0] == [
+        (("a", "b"), ("a", "b")),
+        (("c",), ("c",)),
+    ]
 
 
 def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
@@ -156,15 +174,32 @@ def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
 def test_sentences_are_read_as_they_are_asked_for(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("x O\n\nbroken\n", encoding="utf-8")
-    found = open_conll(Lines(path, "utf-8"), Remarks())
-    assert next(found) == Sentence(1, ("x",), ("O",))
+    _, rows = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
+    assert next(rows) == Row(1, ("x", "O"))
     with pytest.raises(BadFile, match="line 3"):
-        next(found)
+        next(rows)
 
 
-def test_one_column_cannot_be_both(tmp_path):
-    with pytest.raises(ValueError, match="same column"):
-        read(tmp_path / "x.conll", "x O\n", 1, 1)
+@pytest.mark.parametrize(
+    "content, suffix, is_conll",
+    [
+        ("x O\ny B-a\n\nz O\n", ".txt", True),
+        ("x\tO\ny\tB-a\n\nz\tO\n", ".tsv", True),
+        ("x N B-a\ny V O\n\nz N O\n", ".data", True),
+        ("x B-a N\ny O V\n\nz O N\n", "", True),
+        ("x N\ny V\n\nz N\n", ".txt", False),
+        ("x N\ny V\n\nz N\n", ".conll", True),
+        ("x O\ny B-a\nz O\n", ".txt", False),
+        ("Good morning\nO captain\n\nMy captain\n", ".txt", False),
+        ("text\tlabel\nx y\tB\n\nz\tI\n", ".tsv", False),
+        ("", ".iob", True),
+        ("one\n\ntwo\n", ".txt", False),
+        ("x O\ny B-a\n\n" * 30 + "z oops\n", ".txt", True),
+    ],
+)
+def test_tagged_words_are_recognised(content, suffix, is_conll):
+    found = guess_conll(content.splitlines(keepends=True), suffix, True)
+    assert (found is not None) == is_conll
 
 
 def test_mutated_files_give_sentences_or_a_sentence(tmp_path):
@@ -176,8 +211,10 @@ def test_mutated_files_give_sentences_or_a_sentence(tmp_path):
         if not content:
             continue
         try:
-            for words, tags in read(tmp_path / "x.conll", content)[0]:
-                assert len(words) == len(tags) > 0 and all(words) and all(tags)
+            (tmp_path / "x.conll").write_bytes(content)
+            for row in open_conll(Lines(tmp_path / "x.conll", "utf-8"), CONLL, Remarks()).rows:
+                words = [words_of(cell) for cell in row.cells]
+                assert len(set(map(len, words))) == 1 and all(map(all, words)) and words[0]
             outcomes["read"] += 1
         except BadFile:
             outcomes["refused"] += 1

@@ -10,7 +10,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, Pretraining, QuestionAnswering
+from engine.spec.task import Classification, Pretraining, QuestionAnswering, Tagging
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(
@@ -90,6 +90,33 @@ def answering(folder: Path, **training: object) -> JobSpec:
         task=QuestionAnswering(stride=6),
         start=FromScratch(model=NETWORK),
         data=FileData(path=questions(folder / "questions.json"), split=Split(dev=0.2)),
+        training=TrainingSpec.model_validate(settings | training),
+        hardware=HardwareSpec(device="cpu", threads=1),
+    )
+
+
+def tagged(path: Path, sentences: int = 48) -> Path:
+    """A CoNLL file with persons and places, learnable in a few steps."""
+    chance = random.Random(7)
+    people = (["anna\tB-person"], ["paul\tB-person", "jones\tI-person"], ["mary\tB-person"])
+    places = (["rome\tB-place"], ["oslo\tB-place"])
+    rest = (["the\tO", "bread\tO"], ["of\tO"], ["saw\tO", "it\tO"])
+    found = []
+    for _ in range(sentences):
+        parts = [chance.choice(people), chance.choice(places), *chance.sample(rest, 2)]
+        chance.shuffle(parts)
+        found.append("\n".join(line for part in parts for line in part))
+    path.write_text("\n\n".join(found) + "\n", encoding="utf-8")
+    return path
+
+
+def tagging(folder: Path, **training: object) -> JobSpec:
+    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
+    return JobSpec(
+        name="People and places",
+        task=Tagging(),
+        start=FromScratch(model=NETWORK),
+        data=FileData(path=tagged(folder / "tagged.conll")),
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),
     )

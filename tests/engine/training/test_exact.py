@@ -95,6 +95,7 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
     "long inputs at the end": with_long_inputs,
     "next word": next_words,
     "answers": small.answering,
+    "tags in parts": lambda folder: small.tagging(folder, micro_batch=3),
     "averaged adapters": with_adapters,
     "layers twice": lambda folder: small.classifying(folder, gradient_checkpointing=True),
 }

@@ -1,0 +1,279 @@
+"""A tag for each word (Devlin et al. 2019, §5.3).
+
+Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words of a batch.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from engine.data.packed_words import NOWHERE, pack_words
+from engine.data.store import Rows
+from engine.data.tag_column import ADVICE
+from engine.data.tags import are_spans, spans
+from engine.data.tokenizer import Tokenizer
+from engine.data.words import words_of
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.tagging import TagReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import Tagging
+from engine.tasks.learner import (
+    AnswerTally,
+    Batch,
+    Examples,
+    Learner,
+    Progress,
+    pad,
+    random_pieces,
+    share_of_mean,
+)
+
+OUTSIDE = "O"
+UNKNOWN = -1  # a tag that the model does not have
+MOST_TAGS = 1_000
+
+
+@dataclass
+class Sentences(Examples):
+    """Examples of words; `targets` is int64 [W], the tag of each word, UNKNOWN where it has none
+    that the model knows.
+    """
+
+    words: list[list[str]] = field(default_factory=list)
+    tags: list[list[str]] | None = None  # as the rows have them
+    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # [W], in its input
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
+
+    def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The words of these examples that have a piece: which of them all each is, and in which
+        row of a batch it stands; both int64 [N].
+        """
+        counts = self.starts[numbers + 1] - self.starts[numbers]
+        rows = np.repeat(np.arange(len(numbers)), counts)
+        begins = np.cumsum(counts) - counts
+        words = np.arange(len(rows)) + np.repeat(self.starts[numbers] - begins, counts)
+        chosen = self.firsts[words] != NOWHERE
+        return words[chosen], rows[chosen]
+
+
+class TaggingLearner(Learner):
+    """A linear layer on the vector of each word's first piece, and cross-entropy."""
+
+    higher_is_better = True
+
+    def __init__(self, task: Tagging) -> None:
+        self._tags = task.tags
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=len(self._tags), kind="tags")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._tags
+
+    @property
+    def judged_by(self) -> str:  # type: ignore[override]
+        return "f1" if are_spans(self._tags) else "accuracy"
+
+    @property
+    def packing(self) -> str:
+        return "words"
+
+    def study(self, rows: Rows) -> None:
+        found = {tag for tags in _tags_of(rows) for tag in tags}
+        if not self._tags:
+            self._tags = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
+        if len(found) < 2:
+            only = f"all have “{min(found)}”" if found else "there are none"
+            raise StudioError(
+                f"The words of the training rows need at least two different tags, and {only}.",
+                "Choose another column for the tags, or add rows with other tags.",
+            )
+        if len(found) > MOST_TAGS:
+            raise StudioError(
+                f"There are {len(found):,} different tags, too many to be learned.",
+                "Choose another column for the tags.",
+            )
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Sentences:
+        words = [words_of(cell) for cell in rows.texts]
+        packed, firsts = pack_words(words, tokenizer, max_length, folder, progress)
+        starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
+        notes = []
+        if lost := int((firsts == NOWHERE).sum()):
+            notes.append(
+                f"{lost:,} of {len(firsts):,} words have no piece in their input, most of them "
+                f"because it ends after {max_length} pieces; they are taken for {OUTSIDE}."
+            )
+        targets, tags = None, None
+        if rows.tags is not None:
+            tags = _tags_of(rows)
+            targets = self._targets(tags)
+            if strange := int((targets == UNKNOWN).sum()):
+                notes.append(f"{strange:,} words have a tag that the model does not know.")
+        return Sentences(
+            packed,
+            targets,
+            notes=tuple(notes),
+            words=words,
+            tags=tags,
+            firsts=firsts,
+            starts=starts,
+        )
+
+    def _targets(self, tags: list[list[str]]) -> np.ndarray:
+        """The number of each tag, int64 [W].
+
+        Raises StudioError where no span or class in the rows is one that the model knows.
+        """
+        ids = {tag: number for number, tag in enumerate(self._tags)}
+        found = {tag for row in tags for tag in row} - {OUTSIDE}
+        if found and not found & set(ids):
+            raise StudioError(
+                f"The rows have tags such as “{min(found)}”, and the model knows none of them.",
+                f"Its tags are {', '.join(self._tags[:10])}. Choose the right column for the tags.",
+            )
+        return np.array([ids.get(tag, UNKNOWN) for row in tags for tag in row], dtype=np.int64)
+
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Nothing: a head that begins near zero learns how frequent each tag is at once."""
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        assert isinstance(examples, Sentences)
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        words, rows = examples.seen(numbers)
+        targets = np.full(len(words), UNKNOWN)
+        if examples.targets is not None:
+            targets = examples.targets[words]
+        places = rows * padded.tokens.size(1) + examples.firsts[words]
+        return Batch(*padded, targets=torch.from_numpy(targets), places=torch.from_numpy(places))
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
+        targets = torch.from_numpy(random.integers(0, len(self._tags), tokens.numel()))
+        return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, torch.Tensor]:
+        known = batch.targets != UNKNOWN  # [N]
+        count = int(((whole or batch).targets != UNKNOWN).sum())
+        logits = _logits(network, batch)  # [N, C]
+        return {"tags": share_of_mean(logits[known], batch.targets[known], count)}
+
+    def tally(self, examples: Examples) -> "TagTally":
+        assert isinstance(examples, Sentences)
+        return TagTally(examples, self._tags)
+
+
+class TagTally(AnswerTally):
+    """The most likely tag of each word; O for those of which the network sees no piece."""
+
+    def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
+        self._examples, self._tags = examples, tags
+        count = len(examples.firsts)
+        self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
+        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the guesses
+        self._losses = np.zeros(count)  # [W]; 0 where nobody knows
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        words, _ = self._examples.seen(batch.numbers.numpy())
+        logits = _logits(network, batch)  # [N, C]
+        best = logits.softmax(-1).max(-1)
+        self._guesses[words] = best.indices.cpu().numpy()
+        self._probabilities[words] = best.values.cpu().numpy()
+        known = (batch.targets != UNKNOWN).cpu().numpy()
+        losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
+        self._losses[words[known]] = losses.double().cpu().numpy()[known]
+
+    def report(self) -> TagReport:
+        true = self._examples.tags
+        if true is None:
+            raise MissingColumn("tags", ["text"])
+        assert self._examples.targets is not None
+        found = report(true, self.guessed(), are_spans=are_spans(self._tags))
+        unseen = self._guesses == UNKNOWN
+        losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
+        loss = float(losses.mean()) if len(losses) else 0.0
+        return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
+
+    def guessed(self) -> list[list[str]]:
+        """The tags of each example."""
+        names = [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
+        starts = self._examples.starts.tolist()
+        return [names[a:b] for a, b in pairwise(starts)]
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Words, their tags with probabilities, and the spans that these make.
+
+        A span's first and last word are counted from 0, and the last one is excluded; its
+        probability is the mean of its words'.
+        """
+        records = []
+        starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
+        for number, (words, tags) in enumerate(
+            zip(self._examples.words, self.guessed(), strict=True)
+        ):
+            shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
+            record = {
+                "words": words,
+                "tags": tags,
+                "probabilities": shares,
+            }
+            if spans_too:
+                record["spans"] = [
+                    {
+                        "type": span.type,
+                        "text": " ".join(words[span.start : span.end]),
+                        "start": span.start,
+                        "end": span.end,
+                        "probability": float(np.mean(shares[span.start : span.end])),
+                    }
+                    for span in spans(tags)
+                ]
+            records.append(record)
+        return records
+
+
+def _logits(network: Network, batch: Batch) -> torch.Tensor:
+    """What the head says of the first piece of each word: float32 [N, C]."""
+    assert batch.places is not None
+    logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, T, C]
+    return logits.flatten(0, 1)[batch.places]
+
+
+def _tags_of(rows: Rows) -> list[list[str]]:
+    """The tags of each row.
+
+    Raises StudioError where a row has not as many of them as words, or there are none at all.
+    """
+    if rows.tags is None:
+        raise MissingColumn("tags", ["text"] + (["pair"] if rows.pairs else []))
+    found = [words_of(cell) for cell in rows.tags]
+    for number, (text, tags) in enumerate(zip(rows.texts, found, strict=True)):
+        words = len(words_of(text))
+        if words != len(tags):
+            line = rows.lines[number] if rows.lines else number + 1
+            raise StudioError(
+                f"The row in line {line} has {words} words and {len(tags)} tags.",
+                ADVICE,
+            )
+    return found

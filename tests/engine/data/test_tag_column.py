@@ -1,0 +1,146 @@
+"""Tags of any scheme arrive in BIO, what had to be mended is told with its line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.data.importing import import_dataset
+from engine.data.reading import recognise
+from engine.data.store import Dataset, open_dataset
+from engine.data.words import words_of
+from engine.errors import BadFile, StudioError
+from engine.spec.dataset import Mapping, Split
+
+
+def imported(path: Path, into: Path, **more: object) -> Dataset:
+    found = recognise(path)
+    mapping = found.mapping and found.mapping.model_copy(update=more)
+    assert mapping is not None
+    split = Split(dev=0)
+    import_dataset("x", {"all": path}, found.reading, mapping, split, into / "data")
+    return open_dataset(into / "data")
+
+
+def conll(path: Path, sentences: str) -> Path:
+    """A file of sentences such as “a:O b:B-x | c:O”."""
+    path.write_text(sentences.replace(" | ", "\n\n").replace(" ", "\n").replace(":", "\t") + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "scheme, sentences",
+    [
+        ("BIO", "a:B-x b:I-x c:B-x d:O | e:O f:B-y"),
+        ("IOB1", "a:I-x b:I-x c:B-x d:O | e:O f:I-y"),
+        ("IOBES", "a:B-x b:E-x c:S-x d:O | e:O f:S-y"),
+        ("BILOU", "a:B-x b:L-x c:U-x d:O | e:O f:U-y"),
+    ],
+)
+def test_every_scheme_is_kept_in_bio(tmp_path, scheme, sentences):
+    dataset = imported(conll(tmp_path / "x.conll", sentences), tmp_path)
+    rows = dataset.rows("train")
+    assert rows.texts == ["a b c d", "e f"]
+    assert rows.tags == ["B-x I-x B-x O", "O B-y"]
+    assert dataset.spec.spans == {"x": 2, "y": 1} and dataset.spec.labels == {}
+    said = " ".join(dataset.spec.notes)
+    assert (scheme in said) == (scheme != "BIO") and "mended" not in said
+
+
+def test_what_is_mended_is_told_with_its_line(tmp_path):
+    path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O | e:O f:I-x g:I-y | h:B-y")
+    dataset = imported(path, tmp_path)
+    assert dataset.rows("train").tags == ["B-x O", "B-x O", "O B-x B-y", "B-y"]
+    (note,) = dataset.spec.notes
+    assert "mended" in note and "2 in all, the first in line 8" in note
+
+
+def test_classes_of_words_stay_as_they_are(tmp_path):
+    path = conll(tmp_path / "x.conll", "the:DET cat:NOUN | it:PRON sat:VERB")
+    dataset = imported(path, tmp_path)
+    assert dataset.rows("train").tags == ["DET NOUN", "PRON VERB"]
+    assert dataset.spec.spans == {"DET": 1, "NOUN": 1, "PRON": 1, "VERB": 1}
+    assert dataset.spec.notes == ()
+
+
+def test_lists_of_words_and_tags_are_read(tmp_path):
+    path = tmp_path / "x.jsonl"
+    rows = [
+        {"id": "0", "tokens": ["New York", "[", "1", "]"], "ner_tags": ["S-x", "O", "O", "O"]},
+        {"id": "1", "tokens": ["a", "b"], "ner_tags": ["B-x", "E-x"]},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = recognise(path)
+    assert found.mapping == Mapping(text="tokens", tags="ner_tags")
+    kept = imported(path, tmp_path).rows("train")
+    assert list(map(words_of, kept.texts)) == [row["tokens"] for row in rows]
+    assert kept.tags == ["B-x O O O", "B-x I-x"]
+
+
+@pytest.mark.parametrize(
+    "content, line, says",
+    [
+        ("text,tags\na b,O O\nc d,O\n", 3, "there are 2 words and one tag"),
+        ("text,tags\na b,I-x B-x\nc d,O oops\n", 3, "“oops” is no tag of a span"),
+    ],
+)
+def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
+    path = tmp_path / "x.csv"
+    path.write_text(content)
+    reading = recognise(path).reading
+    mapping = Mapping(text="text", tags="tags")
+    with pytest.raises(BadFile, match=says) as caught:
+        import_dataset("x", {"all": path}, reading, mapping, Split(dev=0), tmp_path / "data")
+    assert caught.value.line == line
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
+    path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O e:oops")
+    with pytest.raises(BadFile, match="line 6: “oops” is no tag") as caught:
+        imported(path, tmp_path)
+    assert caught.value.line == 6
+
+
+def test_two_schemes_in_one_file_are_refused(tmp_path):
+    path = conll(tmp_path / "x.conll", "a:B-x b:E-x | c:U-x d:O")
+    with pytest.raises(StudioError, match="marked in two ways"):
+        imported(path, tmp_path)
+
+
+def test_any_column_can_hold_the_tags(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("a DT I-NP O\nb NN I-NP I-PER\n\nc NN I-NP O\n")
+    found = recognise(path)
+    assert found.columns == ("text", "column 2", "column 3", "tags")
+    assert found.mapping == Mapping(text="text", tags="tags")
+    assert imported(path, tmp_path / "a").rows("train").tags == ["O B-PER", "O"]
+    assert imported(path, tmp_path / "b", tags="column 2").rows("train").tags == ["DT NN", "NN"]
+    assert imported(path, tmp_path / "c", tags="column 3").rows("train").tags == [
+        "B-NP I-NP",
+        "B-NP",
+    ]
+
+
+def test_published_parts_become_one_set(assets, tmp_path):
+    folder = assets / "datasets" / "wnut17"
+    sources = {
+        "train": folder / "wnut17train.conll",
+        "dev": folder / "emerging.dev.conll",
+        "test": folder / "emerging.test.annotated",
+    }
+    found = recognise(sources["train"])
+    assert found.reading.format == "conll" and found.mapping is not None
+    spec = import_dataset(
+        "wnut17", sources, found.reading, found.mapping, Split(), tmp_path / "data"
+    )
+    assert spec.rows == {"train": 3394, "dev": 1009, "test": 1287}
+    assert spec.spans == {
+        "corporation": 321,
+        "creative-work": 387,
+        "group": 468,
+        "location": 772,
+        "person": 1559,
+        "product": 383,
+    }
+    assert spec.notes == ()

@@ -1,0 +1,163 @@
+"""Words in cells come back as they were, and their pieces are those of transformers."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.data.packed_words import NOWHERE, pack_words
+from engine.data.tokenizer import Tokenizer
+from engine.data.vocabulary import Vocabulary
+from engine.data.words import cell_of, typed_words, words_of
+from engine.shipped import starter_model
+from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
+
+any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+odd_word = st.one_of(
+    any_word,
+    st.sampled_from(["\u00ad", "\ufe0f", "\u200b", "[MASK]", "x[SEP]y", "日本語", "a" * 120]),
+    st.sampled_from(["don't", "U.S.A.", "naïve"]),
+)
+sentence = st.lists(odd_word, max_size=9)
+
+
+@given(st.lists(any_word, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_a_cell_gives_its_words_again(words):
+    assert words_of(cell_of(words)) == words
+
+
+@pytest.mark.parametrize(
+    "cell, words",
+    [
+        ("", []),
+        ("  a  b\tc ", ["a", "b", "c"]),
+        ("a\u00a0b c", ["a\u00a0b", "c"]),
+        ('["a b", "c"]', ["a b", "c"]),
+        ("[0, 3, 10]", ["0", "3", "10"]),
+        ("[]", []),
+        ("[ a ]", ["[", "a", "]"]),
+        ("[1.5]", ["[1.5]"]),
+        ("[true]", ["[true]"]),
+        ("[[1]]", ["[[1]]"]),
+        ("[" * 10_000 + "]" * 10_000, ["[" * 10_000 + "]" * 10_000]),
+    ],
+)
+def test_lists_and_spaces_part_words(cell, words):
+    assert words_of(cell) == words
+
+
+def test_words_that_look_like_a_list_stay_words():
+    assert cell_of(["[", "1", "]"]) == '["[", "1", "]"]'
+    assert cell_of(["a", "b"]) == "a b"
+    assert cell_of(["New York"]) == '["New York"]'
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("Angela Merkel (67) visits Paris.", "Angela|Merkel|(|67|)|visits|Paris|."),
+        ("“Don't!”, said @ann…", "“|Don't|!|”|,|said|@ann|…"),
+        (" U.S.A in\tthe\n80's ", "U.S.A|in|the|80's"),
+        ("...", ".|.|."),
+        ("", ""),
+    ],
+)
+def test_a_typed_text_is_cut_into_words(text, words):
+    assert "|".join(text[a:b] for a, b in typed_words(text)) == words
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_typed_words_hold_every_character_once(text):
+    found = typed_words(text)
+    assert "".join(text[a:b] for a, b in found) == "".join(text.split())
+    assert all(a < b for a, b in found)
+    assert all(b <= c for (_, b), (c, _) in pairwise(found))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> dict[str, tuple[Tokenizer, Any]]:
+    """Tokenizers of every kind, ours and those of transformers."""
+    from transformers import AutoTokenizer
+
+    base = tmp_path_factory.mktemp("words")
+    texts = ["the Quick brown fox, don't! naïve 日本語 U.S.A. " + "abcdefghijklmnopqrstuvwxyz"] * 5
+    uncased = Tokenizer.from_folder(starter_model())
+    cased = Tokenizer.train(texts, 200, lowercase=False)
+    made: dict[str, Path] = {}
+    for name, tokenizer in (("uncased", uncased), ("cased", cased)):
+        made[name] = base / name
+        made[name].mkdir()
+        tokenizer.save(made[name])
+    made["byte-level"] = byte_level(base / "roberta", texts, spaced=False)
+    made["SentencePiece"] = sentence_pieces(base / "albert", texts, size=120)
+    theirs = {
+        name: AutoTokenizer.from_pretrained(
+            str(folder),
+            local_files_only=True,
+            **({"add_prefix_space": True} if name == "byte-level" else {}),
+        )
+        for name, folder in made.items()
+    }
+    return {name: (Tokenizer.from_folder(made[name]), theirs[name]) for name in made}
+
+
+KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_pieces_of_words_are_those_of_transformers(both, kind, data):
+    sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
+    ours, theirs = both[kind]
+    found = ours.words(sentences)
+    for words, (ids, owners) in zip(sentences, found, strict=True):
+        expected = theirs(words, is_split_into_words=True, add_special_tokens=False)
+        assert ids == expected["input_ids"]
+        assert owners == expected.word_ids()
+
+
+@pytest.fixture(scope="module")
+def unmarked(both) -> Tokenizer:
+    """One whose pieces do not say whether they begin a word."""
+    return Tokenizer(Vocabulary(both["uncased"][0].vocabulary.pieces, marked=False))
+
+
+@given(
+    sentences=st.lists(sentence, min_size=1, max_size=4),
+    longest=st.integers(2, 40),
+    marked=st.booleans(),
+)
+@settings(max_examples=30, deadline=None)
+def test_every_word_has_its_first_piece_in_order(
+    tmp_path_factory, both, unmarked, sentences, longest, marked
+):
+    tokenizer = both["uncased"][0] if marked else unmarked
+    folder = tmp_path_factory.mktemp("packed")
+    packed, firsts = pack_words(sentences, tokenizer, longest, folder / "made")
+    assert len(packed) == len(sentences) and len(firsts) == sum(map(len, sentences))
+    begin = 0
+    for number, words in enumerate(sentences):
+        ids, places = packed.ids(number), firsts[begin : begin + len(words)]
+        begin += len(words)
+        assert len(ids) <= max(longest, 2)
+        assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
+        seen = places[places != NOWHERE]
+        assert (np.diff(seen) > 0).all() and ((seen > 0) & (seen < len(ids) - 1)).all()
+        ((all_ids, owners),) = tokenizer.words([words])
+        for word, place in enumerate(places):
+            if place == NOWHERE:
+                assert word not in owners[: max(longest - 2, 0)]
+            else:
+                assert owners[place - 1] == word and (place == 1 or owners[place - 2] != word)
+                assert ids[place] == all_ids[place - 1]
+        if len(all_ids) <= longest - 2:
+            assert len(seen) == len(set(owners))
+    again, same = pack_words(sentences, tokenizer, longest, folder / "made")
+    assert again.tokens == packed.tokens and (same == firsts).all()

@@ -1,0 +1,249 @@
+"""Tagging: the loss of transformers, the figures of seqeval, a tag for every word."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from seqeval.metrics import f1_score
+
+from engine.cli import main
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.data.words import words_of
+from engine.errors import MissingColumn, StudioError
+from engine.messages import Measured, Noted
+from engine.models import checkpoint
+from engine.models.network import Network
+from engine.runs.folder import RunFolder
+from engine.spec.task import Tagging
+from engine.tasks.judging import judge
+from engine.tasks.learner import Batch
+from engine.tasks.predicting import Predictor
+from engine.tasks.tagging import UNKNOWN, TaggingLearner
+from engine.worker.train import main as work
+from tests.engine.models import small as models
+from tests.engine.training import small
+
+TEXTS = ["Ada bcx d \u00ad e", "m", "f abcq Qa o p q g h", "naïve! (a)"]
+TAGS = ["B-x I-x O O B-y", "O", "O B-y O O B-x I-x O O", "O O"]
+ROWS = Rows(texts=TEXTS, tags=TAGS)
+LENGTH = 12
+
+
+def nothing(done: int, total: int) -> None: ...
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Tokenizer:
+    return models.tokenizer(tmp_path)
+
+
+@pytest.fixture
+def learner() -> TaggingLearner:
+    made = TaggingLearner(Tagging())
+    made.study(ROWS)
+    return made
+
+
+@pytest.fixture
+def network(learner: TaggingLearner) -> Network:
+    return models.network(learner.heads)
+
+
+def packed(learner: TaggingLearner, tokenizer: Tokenizer, folder: Path, rows: Rows = ROWS):
+    return learner.pack(rows, tokenizer, LENGTH, folder / f"packed-{len(rows)}", nothing)
+
+
+def batch_of(learner: TaggingLearner, examples, tokenizer: Tokenizer, count: int) -> Batch:
+    return learner.batch(examples, np.arange(count), tokenizer, np.random.default_rng(0))
+
+
+def test_tags_are_sorted_with_o_first(learner):
+    assert learner.labels == ("O", "B-x", "B-y", "I-x")
+    assert (learner.heads.outputs, learner.heads.kind) == (4, "tags")
+    assert learner.judged_by == "f1"
+    classes = TaggingLearner(Tagging(tags=("DET", "NOUN")))
+    assert classes.judged_by == "accuracy"
+
+
+def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, tmp_path):
+    from transformers import AutoTokenizer, BertForTokenClassification
+
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    checkpoint.write(folder, network, tokenizer, learner.labels)
+    model = BertForTokenClassification.from_pretrained(str(folder), local_files_only=True).eval()
+    assert list(model.config.id2label.values()) == list(learner.labels)
+    theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    words, tags = [list(map(words_of, cells)) for cells in (TEXTS, TAGS)]
+    given = theirs(
+        words,
+        is_split_into_words=True,
+        truncation=True,
+        max_length=LENGTH,
+        padding="max_length",
+        return_tensors="pt",
+    )
+    labels = torch.full_like(given["input_ids"], -100)
+    for row, names in enumerate(tags):
+        before = None
+        for place, word in enumerate(given.word_ids(row)):
+            if word is not None and word != before:
+                labels[row, place] = learner.labels.index(names[word])
+            before = word
+    examples = packed(learner, tokenizer, tmp_path)
+    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    width = batch.tokens.size(1)
+    assert (batch.tokens[:, :LENGTH] == given["input_ids"][:, :width]).all()
+    with torch.no_grad():
+        other = model(**given, labels=labels)
+        ours = learner.losses(network, batch)["tags"]
+        logits = network.logits(batch.tokens, batch.segments, batch.real)
+    assert (labels != -100).sum() == len(batch.places)
+    assert abs(float(ours - other.loss)) < 1e-5
+    real = given["attention_mask"].bool()
+    assert (logits[:, :LENGTH][real] - other.logits[real]).abs().max() < 1e-5
+
+
+def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path):
+    examples = packed(learner, tokenizer, tmp_path)
+    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    whole = learner.losses(network, batch)["tags"]
+    for size in (1, 3):
+        parts = [learner.losses(network, part, batch)["tags"] for part in batch.parts(size)]
+        assert torch.allclose(torch.stack(parts).sum(), whole, atol=1e-6)
+
+
+def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
+    examples = packed(learner, tokenizer, tmp_path)
+    (note,) = examples.notes
+    tally = judge(network, learner, tokenizer, examples, batch=2)
+    guessed = tally.guessed()
+    assert [len(tags) for tags in guessed] == [len(words_of(cell)) for cell in TAGS]
+    assert guessed[0][3] == "O"  # the soft hyphen
+    found = tally.report()
+    assert found.tokens == sum(map(len, guessed)) and found.unseen >= 1
+    assert f"{found.unseen} of {found.tokens} words" in note and "count as O" in found.lines()[-1]
+    true = list(map(words_of, TAGS))
+    assert found.f1 == pytest.approx(f1_score(true, guessed, zero_division=0))
+    assert tally.figures()["examples"] == len(TEXTS)
+    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    loss = learner.losses(network, batch)["tags"].item()
+    assert found.loss == pytest.approx(loss, abs=1e-5)
+
+
+def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
+    alone = judge(network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1).answers()
+    unanswered = ROWS.unanswered()
+    examples = learner.pack(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
+    together = judge(network, learner, tokenizer, examples, 4)
+    for one, other in zip(alone, together.answers(), strict=True):
+        assert (one["words"], one["tags"]) == (other["words"], other["tags"])
+        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
+    with pytest.raises(MissingColumn):
+        together.report()
+
+
+def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, tokenizer, tmp_path):
+    rows = Rows(texts=["a b", "c"], tags=["B-x I-z", "O"])
+    examples = packed(learner, tokenizer, tmp_path, rows)
+    assert examples.targets.tolist() == [1, UNKNOWN, 0]
+    assert "1 words have a tag that the model does not know" in examples.notes[0]
+    batch = batch_of(learner, examples, tokenizer, 2)
+    loss = learner.losses(models.network(learner.heads), batch)["tags"]
+    assert torch.isfinite(loss)
+    with pytest.raises(StudioError, match="knows none of them"):
+        packed(learner, tokenizer, tmp_path, Rows(texts=["a"], tags=["B-z"]))
+
+
+@pytest.mark.parametrize(
+    "tags, says",
+    [
+        (["O O"], "at least two different tags, and all have “O”"),
+        (["O"], "line 1 has 2 words and 1 tags"),
+        (["O B-x O"], "line 1 has 2 words and 3 tags"),
+    ],
+)
+def test_rows_that_teach_nothing_are_refused(tags, says):
+    with pytest.raises(StudioError, match=says):
+        TaggingLearner(Tagging()).study(Rows(texts=["a b"], tags=tags))
+    with pytest.raises(MissingColumn):
+        TaggingLearner(Tagging()).study(Rows(texts=["a b"]))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("tagging")
+    run = small.new_run(folder / "run", small.tagging(folder, epochs=8))
+    assert work(run.path) == 0
+    return run
+
+
+def test_a_run_learns_to_tag(trained):
+    events, _ = trained.events_after(0)
+    curve = [e.value for e in events if isinstance(e, Measured) and e.name == "dev_f1"]
+    assert curve[-1] == 1.0
+    assert not [e.text for e in events if isinstance(e, Noted) and "no piece" in e.text]
+
+
+def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
+    model = str(trained.checkpoint_folders()[-1])
+    data = small.tagged(tmp_path / "new.conll", sentences=12)
+    capsys.readouterr()
+    assert main(["evaluate", str(data), "--model", model, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["f1"] == 1.0 and figures["sentences"] == 12
+    assert {one["type"] for one in figures["types"]} == {"person", "place"}
+    assert main(["evaluate", str(data), "--model", model]) == 0
+    printed = capsys.readouterr().out
+    assert "F1 100.00" in printed and "person: precision 100.00%" in printed
+
+    out = tmp_path / "out.conll"
+    assert main(["predict", str(data), "--model", model, "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8") == data.read_text(encoding="utf-8")
+
+    out = tmp_path / "out.jsonl"
+    plain = tmp_path / "plain.csv"
+    plain.write_text("text\nanna of rome\nthe bread\n")
+    assert main(["predict", str(plain), "--model", model, "--out", str(out)]) == 0
+    first, second = [json.loads(line) for line in out.read_text().splitlines()]
+    assert first["text"] == "anna of rome" and first["words"] == ["anna", "of", "rome"]
+    assert first["tags"] == ["B-person", "O", "B-place"]
+    assert len(first["probabilities"]) == 3
+    assert [(s["type"], s["text"], s["start"], s["end"]) for s in first["spans"]] == [
+        ("person", "anna", 0, 1),
+        ("place", "rome", 2, 3),
+    ]
+    assert second["spans"] == []
+    out = tmp_path / "out.csv"
+    assert main(["predict", str(plain), "--model", model, "--out", str(out)]) == 0
+    assert '""B-person""' in out.read_text()
+
+
+def test_a_job_is_composed_from_options(tmp_path, capsys):
+    data = small.tagged(tmp_path / "new.conll")
+    assert main(["job", "--task=tagging", "--data", str(data)]) == 0
+    job = json.loads(capsys.readouterr().out)
+    assert job["task"] == {"kind": "tagging", "tags": []}
+    assert (job["data"]["mapping"]["text"], job["data"]["mapping"]["tags"]) == ("text", "tags")
+
+
+def test_only_tags_can_be_written_as_conll(trained, tmp_path, capsys):
+    job = small.classifying(tmp_path, steps=1)
+    run = small.new_run(tmp_path / "run", job)
+    assert work(run.path) == 0
+    model = str(run.checkpoint_folders()[-1])
+    out = tmp_path / "out.conll"
+    data = str(tmp_path / "sentences.csv")
+    assert main(["predict", data, "--model", model, "--out", str(out)]) == 1
+    assert "gives no tags" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_prediction_reads_files_without_tags(trained):
+    predictor = Predictor(trained.checkpoint_folders()[-1])
+    assert predictor.learner.labels == ("O", "B-person", "B-place", "I-person")
+    (said,) = predictor.predict(Rows(["paul jones"]))
+    assert said["tags"] == ["B-person", "I-person"]
