@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.dispatcher import FAST, SLOW, Dispatcher
 from engine.home import Home
 from engine.messages import Measured, Started
+from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curve
 from engine.record.opening import Record, open_record
 from engine.record.runs import Run, add_run, all_runs
@@ -183,6 +184,31 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(
     assert not folder.exists() and elsewhere.path.exists()
     with watched.record.read() as session:
         assert all_runs(session) == []
+
+
+def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched) -> None:
+    source = watched.dispatcher.start(fake_worker.job("short"))
+    folder = watched.until(source, "finished").run_folder()
+    for checkpoint in folder.checkpoint_folders():
+        (checkpoint / "resume").mkdir()
+        (checkpoint / "resume" / "progress.json").write_text('{"best_step": 2}')
+    training = folder.job().training.model_copy(update={"learning_rate": 1e-3})
+    job = folder.job().model_copy(update={"training": training, "name": "long"})
+    made: list[str] = []
+    watched.dispatcher.branch(source, 4, job, made.append)
+    watched.qtbot.waitUntil(lambda: bool(made), timeout=PATIENCE)
+    watched.hears("run_added", made[0])
+    watched.qtbot.waitUntil(lambda: watched.run(made[0]).step == 6, timeout=PATIENCE)
+    run = watched.until(made[0], "finished")
+    assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
+    with watched.record.read() as session:
+        assert [step for step, *_ in curve(session, run.id, "loss")] == [1, 2, 3, 4, 5, 6]
+        saved = [(c.step, c.folder.parent.parent) for c in checkpoints_of(session, run.id)]
+    assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
+
+    watched.dispatcher.branch(source, 5, job, made.append)
+    watched.hears("refused", source)
+    assert len(made) == 1
 
 
 def test_a_mistake_of_the_studio_is_raised_in_the_window_once(

@@ -1,5 +1,6 @@
 """Every hostile folder is refused in one clear sentence, and nothing in it is ever run."""
 
+import json
 import os
 import pickle
 import random
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from engine.errors import BadCheckpoint
 from engine.models.checkpoint import examine, import_checkpoint, load
@@ -55,6 +56,38 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
         import_checkpoint(folder, tmp_path / "into")
     assert not (tmp_path / "into").exists()
     assert not (tmp_path / "canary").exists()
+
+
+def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path):
+    """Vocabulary, config and tensors of any sizes: refused in words, or every piece can be used."""
+    chance = random.Random(27)
+    words = (good / "vocab.txt").read_text().split()
+    tensors = load_file(good / "model.safetensors")
+    embedding = "bert.embeddings.word_embeddings.weight"
+    used, refusals = 0, list[tuple[str, int, int]]()
+    for number in range(60):
+        pieces, rows = (chance.randint(len(words), len(words) + 6) for _ in range(2))
+        said = chance.choice([pieces, rows, rows, chance.randint(6, 60)])
+        folder = shutil.copytree(good, tmp_path / str(number))
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+            (folder / name).unlink()
+        more = [f"more{n}" for n in range(pieces - len(words))]
+        (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
+        config = json.loads((folder / "config.json").read_text()) | {"vocab_size": said}
+        (folder / "config.json").write_text(json.dumps(config))
+        save_file(tensors | {embedding: torch.rand(rows, tensors[embedding].shape[1])},
+                  folder / "model.safetensors")  # fmt: skip
+        try:
+            loaded = load(folder, Heads())
+        except BadCheckpoint as error:
+            refusals.append((error.problem, pieces, rows))
+            continue
+        used += 1
+        ids = torch.arange(loaded.tokenizer.size)[:, None]
+        assert loaded.network.encoder(ids, torch.zeros_like(ids)).last.isfinite().all()
+    assert used > 5 and len(refusals) > 5
+    for problem, pieces, rows in refusals:
+        assert str(pieces) in problem or str(rows) in problem
 
 
 @pytest.mark.parametrize("name", ["bin_code", "bin_code_old", "bin_code_raw", "bin_code_eval"])
