@@ -15,7 +15,9 @@ Model = Annotated[
 
 
 def fill(
-    text: Annotated[str, typer.Argument(help="A text with one or more [MASK].")],
+    text: Annotated[
+        str, typer.Argument(help="A text with one or more [MASK], or <mask> for a RoBERTa.")
+    ],
     model: Model = None,
     top: Annotated[int, typer.Option(min=1, help="How many words are shown for each place.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -27,9 +29,13 @@ def fill(
     from engine.models import checkpoint
 
     folder = model or starter_model()
-    if "[MASK]" not in text:
-        raise StudioError("The text has no [MASK].", "Write [MASK] where a word is to be guessed.")
-    answer = guess(checkpoint.load(folder), Fill(checkpoint=folder, text=text, top=top))
+    loaded = checkpoint.load(folder)
+    mask = loaded.tokenizer.piece(loaded.tokenizer.mask)
+    if mask not in text:
+        raise StudioError(
+            f"The text has no {mask}.", f"Write {mask} where a word is to be guessed."
+        )
+    answer = guess(loaded, Fill(checkpoint=folder, text=text, top=top))
     if as_json:
         masks = [
             {
@@ -47,7 +53,7 @@ def fill(
         print("This model is left-to-right: it guesses from the words before.", file=sys.stderr)
     for number, one in enumerate(answer.guesses, start=1):
         if len(answer.guesses) > 1:
-            print(f"[MASK] {number}:")
+            print(f"{mask} {number}:")
         for likely in one.ranked:
             print(f"{likely.probability:7.2%}  {likely.label}")
 

@@ -103,6 +103,11 @@ class Family:
         added = self.own_pooler[1] if self.own_pooler and kind in OWN_POOLER else "classifier."
         return f"{added}weight", f"{added}bias"
 
+    @property
+    def knows_next_sentence(self) -> bool:
+        """Whether it has a head for two sentences."""
+        return "next_sentence.dense." in self.names
+
     def pooler(self, kind: HeadKind | None) -> str:
         """The published name of the pooler in a network with such a task head; None: with none."""
         if self.own_pooler and kind in OWN_POOLER:

@@ -1,6 +1,7 @@
 """A long context in windows, each with the question before it (Devlin et al. 2019, §4.2).
 
-A window is [CLS] question [SEP] some of the context [SEP]. Windows overlap, so that what stands at
+A window is [CLS] question [SEP] some of the context [SEP], with two [SEP] between them in RoBERTa.
+Windows overlap, so that what stands at
 the end of one has its surroundings in another. Their beginnings, and which is the best for a token,
 are those of `run_squad.py` of the paper's code.
 
@@ -25,7 +26,7 @@ class Window:
     """One input of the network."""
 
     ids: list[int]  # [T]
-    segments: list[int]  # [T], 0 up to the first [SEP], 1 after it
+    segments: list[int]  # [T], 0 up to the context, 1 from there on
     first: int  # which token of the context is the first in this window
     begin: int  # where in the window it stands
     count: int  # how many tokens of the context are in this window

@@ -128,7 +128,7 @@ class Fitting:
         pooler = family.pooler(kind if outputs else None)
         return Heads(
             masked_words=masked_words,
-            next_sentence=self._knows_next_sentence()
+            next_sentence=self._family.knows_next_sentence
             and self._has([family.published(n) for n in NEXT_SENTENCE], "next-sentence head"),
             outputs=outputs,
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
@@ -237,12 +237,9 @@ class Fitting:
                 f"It is not complete, or not for this {self._file}. {AGAIN}",
             )
 
-    def _knows_next_sentence(self) -> bool:
-        return "next_sentence.dense." in self._family.names
-
     def _check_next_sentence(self, heads: Heads) -> None:
         """A family without this head was not made to learn it."""
-        if heads.next_sentence and not self._knows_next_sentence():
+        if heads.next_sentence and not self._family.knows_next_sentence:
             raise BadCheckpoint(
                 f"{self._family.title} has no head for next sentence.",
                 "Turn next sentence off, or start from a BERT.",

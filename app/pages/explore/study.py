@@ -76,8 +76,14 @@ class Study(QObject):
 
     @property
     def masked(self) -> tuple[int, ...]:
-        """Numbers of the tokens that are hidden; those typed as [MASK] are not among them."""
+        """Numbers of the tokens that are hidden; those typed as a mask are not among them."""
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
+
+    @property
+    def mask(self) -> str:
+        """What is typed for a mask in this model's texts."""
+        tokenizer = self._tokenizer
+        return "[MASK]" if tokenizer is None else tokenizer.piece(tokenizer.mask)
 
     @property
     def is_settled(self) -> bool:

@@ -6,9 +6,15 @@ from app.library import ModelEntry
 from app.widgets import numbers
 from app.widgets.entries import Entry
 from app.widgets.text import Look
+from engine.data.families import BERT, FAMILIES
 from engine.messages import CheckpointInfo
 
 MOST_LABELS = 12  # named in full
+
+
+def title(family: str) -> str:
+    """A family as papers call it."""
+    return FAMILIES[family].title if family in FAMILIES else family
 
 
 class Words(QObject):
@@ -37,6 +43,7 @@ class Words(QObject):
 
     def _parts(self, model: ModelEntry, info: CheckpointInfo) -> list[str]:
         return [
+            "" if info.family == BERT.name else title(info.family),
             self.size(info),
             self.tr("%n piece(s)", "", info.vocabulary),
             ", ".join(self.heads(info)),
@@ -83,7 +90,7 @@ class Words(QObject):
             return [(self.tr("Folder"), str(model.path))]
         heads = self.heads(info)
         facts: list[tuple[str, str] | tuple[str, str, Look]] = [
-            (self.tr("Family"), info.family),
+            (self.tr("Family"), title(info.family)),
             (self.tr("Parameters"), numbers.count(info.parameters)),
             (self.tr("Layers (L)"), numbers.count(info.layers)),
             (self.tr("Width (H)"), numbers.count(info.width)),

@@ -19,6 +19,7 @@ from app.pages.train.choices import (
 )
 from app.widgets import numbers
 from app.widgets.spec_words import title_of, value_in_words
+from engine.data.families import FAMILIES
 from engine.data.reading import check
 from engine.errors import StudioError
 from engine.home import folder_name
@@ -171,7 +172,13 @@ def _settings_obstacle(choices: Choices) -> str:
         return translate(
             "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
         )
-    task = choices.task
+    task, info = choices.task, choices.model.info if choices.model else None
+    if choices.kind is Kind.ONWARD and isinstance(task, Pretraining) and task.next_sentence:
+        family = FAMILIES.get(info.family) if info else None
+        if family is not None and not family.knows_next_sentence:
+            return translate(
+                "Train", "{family} has no head for next sentence: turn “Next sentence” off."
+            ).format(family=family.title)
     if isinstance(task, Pretraining) and task.masked + task.randomised > 1:
         return translate(
             "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."

@@ -311,3 +311,65 @@ def test_training_can_be_stopped_from_its_progress():
 def test_training_from_nothing_says_so(texts, size):
     with pytest.raises(StudioError):
         Tokenizer.train(texts, size)
+
+
+CHINESE = [
+    "今天天气很好，我们去公园吧。",
+    "BERT是2018年发布的；它有12层 and 768维！",
+    "龘 𠀀 ㄅㄆㄇ 日本語のテスト 한국어 문장입니다.",
+    "全角ＡＢＣ１２３，半角abc。“引号”《书名》",
+    "[MASK]天天气[MASK]好",
+]
+LANGUAGES = [
+    "Die Straße führt über Zürich nach Köln, größer als Łódź.",
+    "Çok güzel bir gün, İstanbul'da ışık var.",
+    "Это — простая проверка, ёлка и Йод.",
+    "नमस्ते दुनिया, العربية هنا، ไทยไม่มีช่องว่าง",
+    "Tiếng Việt có nhiều dấu: ắ ằ ẳ ẵ ặ",
+]
+
+
+def characters(texts: list[str]) -> list[str]:
+    """Every character as a piece of its own, at the beginning of a word and inside one."""
+    from unicodedata import normalize
+
+    forms = {c for text in texts for form in ("NFC", "NFD") for c in normalize(form, text)}
+    found = sorted(
+        {c for c in forms | {x.lower() for x in forms} if not c.isspace() and len(c) == 1}
+    )
+    return [*found, *(f"##{c}" for c in found)]
+
+
+@pytest.mark.parametrize("lowercase", [True, False], ids=["uncased", "cased"])
+def test_chinese_is_split_character_by_character_as_published(tmp_path, lowercase):
+    vocabulary = tiny(*characters(CHINESE), "天气", "很好", "bert", "BERT", lowercase=lowercase)
+    vocabulary.save(tmp_path)
+    assert_agree(vocabulary, theirs(tmp_path), CHINESE)
+    pieces = [token.text for token in vocabulary.encode("今天天气很好").tokens]
+    assert pieces == ["[CLS]", "今", "天", "天", "气", "很", "好", "[SEP]"]
+    text = CHINESE[1]
+    for token in vocabulary.encode(text).tokens[1:-1]:
+        typed = text[token.start : token.end]
+        assert token.text in ("[UNK]", typed, f"##{typed}", typed.lower(), f"##{typed.lower()}")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"lowercase": False},  # multilingual cased: case and accents are kept
+        {"lowercase": True},  # multilingual uncased: both go
+        {"lowercase": True, "strip_accents": False},  # case goes, accents stay
+        {"lowercase": False, "split_chinese": False},
+    ],
+    ids=str,
+)
+def test_texts_of_many_languages_are_split_as_published(tmp_path, settings):
+    texts = LANGUAGES + CHINESE
+    vocabulary = tiny(*characters(texts), "über", "##ßer", **settings)
+    vocabulary.save(tmp_path)
+    assert_agree(vocabulary, theirs(tmp_path), texts)
+    (tmp_path / "tokenizer.json").unlink()  # vocab.txt and its settings alone
+    assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), texts)
+    kept = "".join(token.text for token in vocabulary.encode("Über Köln").tokens)
+    assert ("Ü" in kept) == (not settings["lowercase"])
+    assert ("ö" in kept) == (not settings["lowercase"] or settings.get("strip_accents") is False)

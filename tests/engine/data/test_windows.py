@@ -160,3 +160,18 @@ def test_the_answers_of_published_questions_find_their_characters_again(assets):
                     assert answer.text in one.context[start:stop]
             assert (len(found) > 1) == (len(asked) + len(tokens) + 3 > 128)
     assert held > 300 and exact / held > 0.99
+
+
+@pytest.mark.parametrize("separators", [1, 2])
+def test_a_roberta_has_two_separators_between_question_and_context(separators):
+    context, offsets = list(range(100, 130)), [(2 * n, 2 * n + 1) for n in range(30)]
+    found = windows([7, 8], context, offsets, 1, 2, 20, 5, separators=separators)
+    for window in found:
+        assert window.ids[: window.begin] == [1, 7, 8, *[2] * separators]
+        assert (
+            window.ids[window.begin : window.begin + window.count]
+            == context[window.first : window.first + window.count]
+        )
+        assert len(window.ids) <= 20
+        assert window.segments == [0] * window.begin + [1] * (window.count + 1)
+    assert found[0].count == 20 - 2 - 2 - separators

@@ -63,7 +63,7 @@ def count_lengths(
             raise Cancelled
         last = min(first + BATCH, len(dataset))
         rows = dataset.take(np.arange(first, last), columns)
-        lengths = np.full(len(rows), 1 + len(columns), dtype=np.int64)  # [CLS], a [SEP] each
+        lengths = np.full(len(rows), tokenizer.added_to(len(columns)), dtype=np.int64)
         for column in columns:
             lengths += [len(ids) for ids in tokenizer.contents([row[column] for row in rows])]
         found = np.bincount(lengths)

@@ -1,11 +1,8 @@
-"""The parts of a BERT, with shapes and parameter counts, from its configuration alone.
-
-Letters: V vocabulary, D width, F feed-forward width, P positions, S segments, C classes.
-"""
+"""The parts of a network, with shapes and parameter counts, from its configuration alone."""
 
 from dataclasses import dataclass, field
 
-from engine.spec.model import BertSpec
+from engine.spec.model import AlbertSpec, AnySpec, DistilBertSpec
 
 
 @dataclass(frozen=True)
@@ -32,39 +29,51 @@ class Part:
         return sum(_size(shape) for shape in self.shapes)
 
 
-def parts_of(spec: BertSpec, heads: tuple[str, ...], classes: int) -> tuple[Part, ...]:
+OUTPUTS = {"answer": 2, "number": 1, "choices": 1}  # of task heads whose outputs have no names
+NAMED = ("classes", "labels", "tags")
+
+
+def parts_of(spec: AnySpec, heads: tuple[str, ...], classes: int) -> tuple[Part, ...]:
     """The blocks of a network from its input to its heads.
 
     Args:
         heads: as `CheckpointInfo.task_heads` names them.
-        classes: how many classes the classifier knows.
+        classes: how many classes, labels or tags the task head knows.
     """
     blocks = [_embeddings(spec)]
-    blocks += [_layer(spec, number) for number in range(1, spec.layers + 1)]
+    blocks += [_layer(spec, number) for number in range(spec.stored_layers)]
     if "pooler" in heads:
         blocks.append(Part("Pooler", _linear(spec.width, spec.width)))
     if "masked words" in heads:
         blocks.append(_masked_words(spec))
     if "next sentence" in heads:
         blocks.append(Part("Next sentence head", _linear(2, spec.width)))
-    if "classes" in heads:
-        blocks.append(Part("Classifier", _linear(classes, spec.width)))
+    for head, outputs in (OUTPUTS | dict.fromkeys(NAMED, classes)).items():
+        if head in heads:
+            name = "Classifier" if head == "classes" else "Task head"
+            blocks.append(Part(name, _linear(outputs, spec.width)))
     return tuple(blocks)
 
 
-def _embeddings(spec: BertSpec) -> Part:
-    return Part(
-        "Embeddings",
-        parts=(
-            Part("Word pieces", ((spec.vocabulary, spec.width),)),
-            Part("Positions", ((spec.positions, spec.width),)),
-            Part("Segments", ((spec.segments, spec.width),)),
-            Part("Layer norm", _norm(spec.width)),
-        ),
-    )
+def _embeddings(spec: AnySpec) -> Part:
+    width = _word_width(spec)
+    parts = [
+        Part("Word pieces", ((spec.vocabulary, width),)),
+        Part("Positions", ((spec.places, width),)),
+    ]
+    if not isinstance(spec, DistilBertSpec):
+        parts.append(Part("Segments", ((spec.segments, width),)))
+    parts.append(Part("Layer norm", _norm(width)))
+    if isinstance(spec, AlbertSpec):
+        parts.append(Part("Widening", _linear(spec.width, width)))
+    return Part("Embeddings", parts=tuple(parts))
 
 
-def _layer(spec: BertSpec, number: int) -> Part:
+def _word_width(spec: AnySpec) -> int:
+    return spec.embedding if isinstance(spec, AlbertSpec) else spec.width
+
+
+def _layer(spec: AnySpec, number: int) -> Part:
     square = _linear(spec.width, spec.width)
     attention = Part(
         "Self-attention",
@@ -84,15 +93,19 @@ def _layer(spec: BertSpec, number: int) -> Part:
             Part("Layer norm", _norm(spec.width)),
         ),
     )
-    return Part("Layer", parts=(attention, feed_forward), number=number)
+    both = (attention, feed_forward)
+    if isinstance(spec, AlbertSpec):
+        return Part("Shared layers", parts=both, number=number + 1 if spec.groups > 1 else 0)
+    return Part("Layer", parts=both, number=number + 1)
 
 
-def _masked_words(spec: BertSpec) -> Part:
+def _masked_words(spec: AnySpec) -> Part:
+    width = _word_width(spec)
     return Part(
         "Masked word head",
         parts=(
-            Part("Transform", _linear(spec.width, spec.width)),
-            Part("Layer norm", _norm(spec.width)),
+            Part("Transform", _linear(width, spec.width)),
+            Part("Layer norm", _norm(width)),
             Part("Decoder", tied=True),
             Part("Bias", ((spec.vocabulary,),)),
         ),

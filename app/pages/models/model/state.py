@@ -1,10 +1,8 @@
 """What is read of one model: its configuration, its tokenizer, its card. No widgets, no torch."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 
 from app import background
@@ -12,14 +10,15 @@ from app.library import ModelEntry
 from app.pages.models.model.parts import Part, parts_of
 from app.pages.models.model.steps import steps
 from app.pages.models.model.table import find_pieces
+from engine.data.foreign import json_object
+from engine.data.model_config import CONFIG, spec_of
+from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tokenizer import Tokenizer
-from engine.errors import StudioError
-from engine.messages import CheckpointInfo
-from engine.spec.model import BertSpec
+from engine.errors import BadCheckpoint, StudioError
+from engine.spec.model import AnySpec
 
 LARGEST_CARD = 200_000  # bytes of a README that are shown
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
-LARGEST_CONFIG = 4_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -93,34 +92,21 @@ def read_contents(model: ModelEntry) -> Contents:
     except StudioError as error:
         problem = error.problem
     parts: tuple[Part, ...] = ()
-    spec = network(model.path, model.info) if model.info else None
+    spec = network(model.path) if model.info else None
     if spec is not None and model.info is not None:
         parts = parts_of(spec, model.info.task_heads, len(model.info.labels))
     return Contents(parts, tokenizer, problem, _card(model.path))
 
 
-def network(folder: Path, info: CheckpointInfo) -> BertSpec | None:
-    """The shape of the network, None for one that cannot be; its segments stand in its config."""
-    segments = 2
-    file = folder / "config.json"
-    try:
-        if file.stat().st_size <= LARGEST_CONFIG:
-            stated = json.loads(file.read_bytes()).get("type_vocab_size")
-            segments = stated if isinstance(stated, int) else segments
-    except (OSError, ValueError, AttributeError, RecursionError):
-        pass  # what is wrong with the folder was told by its entry
-    sizes = {
-        "layers": info.layers,
-        "width": info.width,
-        "heads": info.heads,
-        "inner": info.inner,
-        "positions": info.positions,
-        "vocabulary": info.vocabulary,
-    }
-    try:
-        return BertSpec.model_validate({**sizes, "segments": segments})
-    except ValidationError:
-        return None  # the list says what is wrong with it
+def network(folder: Path) -> AnySpec | None:
+    """The shape of the network, None for one that cannot be; the list says what is wrong."""
+    for name in (CONFIG, GOOGLE_CONFIG):
+        try:
+            if (config := json_object(folder, name)) is not None:
+                return spec_of(config, name)
+        except BadCheckpoint:
+            return None
+    return None
 
 
 def _card(folder: Path) -> str:

@@ -47,7 +47,9 @@ class PartsModel(QAbstractItemModel):
             "Positions": self.tr("Positions"),
             "Segments": self.tr("Segments"),
             "Layer norm": self.tr("Layer norm"),
+            "Widening": self.tr("Widening"),
             "Layer": self.tr("Layer"),
+            "Shared layers": self.tr("Shared layers"),
             "Self-attention": self.tr("Self-attention"),
             "Query": self.tr("Query"),
             "Key": self.tr("Key"),
@@ -63,6 +65,7 @@ class PartsModel(QAbstractItemModel):
             "Bias": self.tr("Bias"),
             "Next sentence head": self.tr("Next sentence head"),
             "Classifier": self.tr("Classifier"),
+            "Task head": self.tr("Task head"),
         }
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:

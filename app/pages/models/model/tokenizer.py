@@ -10,6 +10,9 @@ from app.theme import SPACE
 from app.widgets.page import Card, scrolling
 from app.widgets.pieces import Pieces
 from app.widgets.text import Text
+from engine.data.byte_pieces import BytePieces
+from engine.data.sentence_pieces import SentencePieces
+from engine.data.tokenizer import Tokenizer
 
 PAUSE = 150  # ms after a key before the text is taken
 
@@ -21,6 +24,8 @@ class TokenizerTab(QWidget):
         super().__init__(parent)
         self._state = state
         self._unknown = -1
+        self._ends = ""
+        self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
         self.text = QLineEdit()
         self.text.setAccessibleName(self.tr("Text to try the tokenizer on"))
         self.text.setPlaceholderText(self.tr("Type a sentence"))
@@ -48,23 +53,17 @@ class TokenizerTab(QWidget):
         for card in (
             _step(
                 self.tr("1. Normalise"),
-                self.tr(
-                    "Control characters go, spaces become one kind, and case and accents go too "
-                    "where the vocabulary ignores them."
-                ),
+                self._normalise,
                 self.normalised,
             ),
             _step(
                 self.tr("2. Split"),
-                self.tr("The text is split at spaces and punctuation; a bar stands between words."),
+                self._split,
                 self.words,
             ),
             _step(
                 self.tr("3. Find pieces"),
-                self.tr(
-                    "Each word becomes the longest pieces that the vocabulary has; “##” goes on a "
-                    "word. The number below a piece is its id."
-                ),
+                self._find,
                 self.pieces,
                 self.count,
             ),
@@ -82,10 +81,55 @@ class TokenizerTab(QWidget):
         self.problem.setText(problem)
         self.text.setEnabled(not problem)
 
-    def begin(self, unknown: int) -> None:
-        """Show the first example; `unknown` is the id of [UNK]."""
-        self._unknown = unknown
+    def begin(self, tokenizer: Tokenizer) -> None:
+        """Say what this kind of tokenizer does, and show the first example."""
+        self._unknown = tokenizer.unknown
+        _, _, cls, sep, _ = tokenizer.vocabulary.special
+        self._ends = f"{cls}, {sep}"
+        helps = self._helps(tokenizer.vocabulary.kind)
+        for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
+            label.setText(text)
         self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
+
+    def _helps(self, kind: str) -> tuple[str, str, str]:
+        ids = self.tr("The number below a piece is its id.")
+        if kind == BytePieces.kind:
+            return (
+                self.tr(
+                    "The text stays as it is: case, accents and spaces are part of the pieces."
+                ),
+                self.tr("The text is split before spaces and around punctuation."),
+                self.tr(
+                    "The bytes of each word are merged pair by pair, in the order that was "
+                    "learned. “▁” stands for a space, and “\\x” for a byte that is only a part of a "
+                    "character."
+                )
+                + f" {ids}",
+            )
+        if kind == SentencePieces.kind:
+            return (
+                self.tr(
+                    "Characters take their plain forms, and case and accents go where the "
+                    "vocabulary ignores them."
+                ),
+                self.tr("The text is split at spaces; a bar stands between words."),
+                self.tr(
+                    "Of all ways to cut a word into pieces the likeliest is taken; “▁” begins a "
+                    "word."
+                )
+                + f" {ids}",
+            )
+        return (
+            self.tr(
+                "Control characters go, spaces become one kind, and case and accents go too "
+                "where the vocabulary ignores them."
+            ),
+            self.tr("The text is split at spaces and punctuation; a bar stands between words."),
+            self.tr(
+                "Each word becomes the longest pieces that the vocabulary has; “##” goes on a word."
+            )
+            + f" {ids}",
+        )
 
     def _on_tried(self, steps: Steps) -> None:
         self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
@@ -93,7 +137,7 @@ class TokenizerTab(QWidget):
         self.pieces.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
-            self.tr("%n piece(s), [CLS] and [SEP] among them", "", len(steps.tokens)),
+            self.tr("%n piece(s), {0} among them", "", len(steps.tokens)).format(self._ends),
             self.tr("%n word(s)", "", len(steps.words)),
         ]
         if unknown:
@@ -103,11 +147,11 @@ class TokenizerTab(QWidget):
         self.count.setText(" · ".join(parts))
 
 
-def _step(title: str, help_text: str, *shown: QWidget) -> Card:
+def _step(title: str, help_text: Text, *shown: QWidget) -> Card:
     """A card for one step: what it does, and its outcome."""
     card = Card(title)
     card.body.setSpacing(2 * SPACE)
-    card.body.addWidget(Text(help_text, "small"))
+    card.body.addWidget(help_text)
     for widget in shown:
         card.body.addWidget(widget)
     return card

@@ -96,7 +96,7 @@ class ModelView(Page):
         self.tokenizer.show_problem(contents.problem)
         if contents.tokenizer is not None:
             self.vocabulary.show_model(VocabularyModel(contents.tokenizer.vocabulary, self))
-            self.tokenizer.begin(contents.tokenizer.unknown)
+            self.tokenizer.begin(contents.tokenizer)
 
 
 class CardTab(QWidget):

@@ -9,6 +9,7 @@ from app.pages.models.model.parts import Part, parts_of
 from app.pages.models.model.state import network
 from app.pages.models.model.table import PartsModel
 from engine.spec.model import PRESETS
+from tests.engine.models.family_folders import published_folder
 
 
 def total(parts: tuple[Part, ...]) -> int:
@@ -25,7 +26,7 @@ def test_the_parts_are_all_of_a_checkpoint(assets: Path, name: str) -> None:
     folder = assets / "models" / name
     info = describe_model(name, folder, "imported").info
     assert info is not None
-    spec = network(folder, info)
+    spec = network(folder)
     assert spec is not None
     parts = parts_of(spec, info.task_heads, len(info.labels))
     assert total(parts) == info.parameters
@@ -46,14 +47,28 @@ def test_layers_are_numbered() -> None:
 
 
 def test_a_network_that_cannot_be_has_no_parts(tmp_path: Path) -> None:
-    info = describe_model("x", tmp_path, "imported").info
-    assert info is None
-    from engine.messages import CheckpointInfo
+    assert network(tmp_path) is None
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "bert", "hidden_size": 10, "num_attention_heads": 3}')
+    assert network(tmp_path) is None
+    config.write_text("{")
+    assert network(tmp_path) is None
 
-    odd = CheckpointInfo(
-        layers=1, width=10, heads=3, inner=4, positions=8, vocabulary=50, parameters=1
-    )
-    assert network(tmp_path, odd) is None
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+def test_the_parts_of_other_families_are_all_of_a_checkpoint(family: str, tmp_path: Path) -> None:
+    heads = {"ForMaskedLM": 0, "ForSequenceClassification": 3, "ForTokenClassification": 3}
+    for suffix, labels in {**heads, "ForQuestionAnswering": 2}.items():
+        folder, model = published_folder(
+            family, suffix, tmp_path / suffix, **({"num_labels": labels} if labels else {})
+        )
+        info = describe_model(suffix, folder, "imported").info
+        assert info is not None
+        spec = network(folder)
+        assert spec is not None
+        parts = parts_of(spec, info.task_heads, len(info.labels))
+        assert total(parts) == info.parameters == sum(p.numel() for p in model.parameters())
+        assert ("Shared layers" in {part.name for part in parts}) == (family == "albert")
 
 
 def test_the_tree_of_parts_is_sound(qtmodeltester) -> None:

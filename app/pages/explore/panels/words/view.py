@@ -33,7 +33,10 @@ class WordsView(QWidget):
         self._row.addStretch(1)
         self.stack = QStackedWidget()
         self.stack.addWidget(self._places())
-        self.stack.addWidget(self._nothing_hidden())
+        self.nothing = EmptyState(
+            "eye-off", self.tr("Hide a word, and see what the model expects in its place"), ""
+        )
+        self.stack.addWidget(self.nothing)
         self.stack.addWidget(self._no_head())
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
         self.stack.addWidget(self.problem)
@@ -59,6 +62,7 @@ class WordsView(QWidget):
             self._show_places(state.places)
             self.stack.setCurrentIndex(0)
         else:
+            self.nothing.text.setText(self._how_to_hide())
             self.stack.setCurrentIndex(1)
 
     def _show_places(self, places: tuple[Place, ...]) -> None:
@@ -70,7 +74,7 @@ class WordsView(QWidget):
         for number, card in enumerate(self.cards):
             card.setVisible(number < len(places))
             if number < len(places):
-                card.show_place(places[number], places[number].token == study.picked)
+                card.show_place(places[number], places[number].token == study.picked, study.mask)
         self.unmask.setEnabled(bool(study.masked))
         self.note.setText(self._said(places))
 
@@ -115,15 +119,11 @@ class WordsView(QWidget):
         column.addLayout(foot)
         return page
 
-    def _nothing_hidden(self) -> QWidget:
-        return EmptyState(
-            "eye-off",
-            self.tr("Hide a word, and see what the model expects in its place"),
-            self.tr(
-                "Double-click a word above, or move to it with the arrow keys and press Enter. "
-                "The same again shows it. You can also type [MASK] in the text."
-            ),
-        )
+    def _how_to_hide(self) -> str:
+        return self.tr(
+            "Double-click a word above, or move to it with the arrow keys and press Enter. "
+            "The same again shows it. You can also type {0} in the text."
+        ).format(self._state.study.mask)
 
     def _no_head(self) -> QWidget:
         return EmptyState(
@@ -151,12 +151,12 @@ class PlaceCard(Card):
         for part in (self.head, self.said, self.bars):
             self.body.addWidget(part)
 
-    def show_place(self, place: Place, picked: bool) -> None:
+    def show_place(self, place: Place, picked: bool, mask: str) -> None:
         """Show a place; the actual piece stands out, at its rank or below the others."""
         self.set_picked(picked)
         actual = place.actual
         if actual is None:
-            self.head.setText("[MASK]")
+            self.head.setText(mask)
             self.said.setText(self.tr("Token {0}").format(place.token + 1))
         else:
             self.head.setText(f"“{painted(actual.label)}”")

@@ -1,0 +1,70 @@
+"""What Explore asks works for every family, with its own mask and its own pieces."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from engine.explore.attention import attend
+from engine.explore.predictions import fill
+from engine.messages import Attend, Fill
+from engine.models.checkpoint import Checkpoint, import_checkpoint, load
+from tests.engine.models.family_folders import published_folder
+
+
+@pytest.fixture(scope="module", params=["bert", "distilbert", "roberta", "albert"])
+def known(request, tmp_path_factory) -> tuple[str, Path, Checkpoint]:
+    """A checkpoint of transformers, imported."""
+    home = tmp_path_factory.mktemp("families")
+    folder = published_folder(request.param, "ForMaskedLM", home / "theirs")[0]
+    import_checkpoint(folder, home / "imported")
+    return request.param, home / "imported", load(home / "imported")
+
+
+def test_masked_words_are_guessed_as_transformers_guesses_them(known):
+    _, folder, checkpoint = known
+    mask = checkpoint.tokenizer.piece(checkpoint.tokenizer.mask)
+    text, pair = f"a quiet {mask}, isn't it?", "nobody left"
+    answer = fill(checkpoint, Fill(checkpoint=folder, text=text, pair=pair, top=5))
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
+    encoded = tokenizer(text, pair, return_tensors="pt")
+    assert [token.id for token in answer.tokens] == encoded["input_ids"][0].tolist()
+    place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+    if answer.tokens[place].segment == 0 and "token_type_ids" not in encoded:
+        segments = torch.tensor([[token.segment for token in answer.tokens]])
+        if model.config.model_type == "albert":
+            encoded["token_type_ids"] = segments
+    with torch.no_grad():
+        logits = model(**encoded).logits[0, place]
+    best = logits.softmax(-1)[: checkpoint.tokenizer.size].topk(5)
+    (guess,) = answer.guesses
+    assert guess.first == guess.last == place
+    ids = best.indices.tolist()
+    assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.piece(i) for i in ids]
+    assert [likely.probability for likely in guess.ranked] == pytest.approx(
+        best.values.tolist(), abs=1e-5
+    )
+
+
+def test_a_hidden_word_is_told_beside_the_guesses(known):
+    _, folder, checkpoint = known
+    tokens = checkpoint.tokenizer.encode("quiet film").tokens
+    number = next(n for n, token in enumerate(tokens) if not token.special)
+    answer = fill(checkpoint, Fill(checkpoint=folder, text="quiet film", masked=(number,)))
+    assert answer.actual[0].label == tokens[number].text
+    assert 0 < answer.actual[0].probability < 1
+
+
+def test_every_layer_and_head_shows_where_it_looks(known, tmp_path):
+    family, folder, checkpoint = known
+    question = Attend(checkpoint=folder, text="A quiet film.", pair="Nobody laughs.", number=1)
+    answer = attend(checkpoint, question, tmp_path)
+    weights = np.load(answer.weights.path).astype(np.float32)
+    assert weights.shape == (3, 4, len(answer.tokens), len(answer.tokens))
+    assert np.allclose(weights.sum(-1), 1, atol=1e-2)
+    assert not np.allclose(weights[0], weights[1], atol=1e-2), "shared weights, other passes"
+    between = [t for t in answer.tokens if t.id == checkpoint.tokenizer.sep]
+    assert len(between) == (3 if family == "roberta" else 2)
