@@ -16,7 +16,7 @@ Model = Annotated[
 
 def fill(
     text: Annotated[
-        str, typer.Argument(help="A text with one or more [MASK], or <mask> for a RoBERTa.")
+        str, typer.Argument(help="A text with one or more [MASK]; a RoBERTa has <mask>.")
     ],
     model: Model = None,
     top: Annotated[int, typer.Option(min=1, help="How many words are shown for each place.")] = 5,

@@ -1,9 +1,8 @@
 """A long context in windows, each with the question before it (Devlin et al. 2019, §4.2).
 
 A window is [CLS] question [SEP] some of the context [SEP], with two [SEP] between them in RoBERTa.
-Windows overlap, so that what stands at
-the end of one has its surroundings in another. Their beginnings, and which is the best for a token,
-are those of `run_squad.py` of the paper's code.
+Windows overlap, so that what stands at the end of one has its surroundings in another. Their
+beginnings, and which is the best for a token, are those of `run_squad.py` of the paper's code.
 
 Shapes: T tokens in a window, C in the context, W windows.
 """

@@ -334,9 +334,8 @@ def characters(texts: list[str]) -> list[str]:
     from unicodedata import normalize
 
     forms = {c for text in texts for form in ("NFC", "NFD") for c in normalize(form, text)}
-    found = sorted(
-        {c for c in forms | {x.lower() for x in forms} if not c.isspace() and len(c) == 1}
-    )
+    lower = {c.lower() for c in forms if len(c.lower()) == 1}
+    found = sorted(c for c in forms | lower if not c.isspace())
     return [*found, *(f"##{c}" for c in found)]
 
 
@@ -370,6 +369,6 @@ def test_texts_of_many_languages_are_split_as_published(tmp_path, settings):
     assert_agree(vocabulary, theirs(tmp_path), texts)
     (tmp_path / "tokenizer.json").unlink()  # vocab.txt and its settings alone
     assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), texts)
-    kept = "".join(token.text for token in vocabulary.encode("Über Köln").tokens)
-    assert ("Ü" in kept) == (not settings["lowercase"])
-    assert ("ö" in kept) == (not settings["lowercase"] or settings.get("strip_accents") is False)
+    kept = "".join(token.text for token in vocabulary.encode("Łódź").tokens)
+    assert ("Ł" in kept) == (not settings["lowercase"])
+    assert ("ó" in kept) == (not settings["lowercase"] or settings.get("strip_accents") is False)

@@ -24,19 +24,16 @@ def known(request, tmp_path_factory) -> tuple[str, Path, Checkpoint]:
 
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):
-    _, folder, checkpoint = known
+    family, folder, checkpoint = known
     mask = checkpoint.tokenizer.piece(checkpoint.tokenizer.mask)
     text, pair = f"a quiet {mask}, isn't it?", "nobody left"
     answer = fill(checkpoint, Fill(checkpoint=folder, text=text, pair=pair, top=5))
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
-    encoded = tokenizer(text, pair, return_tensors="pt")
+    asked = {"return_token_type_ids": True} if family in ("bert", "albert") else {}
+    encoded = tokenizer(text, pair, return_tensors="pt", **asked)
     assert [token.id for token in answer.tokens] == encoded["input_ids"][0].tolist()
     place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
-    if answer.tokens[place].segment == 0 and "token_type_ids" not in encoded:
-        segments = torch.tensor([[token.segment for token in answer.tokens]])
-        if model.config.model_type == "albert":
-            encoded["token_type_ids"] = segments
     with torch.no_grad():
         logits = model(**encoded).logits[0, place]
     best = logits.softmax(-1)[: checkpoint.tokenizer.size].topk(5)

@@ -101,8 +101,8 @@ class TokenizerTab(QWidget):
                 self.tr("The text is split before spaces and around punctuation."),
                 self.tr(
                     "The bytes of each word are merged pair by pair, in the order that was "
-                    "learned. “▁” stands for a space, and “\\x” for a byte that is only a part of a "
-                    "character."
+                    "learned. “▁” stands for a space, and “\\x” for a byte that is only a part "
+                    "of a character."
                 )
                 + f" {ids}",
             )
