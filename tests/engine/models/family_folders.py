@@ -13,7 +13,8 @@ from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, Rob
 from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
-WORDS = (*"abcdefghijklmnopqrstuvwxyz", "##e", "##s", "quiet", "film", ".", ",", "?")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORDS = (*LETTERS, *(f"##{letter}" for letter in LETTERS), "quiet", "film", ".", ",", "?")
 LABELS = ("bad", "good", "so-so")
 
 
