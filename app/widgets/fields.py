@@ -8,36 +8,14 @@ from typing import Any, Literal, cast
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
-from app.theme import SPACE
 from app.widgets.buttons import Segments
+from app.widgets.field import Field
 from app.widgets.number_field import NumberField, Stepping, written
 from app.widgets.spec_words import value_in_words
 from app.widgets.switch import Switch
-
-
-class Field(QWidget):
-    """The control of one field: `get`, `put`, and `changed` when the user changes it."""
-
-    changed = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(0, 0, 0, 0)
-        self.row.setSpacing(2 * SPACE)
-
-    def get(self) -> object:
-        raise NotImplementedError
-
-    def put(self, value: object) -> None:
-        raise NotImplementedError
-
-    def controls(self) -> list[QWidget]:
-        """What takes the focus and needs a name."""
-        raise NotImplementedError
+from app.widgets.weights import Weights
 
 
 class NumberOf(Field):
@@ -202,6 +180,8 @@ def field_for(info: FieldInfo, title: str) -> Field:
         field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str:
         field, start = Words(), ""
+    elif typing.get_origin(kind) is dict:
+        field, start = Weights(title), {}
     else:
         raise TypeError(f"no control for {info.annotation}")
     if NoneType in kinds:

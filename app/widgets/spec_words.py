@@ -50,6 +50,9 @@ def value_in_words(value: object) -> str:
         return _tr("on") if value else _tr("off")
     if isinstance(value, int | float):
         return written(value)
+    if isinstance(value, dict):
+        pairs = [f"{name} {value_in_words(inner)}" for name, inner in value.items()]
+        return ", ".join(pairs) or _tr("none")
     text = str(value)
     return NAMES[text]() if text in NAMES else text
 

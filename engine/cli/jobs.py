@@ -29,6 +29,9 @@ class Task(StrEnum):
     classification = "classification"
     question_answering = "question_answering"
     tagging = "tagging"
+    multi_label = "multi_label"
+    regression = "regression"
+    multiple_choice = "multiple_choice"
     pretraining = "pretraining"
 
 

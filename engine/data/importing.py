@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.data.collecting import Collected, Source, collect
+from engine.data.label_sets import counted
 from engine.data.lines import Cancelled, Progress
+from engine.data.numbers import bins_of, is_scale
 from engine.data.splitting import deal
 from engine.durable import whole_folder
 from engine.errors import StudioError
@@ -104,7 +106,7 @@ def deal_rows(
 ) -> tuple[NDArray[np.int8], int]:
     """The part of each row, int8 [rows], and how many labels have a single row to deal out."""
     free = np.flatnonzero(collected.given < 0)
-    labels = collected.label_numbers[free] if collected.labels and split.stratified else None
+    labels = _strata(collected)[free] if collected.labels and split.stratified else None
     parts = collected.given.copy()
     if collected.passages is not None:  # questions about one passage stay together
         _, passages = np.unique(collected.passages[free], return_inverse=True)
@@ -124,6 +126,16 @@ def deal_rows(
         labels,
     )
     return parts, rare
+
+
+def _strata(collected: Collected) -> NDArray[np.int32]:
+    """The groups of which each part gets the same share, int32 [rows]: labels, tenths of a scale,
+    or for rows with several labels all together."""
+    if is_scale(collected.labels):
+        return bins_of(collected.labels)[collected.label_numbers]
+    if counted(collected.labels) is not None:
+        return np.zeros_like(collected.label_numbers)
+    return collected.label_numbers
 
 
 def _label_notes(labels: dict[str, int], rare: int) -> list[str]:

@@ -1,10 +1,11 @@
-"""Which columns hold texts, the label or the tags: by name, else by what is in them."""
+"""Which columns hold what the tasks read: by name, else by what is in them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.data.answers import Unfit, answers_of
+from engine.data.choices import guess_choices
+from engine.data.column_names import plain_name
 from engine.data.words import words_of
 from engine.spec.dataset import Mapping
 
@@ -45,11 +46,6 @@ LONGEST_LABEL = 60  # characters, of what is taken for a label by its looks
 MOST_LABELS = 250
 
 
-def plain_name(name: str) -> str:
-    """A column name without case, spaces and signs, as the lists above have it."""
-    return re.sub(r"[\W_]+", "", name.lower())
-
-
 @dataclass(frozen=True)
 class _Looks:
     """What a column looks like in the first rows."""
@@ -83,13 +79,15 @@ def guess_mapping(
     names = {plain_name(column): column for column in reversed(columns)}
     looks = [_look(column, [row[i] for row in rows]) for i, column in enumerate(columns)]
     text, pair = _named_texts(names)
+    if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
+        return Mapping(text=text, pair=pair, answers=answers), ""
+    if (choices := guess_choices(columns, rows)) is not None:
+        return choices, ""
     guessed = text is None
     if text is None:
         text, pair = _likely_texts(looks)
     if text is None:
         return None, "No column looks like text; choose one."
-    if pair is not None and (answers := _answers(names, pair, columns, rows)):
-        return Mapping(text=text, pair=pair, answers=answers), ""
     tags = _tags(columns, names, rows, text)
     if tags is not None:
         return Mapping(text=text, tags=tags), ""

@@ -51,11 +51,14 @@ class Rows:
         return len(self.texts)
 
     def all_texts(self) -> Sequence[str]:
-        """Every text, and every second one."""
+        """Every text, every second one, and every ending with what it begins with."""
         texts = self.texts
         if self.tags is not None:  # no lists of words
             texts = [" ".join(words_of(cell)) for cell in texts]
-        return texts if self.pairs is None else [*texts, *self.pairs]
+        if self.pairs is None and self.endings is None:
+            return texts
+        endings = [ending for row in self.endings or () for ending in row]
+        return [*texts, *(self.pairs or ()), *(self.beginnings or ()), *endings]
 
     def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
         """Some of the rows."""

@@ -54,6 +54,11 @@ class ClassReport(Report):
             ),
         ]
 
+    def never_given(self) -> tuple[str, ...]:
+        given = np.array(self.confusion, dtype=np.int64).reshape(-1, len(self.classes)).sum(axis=0)
+        pairs = zip(self.classes, given, strict=True)
+        return tuple(one.label for one, count in pairs if one.support and not count)
+
 
 def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassReport:
     """All figures of N examples.

@@ -4,11 +4,12 @@ C labels, N examples; an example has any number of the labels, none and all incl
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
+
+from engine.evaluation.report import Report
 
 
 class LabelFigures(BaseModel):
@@ -22,12 +23,11 @@ class LabelFigures(BaseModel):
     f1: float
     average_precision: float = Field(description="Mean precision over the cuts of the ranking.")
     support: int
+    given: int = Field(description="How many examples it was given to.")
 
 
-class MultiLabelReport(BaseModel):
+class MultiLabelReport(Report):
     """All figures of one evaluation."""
-
-    model_config = ConfigDict(frozen=True)
 
     examples: int
     exact: float = Field(
@@ -39,11 +39,31 @@ class MultiLabelReport(BaseModel):
     loss: float = Field(description="Mean binary cross entropy, in nats.")
     labels: tuple[LabelFigures, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it; a loss that is not finite is null."""
-        return self.model_dump(mode="json") | {
-            "loss": self.loss if np.isfinite(self.loss) else None
+    def figures(self) -> dict[str, float]:
+        return {
+            "f1_micro": self.f1_micro,
+            "f1_macro": self.f1_macro,
+            "exact": self.exact,
+            "average_precision": self.average_precision,
+            "loss": self.loss,
+            "examples": self.examples,
         }
+
+    def lines(self) -> list[str]:
+        return [
+            f"micro F1 {self.f1_micro:.4f}, macro F1 {self.f1_macro:.4f} ({self.examples} rows)",
+            f"all labels right in {self.exact:.4f} of the rows, loss {self.loss:.4f}",
+            f"mean average precision {self.average_precision:.4f}",
+            *(
+                f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
+                f"F1 {one.f1:.4f}, average precision {one.average_precision:.4f}, "
+                f"{one.support} rows"
+                for one in self.labels
+            ),
+        ]
+
+    def never_given(self) -> tuple[str, ...]:
+        return tuple(one.label for one in self.labels if one.support and not one.given)
 
 
 def report(
@@ -81,6 +101,7 @@ def report(
                 f1=float(f1[number]),
                 average_precision=float(ranked[number]),
                 support=int(support[number]),
+                given=int(guessed[number]),
             )
             for number, label in enumerate(labels)
         ),

@@ -1,20 +1,18 @@
 """How well guessed numbers fit the true ones; N examples."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from engine.evaluation.report import Report
 
 
-class RegressionReport(BaseModel):
+class RegressionReport(Report):
     """All figures of one evaluation; 0 where there are no examples.
 
     A correlation is 0 where one side has the same number throughout: a constant tells nothing. Only
     numbers that are not finite, as of a network that blew up, make figures that are not.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     examples: int
     pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
@@ -22,12 +20,21 @@ class RegressionReport(BaseModel):
     mean_squared_error: float = Field(description="In the unit of the numbers, squared.")
     mean_absolute_error: float = Field(description="In the unit of the numbers.")
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it; a figure that is not finite is null."""
-        figures = self.model_dump(mode="json")
+    def figures(self) -> dict[str, float]:
         return {
-            name: one if np.isfinite(getattr(self, name)) else None for name, one in figures.items()
+            "pearson": self.pearson,
+            "spearman": self.spearman,
+            "mean_absolute_error": self.mean_absolute_error,
+            "loss": self.mean_squared_error,
+            "examples": self.examples,
         }
+
+    def lines(self) -> list[str]:
+        return [
+            f"Pearson {self.pearson:.4f}, Spearman {self.spearman:.4f} ({self.examples} rows)",
+            f"mean squared error {self.mean_squared_error:.4f}",
+            f"mean absolute error {self.mean_absolute_error:.4f}",
+        ]
 
 
 def report(guessed: ArrayLike, true: ArrayLike) -> RegressionReport:

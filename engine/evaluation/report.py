@@ -20,6 +20,10 @@ class Report(BaseModel, ABC):
     def lines(self) -> list[str]:
         """All figures as lines to be read."""
 
+    def never_given(self) -> tuple[str, ...]:
+        """The labels that some example has and none was given; none where a task has no labels."""
+        return ()
+
     def to_json(self) -> dict[str, Any]:
         """The report as JSON has it; a figure that is not finite is null."""
         return {

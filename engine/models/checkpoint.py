@@ -195,7 +195,8 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     """
     loaded = load(source)
     dtype = HALF.get(loaded.dtype, torch.float32)
-    save(into, loaded.network, loaded.tokenizer, loaded.labels, dtype)
+    extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else None
+    save(into, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
     info = loaded.info.model_copy(
         update={
             "dtype": str(dtype).removeprefix("torch."),

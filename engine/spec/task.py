@@ -1,8 +1,8 @@
 """What is learned."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine.spec import Spec
 
@@ -107,6 +107,10 @@ class Pretraining(Spec):
     )
 
 
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Weight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
 class Classification(Spec):
     """One label for a sentence or a pair, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
 
@@ -116,6 +120,32 @@ class Classification(Spec):
         title="Labels",
         description=(
             "The classes in the order of their ids. Empty: all labels of the training rows, sorted."
+        ),
+    )
+    balanced: bool = Field(
+        False,
+        title="Balance the classes",
+        description=(
+            "Rare classes weigh more: the weight of a class is the number of rows, divided by the "
+            "number of classes and by the rows of that class."
+        ),
+    )
+    weights: dict[str, Weight] = Field(
+        {},
+        title="Weights of classes",
+        description=(
+            "How much the rows of a class count while learning, by its label; 1 for each that is "
+            "not named, or what balancing gives it."
+        ),
+    )
+    smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        title="Label smoothing",
+        description=(
+            "Share of what is wanted of a row that is given to all classes alike, so that the "
+            "model is less sure of itself; 0 in the paper, 0.1 is usual."
         ),
     )
 
@@ -183,6 +213,68 @@ class Tagging(Spec):
     )
 
 
+class MultiLabel(Spec):
+    """Any number of labels for a sentence or a pair, each with a probability of its own."""
+
+    kind: Literal["multi_label"] = "multi_label"
+    labels: tuple[str, ...] = Field(
+        (),
+        title="Labels",
+        description=(
+            "The labels in the order of their ids. Empty: all labels of the training rows, sorted."
+        ),
+    )
+    balanced: bool = Field(
+        False,
+        title="Balance the labels",
+        description=(
+            "Rare labels weigh more: the weight of a label is the number of rows without it, "
+            "divided by the number of rows with it."
+        ),
+    )
+    weights: dict[str, Weight] = Field(
+        {},
+        title="Weights of labels",
+        description=(
+            "How much it counts while learning that a row has a label, by its name; 1 for each "
+            "that is not named, or what balancing gives it."
+        ),
+    )
+
+
+class Regression(Spec):
+    """A number for a sentence or a pair, such as how similar two sentences are."""
+
+    kind: Literal["regression"] = "regression"
+    range: tuple[Finite, Finite] | None = Field(
+        None,
+        title="Range",
+        description=(
+            "Between which numbers the answers are shown; empty: the lowest and the highest of the "
+            "training rows."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("the range must begin below its end")
+        return self
+
+
+class MultipleChoice(Spec):
+    """Which of several endings fits a text (Devlin et al. 2019, §4.4)."""
+
+    kind: Literal["multiple_choice"] = "multiple_choice"
+
+
 TaskSpec = Annotated[
-    Pretraining | Classification | Tagging | QuestionAnswering, Field(discriminator="kind")
+    Pretraining
+    | Classification
+    | MultiLabel
+    | Regression
+    | Tagging
+    | MultipleChoice
+    | QuestionAnswering,
+    Field(discriminator="kind"),
 ]

@@ -9,26 +9,38 @@ from engine.models.checkpoint import TASK, Checkpoint
 from engine.spec.task import (
     Classification,
     HeadKind,
+    MultiLabel,
+    MultipleChoice,
     Pretraining,
     QuestionAnswering,
+    Regression,
     Tagging,
     TaskSpec,
 )
 from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Learner
+from engine.tasks.multi_label import MultiLabelLearner
+from engine.tasks.multiple_choice import MultipleChoiceLearner
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.question_answering import QuestionAnsweringLearner
+from engine.tasks.regression import RegressionLearner
 from engine.tasks.tagging import TaggingLearner
 
 LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
     Pretraining: PretrainingLearner,
     Classification: ClassificationLearner,
     Tagging: TaggingLearner,
+    MultiLabel: MultiLabelLearner,
+    Regression: RegressionLearner,
+    MultipleChoice: MultipleChoiceLearner,
     QuestionAnswering: QuestionAnsweringLearner,
 }
 TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head was made for
     "classes": lambda given: Classification(labels=given.labels),
     "tags": lambda given: Tagging(tags=given.labels),
+    "labels": lambda given: MultiLabel(labels=given.labels),
+    "number": lambda given: remembered(given, Regression()),
+    "choices": lambda given: MultipleChoice(),
     "answer": lambda given: remembered(given, QuestionAnswering(unanswerable=True)),
 }
 

@@ -3,56 +3,47 @@
 Shapes: B sequences, C classes.
 """
 
-from pathlib import Path
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.data.packed import pack_examples
 from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.classification import ClassReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.task import Classification
-from engine.tasks.learner import (
-    Batch,
-    Examples,
-    Learner,
-    LogitsTally,
-    Progress,
-    pad,
-    random_pieces,
-    share_of_mean,
-)
+from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
+from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 
 
-class ClassificationLearner(Learner):
-    """A linear layer on the pooled vector of [CLS], and cross-entropy."""
+class ClassificationLearner(WholeTextLearner):
+    """A linear layer on the pooled vector of [CLS], and cross-entropy.
+
+    A weighted loss is divided by the weights of the rows, so that it stays a mean.
+    """
 
     judged_by = "accuracy"
     higher_is_better = True
 
     def __init__(self, task: Classification) -> None:
-        self._labels = task.labels
+        self._task, self._labels = task, task.labels
+        self._weights: Tensor | None = None  # float32 [C]
 
     @property
     def heads(self) -> Heads:
         return Heads(outputs=len(self._labels))
 
     @property
-    def packing(self) -> str:
-        return "examples"
-
-    @property
     def labels(self) -> tuple[str, ...]:
         return self._labels
 
     def study(self, rows: Rows) -> None:
-        found = sorted(set(_labels(rows)), key=_by_number_then_name)
+        counts = Counter(_labels(rows))
+        found = sorted(counts, key=by_number_then_name)
         if not self._labels:
             self._labels = tuple(found)
         if len(found) < 2:
@@ -61,45 +52,36 @@ class ClassificationLearner(Learner):
                 f"The training rows need at least two different labels, and {only}.",
                 "Choose another label column, or add rows of another class.",
             )
+        balanced = None
+        if self._task.balanced:
+            known = same_labels(set(counts), self._labels)
+            frequent = Counter({known[label]: count for label, count in counts.items()})
+            # a class without rows weighs 1: no row feels it
+            share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
+            balanced = np.array([1 / one if one else 1 for one in share])
+        self._weights = weights_of(self._labels, self._task.weights, balanced)
 
-    def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
-    ) -> Examples:
-        packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
+    def targets(self, rows: Rows) -> np.ndarray | None:
         if rows.labels is None:
-            return Examples(packed)
+            return None
         ids = {label: number for number, label in enumerate(self._labels)}
         known = same_labels(set(rows.labels), self._labels)
-        return Examples(packed, np.array([ids[known[x]] for x in rows.labels], dtype=np.int64))
+        return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
 
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Nothing: a class head that begins near zero learns how frequent each class is at once."""
-
-    def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        random: np.random.Generator,
-    ) -> Batch:
-        padded = pad(examples.packed, numbers, tokenizer.pad)
-        if examples.targets is None:
-            return Batch(*padded, targets=torch.zeros(len(numbers), dtype=torch.int64), places=None)
-        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
-
-    def made_up(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
-    ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        targets = torch.from_numpy(random.integers(0, len(self._labels), count))
-        return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+        return random.integers(0, len(self._labels), count)
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        count = len((whole or batch).targets)
+        targets, weights = (whole or batch).targets, self._weights
         logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
-        return {"classes": share_of_mean(logits, batch.targets, count)}
+        count = float(len(targets))
+        if weights is not None:
+            count = float(weights[targets.cpu()].sum())
+            weights = weights.to(logits.device)
+        smoothing = self._task.smoothing
+        return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
 
     def tally(self, examples: Examples) -> "ClassTally":
         return ClassTally(examples, self._labels)
@@ -143,7 +125,7 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
         return {label: known[int(label)] for label in found}
     stranger = min(found - set(known))
     raise StudioError(
-        f"The file has the label “{stranger}”, and the model knows {_quoted(known)}.",
+        f"The file has the label “{stranger}”, and the model knows {quoted(known)}.",
         "Choose the right label column, or a model that was trained with these labels.",
     )
 
@@ -152,16 +134,3 @@ def _labels(rows: Rows) -> list[str]:
     if rows.labels is None:
         raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
     return rows.labels
-
-
-def _quoted(labels: tuple[str, ...]) -> str:
-    shown = ", ".join(f"“{label}”" for label in labels[:10])
-    return shown + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")
-
-
-def _by_number_then_name(label: str) -> tuple[bool, float, str]:
-    """10 after 9, and names after numbers."""
-    try:
-        return (False, float(label), label)
-    except ValueError:
-        return (True, 0.0, label)

@@ -282,9 +282,20 @@ def random_pieces(
     return random.choice(ordinary, (count, width))
 
 
-def share_of_mean(logits: Tensor, targets: Tensor, count: int) -> Tensor:
-    """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`."""
-    return F.cross_entropy(logits, targets, reduction="sum") / max(count, 1)
+def share_of_mean(
+    logits: Tensor,
+    targets: Tensor,
+    count: float,
+    weights: Tensor | None = None,
+    smoothing: float = 0.0,
+) -> Tensor:
+    """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`.
+
+    With `weights`, float32 [C], each row counts as its class weighs, and `count` is the sum of the
+    weights of all rows; `smoothing` is the share of a target that goes to all classes alike.
+    """
+    summed = F.cross_entropy(logits, targets, weights, reduction="sum", label_smoothing=smoothing)
+    return summed / (count or 1)
 
 
 def total(losses: dict[str, Tensor]) -> Tensor:

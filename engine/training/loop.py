@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 
 from engine.data.store import Cancelled
+from engine.evaluation.report import Report
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
 from engine.models.lora import merged
@@ -24,7 +25,7 @@ from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
 from engine.tasks.chance import DROPOUT, MASKS, chance
 from engine.tasks.judging import judge
-from engine.tasks.learner import Batch, total
+from engine.tasks.learner import AnswerTally, Batch, total
 from engine.training import saving
 from engine.training.averaging import Average
 from engine.training.conditions import conditions, differences, sum_of_weights
@@ -36,6 +37,7 @@ from engine.training.saving import Progress, Tell
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 Outcome = Literal["finished", "stopped"]
+NAMED = 10  # labels in one warning
 POINTS = 400  # of the slow curves: learning rate, gradient norm, speed
 
 
@@ -74,18 +76,16 @@ def train(
         tell(Noted(text=sentence))
 
     def save() -> None:
-        labels = made.learner.labels
         write = partial(
             saving.save,
             run,
             job,
             network,
             made.tokenizer,
-            labels,
+            made.learner,
             optimiser,
             average,
             progress,
-            made.learner.remembered,
         )
         tell(patiently(write, tell, stop_wanted))
         saving.prune(run, job.training, progress.best_step, tell)
@@ -230,7 +230,7 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
             tell(Progressed(stage="Judging by the dev rows", done=done, total=total))
 
     plan = job.training
-    figures = judge(
+    tally = judge(
         made.network,
         made.learner,
         made.tokenizer,
@@ -240,7 +240,13 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
         machine.device,
         machine.precision,
         report,
-    ).figures()
+    )
+    if isinstance(tally, AnswerTally):
+        told = tally.report()
+        figures = told.figures()
+        _warn(told, progress, tell)
+    else:
+        figures = tally.figures()
     for name, value in figures.items():
         if name != "examples":
             tell(measured(f"dev_{name}", progress.step, value))
@@ -251,6 +257,23 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
     progress.looks_in_vain = 0
     progress.best, progress.best_step = value, progress.step
     return True
+
+
+def _warn(told: Report, progress: Progress, tell: Tell) -> None:
+    """Name the labels that no dev row was given, though some have them; each label once."""
+    new = [label for label in told.never_given() if label not in progress.never_given]
+    if not new:
+        return
+    progress.never_given += new
+    names = ", ".join(f"“{label[:60]}”" for label in new[:NAMED])
+    more = f" and {len(new) - NAMED:,} more" if len(new) > NAMED else ""
+    tell(
+        Noted(
+            text=f"At step {progress.step} no dev row is given the label {names}{more}, though "
+            "some rows have it. If this stays so, train for longer, balance the labels, or add "
+            "rows with it."
+        )
+    )
 
 
 def _plan(

@@ -28,6 +28,7 @@ from engine.runs.keeping import kept
 from engine.spec.job import JobSpec
 from engine.spec.task import TaskSpec
 from engine.spec.training import TrainingSpec
+from engine.tasks.learner import Learner
 from engine.training.averaging import Average
 from engine.training.optimiser import restore, state_tensors
 
@@ -48,6 +49,7 @@ class Progress:
     looks_in_vain: int = 0  # since the best one
     micro_batch: int = 0  # most rows at once since memory was short; 0: it never was
     conditions: dict[str, str] = field(default_factory=dict)  # see conditions.py
+    never_given: list[str] = field(default_factory=list)  # labels that were warned of
 
 
 def save(
@@ -55,7 +57,7 @@ def save(
     job: JobSpec,
     network: Network,
     tokenizer: Tokenizer,
-    labels: tuple[str, ...],
+    learner: Learner,
     optimiser: torch.optim.Optimizer,
     average: Average,
     progress: Progress,
@@ -71,8 +73,9 @@ def save(
     check_room(folder, checkpoint_size(network) + sum(tensor.nbytes for tensor in raw.values()))
     with whole_folder(folder) as inside:
         with average.in_place():
+            task = learner.remembered
             extra = {checkpoint.TASK: task.model_dump(mode="json")} if task else None
-            checkpoint.write(inside, network, tokenizer, labels, extra=extra)
+            checkpoint.write(inside, network, tokenizer, learner.labels, extra=extra)
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()

@@ -20,6 +20,7 @@ from app.pages.train.choices import (
 from app.widgets import numbers
 from app.widgets.spec_words import title_of, value_in_words
 from engine.data.families import FAMILIES
+from engine.data.label_sets import counted
 from engine.data.reading import check
 from engine.errors import StudioError
 from engine.home import folder_name
@@ -27,7 +28,7 @@ from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import BENCH, Features
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, Pretraining, QuestionAnswering
+from engine.spec.task import Classification, MultiLabel, Pretraining, QuestionAnswering
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 translate = QCoreApplication.translate
@@ -86,6 +87,17 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
             )
         )
     return found
+
+
+def label_names(choices: Choices) -> tuple[str, ...]:
+    """The labels that the task will have; empty where they are not known yet."""
+    given: tuple[str, ...] = getattr(choices.task, "labels", ())
+    spec = choices.data.spec if choices.data else None
+    if given or spec is None:
+        return given
+    if isinstance(choices.task, MultiLabel):
+        return spec.mapping.flags or tuple(counted(spec.labels) or spec.labels)
+    return tuple(spec.labels)
 
 
 # ── why a step is not done yet ───────────────────────────────────────────────────────────────
@@ -179,6 +191,12 @@ def _settings_obstacle(choices: Choices) -> str:
             return translate(
                 "Train", "{family} has no head for next sentence: turn “Next sentence” off."
             ).format(family=family.title)
+    names = label_names(choices)
+    unknown = next((n for n in getattr(task, "weights", {}) if names and n not in names), None)
+    if unknown is not None:
+        return translate(
+            "Train", "A weight is given for “{label}”, and no label of the data is called so."
+        ).format(label=unknown)
     if isinstance(task, Pretraining) and task.masked + task.randomised > 1:
         return translate(
             "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."

@@ -161,8 +161,9 @@ class Choices:
 
     def with_data(self, data: Data) -> "Choices":
         """Other data; what was said about the labels of the former is taken back."""
+        said: dict[str, object] = {"labels": (), "weights": {}}
         plain = {
-            kind: task.model_copy(update={"labels": ()}) if hasattr(task, "labels") else task
+            kind: task.model_copy(update=said) if hasattr(task, "labels") else task
             for kind, task in self.tasks.items()
         }
         return replace(self, data=data, tasks=plain)

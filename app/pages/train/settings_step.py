@@ -18,6 +18,7 @@ from app.widgets.page import Card
 from app.widgets.spec_words import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import Text
+from app.widgets.weights import Weights
 from engine.spec.features import FINE_TUNED, Features
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -211,6 +212,9 @@ class SettingsStep(QWidget):
         for form in self.tasks.values():
             form.setVisible(form is asked)
         if asked is not None:
+            weights = asked.fields.get("weights")
+            if isinstance(weights, Weights):
+                weights.set_names(advice.label_names(choices))
             _put(asked, choices.task)
         if isinstance(choices.task, Pretraining) and asked is not None:
             causal = choices.task.objective == "next_token"

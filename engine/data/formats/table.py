@@ -8,6 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.data.choices import guess_choices
+from engine.data.column_names import plain_name
 from engine.data.formats.rows import (
     Content,
     Remarks,
@@ -16,7 +18,7 @@ from engine.data.formats.rows import (
     unique_names,
 )
 from engine.data.lines import LONGEST_LINE, Lines
-from engine.data.mapping import LABELS, TEXTS, plain_name
+from engine.data.mapping import LABELS, TEXTS
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 
@@ -255,8 +257,8 @@ def _wraps_cells(rows: list[list[str]]) -> bool:
 def has_header(rows: list[list[str]]) -> bool:
     """Whether the first row names the columns.
 
-    It does where it has a usual name; not where a cell returns below as a label does; else where it
-    is no number above numbers, or short above long texts.
+    It does where it has a usual name, or those of endings to choose from; not where a cell returns
+    below as a label does; else where it is no number above numbers, or short above long texts.
     """
     if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
@@ -267,6 +269,8 @@ def has_header(rows: list[list[str]]) -> bool:
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)
         )
+    if guess_choices(tuple(first), []) is not None:
+        return True
     if not all(first) or len(set(first)) < len(first) or not all(columns):
         return False
     votes = 0

@@ -1,42 +1,21 @@
-"""Choices are read from tables and JSON lines, or their row is named."""
+"""Endings and the right one are found in tables and JSON lines, or their line is named."""
 
-import csv
-import io
 import json
-import random
-import tempfile
-from collections import Counter
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from engine.data.formats.choices import ChoiceColumns, Choices, guess_columns, open_choices
-from engine.data.formats.rows import Remarks
-from engine.data.lines import Lines
-from engine.data.reading import recognise_reading
-from engine.errors import BadFile, MissingColumn, StudioError
-from engine.spec.dataset import Reading
-from tests.engine.data.test_mutants import mutated
+from engine.cli.rows import read_rows
+from engine.data.choices import endings_in, guess_choices, right_ones
+from engine.data.mapping import guess_mapping
+from engine.data.reading import recognise
+from engine.errors import StudioError
+from engine.spec.dataset import Mapping
 
 SWAG = """,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label
 0,17,"A man sits. He",A man sits.,He,gold,runs.,"sits, still.",flies.,sleeps.,0
 1,18,"A dog barks. It",A dog barks.,It,gen,is a cat.,barks.,"says ""no"".",sings.,3
 """
 HELLA = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow falls. the man"}
-PLAIN = ChoiceColumns("context", None, ("choice1", "choice2"), "label")
-
-
-def read(
-    path: Path,
-    content: str | bytes,
-    reading: Reading | None = None,
-    columns: ChoiceColumns | None = None,
-) -> list[Choices]:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    reading = reading or recognise_reading(path)[0]
-    return list(open_choices(Lines(path, reading.encoding), reading, Remarks(), columns))
 
 
 @pytest.mark.parametrize(
@@ -50,171 +29,115 @@ def read(
 )
 def test_published_choices_are_read_as_counted(assets, name, labels):
     path = assets / "datasets" / "codah" / name
-    reading, _ = recognise_reading(path)
-    found = list(open_choices(Lines(path, reading.encoding), reading, Remarks()))
-    assert len(found) == sum(labels)
-    counts = Counter(one.label for one in found)
-    assert tuple(counts[number] for number in range(4)) == labels
+    rows = read_rows(path, {})
+    assert rows.labels is not None and rows.endings is not None and rows.lines is not None
+    endings = endings_in(rows.endings, rows.lines)
+    right = right_ones(rows.labels, endings, lines=rows.lines)
+    assert tuple(right.count(number) for number in range(4)) == labels
     lines = path.read_text(encoding="utf-8").split("\n")
-    for one in found:
-        cells = lines[one.line - 1].split("\t")
-        assert (one.context, one.beginning, list(one.endings)) == (cells[1], "", cells[2:6])
+    for line, text, some in zip(rows.lines, rows.texts, endings, strict=True):
+        assert [text, *some] == lines[line - 1].split("\t")[1:6]
 
 
 def test_the_form_of_swag_is_recognised(tmp_path):
-    found = read(tmp_path / "swag.csv", SWAG)
-    first = Choices(2, "A man sits.", "He", ("runs.", "sits, still.", "flies.", "sleeps."), 0)
-    assert found[0] == first
-    assert found[1].endings[2] == 'says "no".' and found[1].label == 3
-    without = "\n".join(line.rpartition(",")[0] for line in SWAG.splitlines())
-    assert read(tmp_path / "swag.csv", without)[0] == first._replace(label=None)
+    path = tmp_path / "swag.csv"
+    path.write_text(SWAG)
+    endings = ("ending0", "ending1", "ending2", "ending3")
+    wanted = Mapping(text="sent1", beginning="sent2", endings=endings, label="label")
+    assert recognise(path).mapping == wanted
+    rows = read_rows(path, {})
+    assert rows.texts == ["A man sits.", "A dog barks."] and rows.beginnings == ["He", "It"]
+    assert rows.endings is not None and rows.endings[1][2] == 'says "no".'
+    path.write_text("\n".join(line.rpartition(",")[0] for line in SWAG.splitlines()))
+    assert recognise(path).mapping == wanted.model_copy(update={"label": None})
 
 
-def test_lists_of_endings_are_read(tmp_path):
-    rows = [
-        HELLA | {"endings": ["a", "b", "ü"], "label": 2},
-        HELLA | {"endings": ["c", "d"], "label": 0},
-    ]
-    content = "".join(json.dumps(row) + "\n" for row in rows)
-    found = read(tmp_path / "x.jsonl", content)
-    assert found == [
-        Choices(1, "Snow falls.", "the man", ("a", "b", "ü"), 2),
-        Choices(2, "Snow falls.", "the man", ("c", "d"), 0),
-    ]
+def test_lists_of_endings_are_recognised(tmp_path):
+    path = tmp_path / "x.jsonl"
+    objects = [HELLA | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    rows = read_rows(path, {})
+    assert rows.endings is not None and rows.labels == ["2", "0"]
+    assert endings_in(rows.endings) == [("a", "b", "ü")] * 2
+    assert (rows.texts[0], rows.beginnings) == ("Snow falls.", ["the man"] * 2)
 
 
-def test_endings_may_be_counted_from_one(tmp_path):
-    rows = ["q,option1,option2,answer", "x,a,b,1", "y,c,d,2"]
-    columns = ChoiceColumns("q", None, ("option1", "option2"), "answer", first=1)
-    content = "\n".join(rows)
-    found = read(tmp_path / "x.csv", content, columns=columns)
-    assert [one.label for one in found] == [0, 1]
-    assert [one.label for one in read(tmp_path / "x.csv", content.replace("q,", "sent1,"))] == [
-        0,
-        1,
-    ]
+@pytest.mark.parametrize(
+    "labels, right",
+    [
+        (["0", "1", "1"], [0, 1, 1]),
+        (["1", "2", "1"], [0, 1, 0]),
+        (["A", "b", "B"], [0, 1, 1]),
+        (["yes", "no", " yes "], [0, 1, 0]),
+    ],
+)
+def test_the_right_ending_is_named_in_many_ways(labels, right):
+    assert right_ones(labels, [("yes", "no")] * 3) == right
+
+
+def test_how_labels_count_can_be_told_from_other_rows():
+    assert right_ones(["1"], [("a", "b", "c")], first=1) == [0]
+    assert right_ones(["1"], [("a", "b", "c")], first=0) == [1]
 
 
 @pytest.mark.parametrize(
     "names, rows, expected",
     [
-        ("sent1 sent2 ending0 ending1 label", "", "sent1 sent2 ending0 ending1 0"),
-        ("Question A.X answer_B answer_A label", "", "Question - answer_A answer_B 0"),
-        ("premise choice1 choice2 question label", "", "premise - choice1 choice2 0"),
-        ("ctx ending10 ending9 ending8 label", "", "ctx - ending8 ending9 ending10 0"),
-        ("a b c d e", "ixyz1 jxyz2", "b - c d 1"),
-        ("a b c d", "xyz0 xyz1", "a - b c 0"),
-        ("a b c d", "xy\u00a00 xyz1", None),
-        ("a b c", "xy0 xz1", None),
-        ("a b c d", "xyzw", None),
-        ("context ending0 label", "xy0", None),
+        ("sent1 sent2 ending0 ending1 label", "", "sent1 sent2 ending0 ending1"),
+        ("Question A.X answer_B answer_A label", "", "Question - answer_A answer_B"),
+        ("premise choice1 choice2 question label", "", "premise - choice1 choice2"),
+        ("ctx ending10 ending9 ending8 label", "", "ctx - ending8 ending9 ending10"),
+        ("a b c d e f", "i|a b|c d|e f|g h|1 j|a b|c d|e f|g h|2 k|a b|c d|e f|g h|3", None),
+        ("id title body summary label", "1|a b|c d|e f|0 2|a b|c d|e f|1", None),  # no endings
+        ("a b c d", "x|y|z|0 x|y|z|1", None),
+        ("a b c d", "x|y|z|w", None),
+        ("context ending0 label", "x|y|0", None),
         ("text label", "", None),
         ("", "", None),
     ],
 )
 def test_columns_are_told_apart(names, rows, expected):
     columns = tuple(names.split())
-    found = guess_columns(columns, [tuple(row) for row in rows.split(" ")] if rows else [])
+    cells = [tuple(row.split("|")) for row in rows.replace(" ", "~").split("~")] if rows else []
+    cells = [tuple(row) for row in cells if len(row) == len(columns)]
+    found = guess_choices(columns, cells)
     if expected is None:
         assert found is None
     else:
         assert found is not None and found.label == columns[-1]
-        used = (found.context, found.beginning or "-", *found.endings, str(found.first))
-        assert " ".join(used) == expected
+        assert " ".join((found.text, found.beginning or "-", *found.endings)) == expected
 
 
-cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-ending = cell.filter(str.strip)
+def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
+    columns = ("column 1", "column 2", "column 3", "column 4", "column 5", "column 6")
+    rows = [("o", "I am", "a man", "so sad", "not you", str(n)) for n in (0, 2, 1)]
+    wanted = Mapping(text="column 2", endings=columns[2:5], label="column 6")
+    assert guess_mapping(columns, rows) == (wanted, "")
+    assert guess_choices(columns, [(*row[:4], "", row[5]) for row in rows]) is None
+    assert guess_choices(columns, [(*row[:5], "0") for row in rows]) is None
+    assert guess_choices(columns, [(*row[:4], "word " * 50, row[5]) for row in rows]) is None
 
 
-@given(
-    st.lists(
-        st.tuples(cell, cell, ending, ending, ending, st.integers(0, 2)), min_size=1, max_size=5
-    )
-)
-@settings(max_examples=100, deadline=None)
-def test_what_is_written_is_read_as_it_was(rows):
-    columns = ChoiceColumns("sent1", "sent2", ("ending0", "ending1", "ending2"), "label")
-    expected = [(a, b, (c, d, e), label) for a, b, c, d, e, label in rows]
-    names = ["sent1", "sent2", "ending0", "ending1", "ending2", "label"]
-    table = io.StringIO(newline="")
-    csv.writer(table).writerows([names, *rows])
-    objects = [dict(zip(names, row, strict=True)) for row in rows]
-    lines = "".join(json.dumps(one) + "\n" for one in objects)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x"
-        for content, reading in (
-            (table.getvalue(), Reading()),
-            (lines, Reading(format="jsonl")),
-        ):
-            found = read(path, content, reading, columns)
-            assert [one[1:] for one in found] == expected
-            assert read(path, content, reading) == found
-
-
-@pytest.mark.parametrize(
-    "row, says",
-    [
-        ("x,a,b,2", "the label “2” is no number from 0 to 1"),
-        ("x,a,b,-1", "“-1”"),
-        ("x,a,b,", "the label “”"),
-        ("x,a,b,1.0", "“1.0”"),
-        ("x,a,b,²", "“²”"),
-        ("x,a,b,99999999999999999999", "“9999"),
-        ("x,a, ,0", "ending 2 of 2 is empty"),
-        ("x,a,0", "3 cells"),
-    ],
-)
-def test_a_wrong_row_is_named(tmp_path, row, says):
-    content = f"context,choice1,choice2,label\ny,a,b,1\n\n{row}\n"
-    with pytest.raises(BadFile) as caught:
-        read(tmp_path / "x.csv", content, Reading(), PLAIN)
-    assert caught.value.line == 4
-    assert says in caught.value.problem and caught.value.problem.endswith(".")
+@pytest.mark.parametrize("label", ["2", "-1", "", "1.0", "²", "99999999999999999999", "C"])
+def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
+    with pytest.raises(StudioError, match="in line 4 names no ending") as caught:
+        right_ones(["0", label], [("a b", "c d")] * 2, lines=[2, 4])
+    assert f"“{label[:60]}”" in caught.value.problem and "from 0 to 1" in caught.value.advice
 
 
 @pytest.mark.parametrize(
     "endings, says",
     [
-        ("a text", "not a list of texts"),
-        ([1, 2], "not a list of texts"),
-        ({"text": ["a", "b"]}, "not a list of texts"),
-        (["a"], "a choice of 1"),
-        ([], "a choice of 0"),
-        (["a", ""], "ending 2 of 2 is empty"),
+        (("a text",), "in line 9 are not a list of texts"),
+        (("[1, 2]",), "not a list of texts"),
+        (('{"text": ["a", "b"]}',), "not a list of texts"),
+        (('["a"]',), "a choice of 1 in line 9"),
+        (("[]",), "a choice of 0"),
+        (('["a", ""]',), "Ending 2 of 2 is empty in line 9"),
+        (("a", " "), "Ending 2 of 2 is empty"),
+        (("a", "b", "c"), "3 endings in line 9, and 2 in line 8"),
     ],
 )
-def test_a_wrong_list_is_named(tmp_path, endings, says):
-    content = json.dumps({"ctx": "x", "endings": endings, "label": 0})
-    columns = ChoiceColumns("ctx", None, ("endings",), "label")
-    with pytest.raises(BadFile) as caught:
-        read(tmp_path / "x.jsonl", content, columns=columns)
-    assert caught.value.line == 1 and says in caught.value.problem
-
-
-def test_what_holds_no_choices_is_refused(tmp_path):
-    path = tmp_path / "x.csv"
-    with pytest.raises(StudioError, match="not clear which columns"):
-        read(path, "text,label\na,b\n")
-    with pytest.raises(MissingColumn, match="choice2"):
-        read(path, "context,choice1,label\na,b,0\n", Reading(), PLAIN)
-    with pytest.raises(BadFile, match="plain text holds no choices"):
-        read(path, "a\n", Reading(format="text"))
-    with pytest.raises(StudioError, match="not clear"):
-        read(path, "\n", Reading())
-
-
-def test_mutated_files_give_choices_or_a_sentence(tmp_path):
-    chance = random.Random(3)
-    lists = "".join(json.dumps(HELLA | {"endings": ["a", "b"], "label": n}) + "\n" for n in (0, 1))
-    outcomes = {"read": 0, "refused": 0}
-    for number in range(300):
-        suffix, seed = [("csv", SWAG), ("jsonl", lists)][number % 2]
-        content = mutated(seed.encode(), chance)
-        try:
-            for one in read(tmp_path / f"x.{suffix}", content):
-                assert len(one.endings) > 1 and (one.label is None or one.label < len(one.endings))
-            outcomes["read"] += 1
-        except StudioError:
-            outcomes["refused"] += 1
-    assert min(outcomes.values()) > 20
+def test_wrong_endings_are_named_with_their_line(endings, says):
+    with pytest.raises(StudioError, match=says):
+        endings_in([("x", "y"), endings], [8, 9])

@@ -10,7 +10,16 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, Pretraining, QuestionAnswering, Tagging
+from engine.spec.task import (
+    Classification,
+    MultiLabel,
+    MultipleChoice,
+    Pretraining,
+    QuestionAnswering,
+    Regression,
+    Tagging,
+    TaskSpec,
+)
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(
@@ -120,6 +129,46 @@ def tagging(folder: Path, **training: object) -> JobSpec:
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),
     )
+
+
+def labelled(path: Path, rows: int = 96) -> Path:
+    """A CSV with a text, a number, sets of labels, a flag, two endings and which is right."""
+    chance = random.Random(7)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "score", "topics", "sad", "ending0", "ending1", "right"])
+        for number in range(rows):
+            good = number % 3 != 0
+            text = chance.choice(GOOD if good else BAD)
+            score = (4 if good else 1) + len(text) / 100
+            topics = "|".join(w for w in ("film", "acting", "story") if w in text)
+            endings = [chance.choice(GOOD), chance.choice(BAD)][:: 1 if number % 2 else -1]
+            right = 1 - number % 2  # where the good ending stands
+            writer.writerow([text, f"{score:.2f}", topics, int(not good), *endings, right])
+    return path
+
+
+TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
+    "weighted classes": (
+        Classification(balanced=True, weights={"1": 3.0}, smoothing=0.1),
+        Mapping(text="text", label="sad"),
+    ),
+    "labels": (MultiLabel(balanced=True), Mapping(text="text", label="topics")),
+    "flags": (MultiLabel(), Mapping(text="text", flags=("sad", "right"))),
+    "number": (Regression(), Mapping(text="text", label="score")),
+    "choices": (
+        MultipleChoice(),
+        Mapping(text="text", endings=("ending0", "ending1"), label="right"),
+    ),
+}
+
+
+def learning(task: str, folder: Path, **training: object) -> JobSpec:
+    """One of TASKS."""
+    asked, mapping = TASKS[task]
+    path = labelled(folder / "labelled.csv")
+    data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
+    return classifying(folder, **training).model_copy(update={"task": asked, "data": data})
 
 
 def pretraining(folder: Path, **training: object) -> JobSpec:

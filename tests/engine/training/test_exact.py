@@ -96,6 +96,10 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
     "next word": next_words,
     "answers": small.answering,
     "tags in parts": lambda folder: small.tagging(folder, micro_batch=3),
+    "weighted classes": lambda folder: small.learning("weighted classes", folder, micro_batch=3),
+    "labels": lambda folder: small.learning("labels", folder, micro_batch=3, dropout=0.1),
+    "number": lambda folder: small.learning("number", folder, dropout=0.1),
+    "choices": lambda folder: small.learning("choices", folder, micro_batch=3, dropout=0.1),
     "averaged adapters": with_adapters,
     "layers twice": lambda folder: small.classifying(folder, gradient_checkpointing=True),
 }

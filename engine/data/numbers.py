@@ -1,0 +1,78 @@
+"""Numbers as they stand in the cells of a table: 3.5, -2, 1e-3, and 3,5 where commas are used."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import StudioError
+
+NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+LARGEST = 3e38  # float32 holds no more
+MOST_CLASSES = 20  # different numbers that may still be names of classes
+FEW_ROWS = 10  # for each number, where the numbers are whole
+BINS = 10
+
+
+def number_in(cell: str) -> float | None:
+    """The finite number that a cell holds; None where it holds none."""
+    if not NUMBER.fullmatch(cell.strip()):
+        return None
+    number = float(cell.strip().replace(",", "."))
+    return number if abs(number) <= LARGEST else None
+
+
+def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
+    """The number in each cell, float32 [cells]; `lines` are those of the source, from 1.
+
+    Raises:
+        StudioError: with the line, where a cell holds no finite number, or where some cells have a
+            decimal comma and others a point, which may mean thousands.
+    """
+    found = [number_in(cell) for cell in cells]
+    wrong = [place for place, number in enumerate(found) if number is None]
+    if wrong:
+        cell = cells[wrong[0]].strip()
+        what = f"“{cell[:60]}”, which is no finite number" if cell else "empty"
+        more = f"; {len(wrong) - 1:,} other rows have none either" if len(wrong) > 1 else ""
+        raise StudioError(
+            f"The number in {where(wrong[0], lines)} is {what}{more}.",
+            "Write a number such as 3.5 there, leave the row out, or choose another label column.",
+        )
+    comma = next((place for place, cell in enumerate(cells) if "," in cell), None)
+    point = next((place for place, cell in enumerate(cells) if "." in cell), None)
+    if comma is not None and point is not None:
+        raise StudioError(
+            f"It is not clear what a comma means: the numbers are “{cells[comma].strip()}” in "
+            f"{where(comma, lines)} and “{cells[point].strip()}” in {where(point, lines)}.",
+            "Write all numbers with a decimal point, and without signs between thousands.",
+        )
+    return np.array(found, dtype=np.float32)
+
+
+def where(place: int, lines: Sequence[int] | None) -> str:
+    """How a row is named to the user: by its line, or by its place where the line is not known."""
+    return f"row {place + 1}" if lines is None else f"line {lines[place]}"
+
+
+def is_scale(labels: Mapping[str, int]) -> bool:
+    """Whether labels with so many rows each are numbers on a scale, and no names of classes.
+
+    They are where there are many different ones, and they are not whole, or have few rows each.
+    """
+    if len(labels) <= MOST_CLASSES or any(number_in(label) is None for label in labels):
+        return False
+    is_whole = all(label.strip().lstrip("+-").isdecimal() for label in labels)
+    return not is_whole or sum(labels.values()) < FEW_ROWS * len(labels)
+
+
+def bins_of(labels: Mapping[str, int]) -> NDArray[np.int32]:
+    """For each label that is a number, in which tenth of the rows it lies; int32 [labels]."""
+    values = np.array([number_in(label) for label in labels], dtype=np.float64)
+    rows = np.array(list(labels.values()), dtype=np.int64)
+    order = np.argsort(values, kind="stable")
+    before = np.cumsum(rows[order]) - rows[order]
+    bins = np.zeros(len(values), dtype=np.int32)
+    bins[order] = before * BINS // max(int(rows.sum()), 1)
+    return bins

@@ -1,0 +1,127 @@
+"""Any number of labels for a sentence or a pair, each with a probability of its own.
+
+Shapes: B sequences, C labels.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.data.label_sets import is_yes, joined, sets_in
+from engine.data.store import Rows
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.multi_label import MultiLabelReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import MultiLabel
+from engine.tasks.classification import same_labels
+from engine.tasks.learner import Batch, Examples, LogitsTally
+from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
+
+THRESHOLD = 0.5  # the lowest probability that is taken for a yes
+
+
+class MultiLabelLearner(WholeTextLearner):
+    """A linear layer on the pooled vector of [CLS], and binary cross-entropy for each label.
+
+    The weight of a label is that of its yes against its no; the loss is the mean over all pairs of
+    row and label.
+    """
+
+    judged_by = "f1_micro"
+    higher_is_better = True
+
+    def __init__(self, task: MultiLabel) -> None:
+        self._task, self._labels = task, task.labels
+        self._weights: Tensor | None = None  # float32 [C]
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=len(self._labels), kind="labels")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def study(self, rows: Rows) -> None:
+        sets = self._sets(rows)
+        if sets is None:
+            raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+        found = {label for labels in sets for label in labels}
+        if not found:
+            raise StudioError(
+                "No training row has a label.", "Choose another label column, or other rows."
+            )
+        if not self._labels:
+            named = found if rows.flags is None else rows.flags  # a flag of no row is a label too
+            self._labels = tuple(sorted(named, key=by_number_then_name))
+        balanced = None
+        if self._task.balanced:
+            targets = self._one_hot(sets)
+            there = targets.sum(axis=0)
+            # a label without rows weighs 1: no row feels it
+            balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
+            balanced = np.where(balanced > 0, balanced, 1)
+        self._weights = weights_of(self._labels, self._task.weights, balanced)
+
+    def targets(self, rows: Rows) -> np.ndarray | None:
+        sets = self._sets(rows)
+        return None if sets is None else self._one_hot(sets)
+
+    def _one_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
+        """1 where a row has a label, float32 [rows, C]."""
+        known = same_labels({label for labels in sets for label in labels}, self._labels)
+        ids = {label: number for number, label in enumerate(self._labels)}
+        found = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
+        for row, labels in enumerate(sets):
+            found[row, [ids[known[label]] for label in labels]] = 1
+        return found
+
+    def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
+        """The labels of each row; None where nobody says."""
+        if rows.flags is not None:
+            said = {name: is_yes(name, cells, rows.lines) for name, cells in rows.flags.items()}
+            places = range(len(rows))
+            return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
+        return None if rows.labels is None else sets_in(rows.labels, self._labels)
+
+    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+        return random.integers(0, 2, (count, len(self._labels))).astype(np.float32)
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
+        weights = None if self._weights is None else self._weights.to(logits.device)
+        summed = F.binary_cross_entropy_with_logits(
+            logits, batch.targets, reduction="sum", pos_weight=weights
+        )
+        return {"labels": summed / (whole or batch).targets.numel()}
+
+    def tally(self, examples: Examples) -> "LabelsTally":
+        return LabelsTally(examples, self._labels)
+
+
+class LabelsTally(LogitsTally):
+    """The labels of each example whose probability is high enough."""
+
+    def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:
+        super().__init__(examples, len(labels))
+        self._targets, self._labels = examples.targets, labels
+
+    def report(self) -> MultiLabelReport:
+        if self._targets is None:
+            raise MissingColumn("label", ["text"])
+        return report(self.logits, self._targets, self._labels, THRESHOLD)
+
+    def answers(self) -> list[dict[str, Any]]:
+        shares = torch.from_numpy(self.logits).sigmoid().numpy()
+        return [self._answer(row) for row in shares]
+
+    def _answer(self, row: np.ndarray) -> dict[str, Any]:
+        pairs = list(zip(self._labels, map(float, row), strict=True))
+        given = [label for label, share in pairs if share >= THRESHOLD]
+        return {"labels": joined(given), **{f"p({label})": share for label, share in pairs}}

@@ -1,0 +1,152 @@
+"""Which of several endings fits a text (Devlin et al. 2019, §4.4).
+
+Each ending is a pair with its text; one output on the pooled vector of [CLS] gives its score.
+Shapes: B examples, E endings of each, T tokens.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.data.choices import endings_in, first_number, right_ones
+from engine.data.packed import pack_examples
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.choices import ChoiceReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import MultipleChoice
+from engine.tasks.learner import (
+    Batch,
+    Examples,
+    Learner,
+    LogitsTally,
+    Progress,
+    pad,
+    random_pieces,
+    share_of_mean,
+)
+
+USUAL = 4  # endings, where no row was seen
+
+
+class MultipleChoiceLearner(Learner):
+    """A softmax over the scores of the endings, and cross-entropy."""
+
+    judged_by = "accuracy"
+    higher_is_better = True
+
+    def __init__(self, task: MultipleChoice) -> None:
+        self._first: int | None = None  # the number that labels give to the first ending
+        self._endings = USUAL
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=1, kind="choices")
+
+    @property
+    def packing(self) -> str:
+        return "choices"
+
+    def study(self, rows: Rows) -> None:
+        endings = _endings(rows)
+        if rows.labels is None:
+            raise MissingColumn("label", ["text", "endings"])
+        self._endings = len(endings[0])
+        self._first = first_number(rows.labels, self._endings)
+        right_ones(rows.labels, endings, self._first, rows.lines)
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Examples:
+        endings = _endings(rows)
+        targets = None
+        if rows.labels is not None:
+            right = right_ones(rows.labels, endings, self._first, rows.lines)
+            targets = np.array(right, dtype=np.int64)
+        count = len(endings[0])
+        texts = [text for text in rows.texts for _ in range(count)]
+        begun = rows.beginnings or [""] * len(rows)
+        pairs = [
+            f"{beginning} {ending}".strip()
+            for beginning, some in zip(begun, endings, strict=True)
+            for ending in some
+        ]
+        packed = pack_examples(texts, pairs, tokenizer, max_length, folder, progress)
+        return Examples(packed, targets, count)
+
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Nothing: all endings begin as likely as one another."""
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        count = examples.endings
+        rows = (numbers[:, None] * count + np.arange(count)).ravel()  # [B * E]
+        targets = torch.zeros(len(numbers), dtype=torch.int64)
+        if examples.targets is not None:
+            targets = torch.from_numpy(examples.targets[numbers])
+        padded = pad(examples.packed, rows, tokenizer.pad)
+        return Batch(*padded, targets=targets, places=None, endings=count)
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        rows = random_pieces(count * self._endings, width, tokenizer, random)
+        tokens = torch.from_numpy(rows)
+        targets = torch.from_numpy(random.integers(0, self._endings, count))
+        segments = torch.zeros_like(tokens)
+        return Batch(tokens, segments, None, targets, None, endings=self._endings)
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        scores = network.logits(batch.tokens, batch.segments, batch.real)  # [B * E, 1]
+        scores = scores.reshape(batch.size, batch.endings)  # [B, E]
+        return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
+
+    def tally(self, examples: Examples) -> "ChoiceTally":
+        return ChoiceTally(examples, examples.endings)
+
+
+class ChoiceTally(LogitsTally):
+    """The ending of each example with the highest score."""
+
+    def __init__(self, examples: Examples, outputs: int) -> None:
+        super().__init__(examples, outputs)
+        self._targets = examples.targets
+
+    def report(self) -> ChoiceReport:
+        if self._targets is None:
+            raise MissingColumn("label", ["text", "endings"])
+        return report(self.logits, self._targets)
+
+    def answers(self) -> list[dict[str, Any]]:
+        """The number of the chosen ending, from 0, and the probability of each."""
+        shares = torch.from_numpy(self.logits).softmax(1).numpy()
+        return [
+            {
+                "choice": int(best),
+                "probability": float(row[best]),
+                **{f"p({number})": float(p) for number, p in enumerate(row)},
+            }
+            for row, best in zip(shares, shares.argmax(1), strict=True)
+        ]
+
+
+def _endings(rows: Rows) -> list[tuple[str, ...]]:
+    """The endings of each row. Raises StudioError where nobody has mapped them."""
+    if rows.endings is None:
+        raise StudioError(
+            "It is not known which columns hold the endings to choose from.",
+            "Name them; with the headless commands by --column endings=A,B,C,D.",
+        )
+    return endings_in(rows.endings, rows.lines)

@@ -1,0 +1,91 @@
+"""A number for a sentence or a pair, as BERT does for STS-B (Devlin et al. 2019, §4.1).
+
+Shapes: B sequences.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.data.numbers import numbers_in
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.regression import RegressionReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import Regression
+from engine.tasks.learner import Batch, Examples, LogitsTally
+from engine.tasks.whole_text import WholeTextLearner
+
+
+class RegressionLearner(WholeTextLearner):
+    """One output on the pooled vector of [CLS], and the mean squared error."""
+
+    judged_by = "pearson"
+    higher_is_better = True
+
+    def __init__(self, task: Regression) -> None:
+        self._task = task
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=1, kind="number")
+
+    @property
+    def remembered(self) -> Regression:
+        return self._task
+
+    def study(self, rows: Rows) -> None:
+        numbers = self.targets(rows)
+        if numbers is None:
+            raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+        low, high = float(numbers.min()), float(numbers.max())
+        if low == high:
+            raise StudioError(
+                f"The number is {low:g} in all {len(rows)} training rows: nothing can be learned.",
+                "Choose another label column, or add rows with other numbers.",
+            )
+        if self._task.range is None:
+            self._task = self._task.model_copy(update={"range": (low, high)})
+
+    def targets(self, rows: Rows) -> np.ndarray | None:
+        return None if rows.labels is None else numbers_in(rows.labels, rows.lines)
+
+    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+        return random.random(count, dtype=np.float32)
+
+    @torch.no_grad()
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Begin at the mean, which else takes many steps where the numbers are far from 0."""
+        assert network.task is not None and examples.targets is not None
+        network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        numbers = network.logits(batch.tokens, batch.segments, batch.real)[:, 0]  # [B]
+        summed = F.mse_loss(numbers, batch.targets, reduction="sum")
+        return {"number": summed / len((whole or batch).targets)}
+
+    def tally(self, examples: Examples) -> "NumberTally":
+        return NumberTally(examples, 1)
+
+
+class NumberTally(LogitsTally):
+    """The number of each example."""
+
+    def __init__(self, examples: Examples, outputs: int) -> None:
+        super().__init__(examples, outputs)
+        self._targets = examples.targets
+
+    def report(self) -> RegressionReport:
+        if self._targets is None:
+            raise MissingColumn("label", ["text"])
+        return report(self.logits[:, 0], self._targets)
+
+    def answers(self) -> list[dict[str, Any]]:
+        return [{"number": float(number)} for number in self.logits[:, 0]]

@@ -1,0 +1,96 @@
+"""Tasks that say one thing of a whole sentence or pair, from the vector of [CLS].
+
+Shapes: B sequences, C outputs.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.data.packed import pack_examples
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+from engine.models.network import Network
+from engine.tasks.learner import Batch, Examples, Learner, Progress, pad, random_pieces
+
+
+class WholeTextLearner(Learner):
+    """Packs a text or a pair of each row; a task adds what is wanted of it and the loss."""
+
+    @property
+    def packing(self) -> str:
+        return "examples"
+
+    @abstractmethod
+    def targets(self, rows: Rows) -> np.ndarray | None:
+        """What is wanted of each row, [rows, …]; None where nobody says."""
+
+    @abstractmethod
+    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+        """Targets for rows that are made up, [count, …]."""
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Examples:
+        targets = self.targets(rows)  # first: what is wrong with them is told at once
+        packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
+        return Examples(packed, targets)
+
+    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+        """Nothing: a head that begins near zero learns how frequent each answer is at once."""
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        if examples.targets is None:
+            return Batch(*padded, targets=torch.zeros(len(numbers), dtype=torch.int64), places=None)
+        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
+        targets = torch.from_numpy(self.chance_targets(count, random))
+        return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+
+
+def weights_of(
+    labels: Sequence[str], given: dict[str, float], balanced: np.ndarray | None
+) -> torch.Tensor | None:
+    """The weight of each label, float32 [C]: that which is given, else the balanced one, else 1.
+
+    None where there are neither. Raises StudioError where a weight names no label.
+    """
+    if unknown := sorted(set(given) - set(labels)):
+        raise StudioError(
+            f"A weight is given for “{unknown[0]}”, and no label is called so.",
+            f"Name one of the labels {quoted(labels)}, or take this weight out.",
+        )
+    if not given and balanced is None:
+        return None
+    weights = np.ones(len(labels)) if balanced is None else balanced
+    found = [given.get(label, weight) for label, weight in zip(labels, weights, strict=True)]
+    return torch.tensor(found, dtype=torch.float32)
+
+
+def quoted(labels: Sequence[str]) -> str:
+    """The first labels, to be read in a sentence."""
+    shown = ", ".join(f"“{label}”" for label in labels[:10])
+    return shown + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")
+
+
+def by_number_then_name(label: str) -> tuple[bool, float, str]:
+    """The order of labels: 10 after 9, and names after numbers."""
+    try:
+        return (False, float(label), label)
+    except ValueError:
+        return (True, 0.0, label)

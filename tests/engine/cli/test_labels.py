@@ -1,0 +1,112 @@
+"""Numbers, labels and choices by the headless commands: learned, judged and used."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.messages import Noted
+from engine.runs.folder import RunFolder
+from tests.engine.cli.test_commands import SIZE, output, refusal
+from tests.engine.training import small
+
+CASES = {
+    "regression": (["--label=score"], ["number"], "pearson", 0.9),
+    "multi_label": (
+        ["--label=topics"],
+        ["labels", "p(acting)", "p(film)", "p(story)"],
+        "f1_micro",
+        0.8,
+    ),
+    "multiple_choice": (
+        ["--label=right", "--column", "endings=ending0,ending1"],
+        ["choice", "probability", "p(0)", "p(1)"],
+        "accuracy",
+        0.8,
+    ),
+}
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_a_task_is_learned_judged_and_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
+) -> None:
+    columns, said, figure, least = CASES[task]
+    data, job, run = (tmp_path / name for name in ("data.csv", "job.json", "run"))
+    small.labelled(data)
+    job.write_text(
+        output(
+            capsys, "job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
+            "--epochs=8", "--batch=8", "--learning-rate=5e-3", "--max-length=48",
+            "--device=cpu", "--threads=1", "--set=start.model.initial_spread=0.2",
+        )
+    )  # fmt: skip
+    output(capsys, "train", str(job), "--into", str(run))
+    model = [
+        "--model",
+        str(RunFolder(run).checkpoint_folders()[-1]),
+        "--text=text",
+        "--max-length=48",
+    ]
+    report = json.loads(output(capsys, "evaluate", str(data), *model, *columns, "--json"))
+    assert report["examples"] == 96 and report[figure] > least
+    assert "rows" in output(capsys, "evaluate", str(data), *model, *columns) or figure in report
+    out = tmp_path / "out.csv"
+    output(capsys, "predict", str(data), *model, *columns[1:], "--out", str(out))
+    with open(out, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["text", *said] and len(rows) == 96
+    if task == "multi_label":  # what is predicted can be evaluated as it was written
+        again = json.loads(output(capsys, "evaluate", str(out), *model, "--label=labels", "--json"))
+        assert again["exact"] == 1
+
+
+def test_a_label_that_is_no_number_is_named_with_its_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, job = tmp_path / "data.csv", tmp_path / "job.json"
+    data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
+    given = ["--data", str(data), *SIZE, "--task=regression", "--set=data.split.dev=0"]
+    job.write_text(output(capsys, "job", *given))
+    printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
+    assert "line 8 is “much”" in printed and "Write a number" in printed
+
+
+def test_a_weight_for_an_unknown_label_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
+    weights = '--set=task.weights={"great": 2}'
+    job.write_text(output(capsys, "job", "--data", str(data), *SIZE, weights))
+    printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
+    assert "“great”" in printed and "“bad”, “good”" in printed
+
+
+def test_a_class_that_is_never_predicted_is_warned_of_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
+    data.write_text("text,label\n" + "a fine film,common\n" * 80 + "a fine film,rare\n" * 20)
+    learning = ["--steps=8", "--batch=8", "--set=training.evaluate_every=2", "--max-length=16"]
+    job.write_text(output(capsys, "job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
+    output(capsys, "train", str(job), "--into", str(run))
+    events, _ = RunFolder(run).events_after(0)
+    told = [event.text for event in events if isinstance(event, Noted)]
+    (warning,) = [text for text in told if "“rare”" in text]
+    assert "no dev row is given the label “rare”" in warning
+    assert not any("“common”" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "name, mapping",
+    [
+        ("stsb/sts-train.csv", "column 6|column 7|column 5"),
+    ],
+)
+def test_published_scores_are_imported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, assets: Path, name: str, mapping: str
+) -> None:
+    facts = json.loads(output(capsys, "check", str(assets / "datasets" / name), "--json"))
+    found = facts["mapping"]
+    assert "|".join((found["text"], found["pair"], found["label"])) == mapping

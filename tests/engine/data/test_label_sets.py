@@ -1,0 +1,63 @@
+"""Several labels of a row are found in one cell or in columns of yes and no."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.label_sets import counted, is_yes, joined, sets_in
+from engine.errors import StudioError
+
+
+@pytest.mark.parametrize(
+    "cells, labels",
+    [
+        (["a|b", "c", ""], [("a", "b"), ("c",), ()]),
+        (["a; b ;", "b"], [("a", "b"), ("b",)]),
+        (["a, b", "b,b"], [("a", "b"), ("b",)]),
+        (["rock, hard|pop", "rock, hard"], [("rock, hard", "pop"), ("rock, hard",)]),
+        (['["a", "b|c"]', "[]"], [("a", "b|c"), ()]),
+        (["[1, 2]", "[3]"], [("1", "2"), ("3",)]),
+        (['["a"]', "b|c"], [("a",), ("b", "c")]),
+        (["[a] b", "c"], [("[a] b",), ("c",)]),
+    ],
+)
+def test_labels_in_a_cell_are_found(cells, labels):
+    assert sets_in(cells) == labels
+
+
+def test_a_known_label_stays_whole():
+    assert sets_in(["rock, hard", "pop"], ("rock, hard", "pop")) == [("rock, hard",), ("pop",)]
+
+
+names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
+
+
+@given(st.lists(st.lists(names, unique=True, max_size=4), max_size=5))
+def test_what_is_joined_is_found_again(sets):
+    for labels in sets:
+        assert sets_in([joined(labels)], labels) == [tuple(labels)]
+
+
+@pytest.mark.parametrize(
+    "cells, counts",
+    [
+        ({"a": 3, "a|b": 2, "b": 1}, {"a": 5, "b": 3}),
+        ({"a,b": 2, "b,c": 1, "a,c": 1}, {"a": 3, "b": 3, "c": 2}),
+        ({"news": 4, "sports, local": 3}, None),  # a class that is called so
+        ({"good": 4, "bad": 3}, None),
+        ({json.dumps(["x", "y"]): 1, json.dumps(["y"]): 4}, {"x": 1, "y": 5}),
+        ({"": 2, "a|b": 1, "b": 1, "a": 1}, {"a": 2, "b": 2}),
+        ({}, None),
+    ],
+)
+def test_several_labels_are_told_from_one(cells, counts):
+    assert counted(cells) == counts
+
+
+def test_yes_and_no_are_read_in_their_spellings():
+    cells = ["1", "0", "True", "FALSE", " yes", "no", "1.0", "0.0"]
+    assert is_yes("x", cells) == [True, False] * 4
+    with pytest.raises(StudioError, match="column “x” says neither yes nor no in line 9"):
+        is_yes("x", ["1", "2"], [8, 9])

@@ -1,0 +1,59 @@
+"""Numbers are read as people write them, or their line is named."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.numbers import bins_of, is_scale, number_in, numbers_in
+from engine.errors import StudioError
+
+
+@pytest.mark.parametrize(
+    "cell, number",
+    [
+        ("3.5", 3.5), (" -2 ", -2), ("+.5", 0.5), ("5.", 5), ("1e-3", 1e-3), ("3,5", 3.5),
+        ("1,234,567", None), ("nan", None), ("inf", None), ("1e99", None), ("", None),
+        ("1_000", None), ("٣", None), ("three", None), (".", None), ("1 000", None),
+    ],
+)  # fmt: skip
+def test_a_cell_is_a_finite_number_or_none(cell, number):
+    assert number_in(cell) == number
+
+
+@given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32)))
+def test_numbers_are_read_as_they_were_written(numbers):
+    assert numbers_in([repr(number) for number in numbers]).tolist() == numbers
+
+
+def test_what_is_wrong_is_named_with_its_line():
+    with pytest.raises(StudioError, match=r"line 5 is “abc”, .*; 1 other rows"):
+        numbers_in(["1", "abc", "x"], [4, 5, 6])
+    with pytest.raises(StudioError, match="row 2 is empty"):
+        numbers_in(["1", " "])
+    with pytest.raises(StudioError, match=r"“1,234” in row 1 and “0\.5” in row 2"):
+        numbers_in(["1,234", "0.5"])
+
+
+@pytest.mark.parametrize(
+    "labels, scale",
+    [
+        ({f"{n / 5}": 40 for n in range(26)}, True),
+        ({str(n): 100 for n in range(77)}, False),  # ids of many classes
+        ({str(n): 3 for n in range(77)}, True),
+        ({f"{n / 2}": 40 for n in range(10)}, False),  # stars
+        ({f"{n / 5}": 40 for n in range(26)} | {"": 1}, False),
+        ({}, False),
+    ],
+)
+def test_scales_are_told_from_classes(labels, scale):
+    assert is_scale(labels) is scale
+
+
+@given(st.dictionaries(st.integers(-100, 100).map(str), st.integers(1, 20), min_size=30))
+def test_bins_hold_about_a_tenth_of_the_rows_in_the_order_of_the_numbers(labels):
+    bins = bins_of(labels)
+    order = np.argsort([float(label) for label in labels])
+    assert (np.diff(bins[order]) >= 0).all()
+    rows = np.bincount(bins, weights=list(labels.values()), minlength=10)
+    assert rows.max() <= sum(labels.values()) / 10 + max(labels.values())

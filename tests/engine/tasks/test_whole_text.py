@@ -1,0 +1,253 @@
+"""Classes, labels and numbers of whole texts: losses are those of torch and transformers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import BertForMultipleChoice, BertForSequenceClassification
+
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.errors import MissingColumn, StudioError
+from engine.models import checkpoint
+from engine.models.network import Network
+from engine.spec.model import BertSpec
+from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression, TaskSpec
+from engine.tasks import learner_for, learner_of
+from engine.tasks.judging import judge
+from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total
+from engine.tasks.predicting import Predictor
+
+SENTENCE = "a warm film and a cold story with good acting or a dull happy sad end for all"
+TEXTS = [" ".join(SENTENCE.split()[n % 7 : n % 7 + 3 + n % 9]) for n in range(12)]
+CLASSES = ["good", "bad", "bad", "so-so", "bad", "good"] * 2
+SETS = ["warm|good", "", "cold", "cold|dull|good", "warm", "good"] * 2
+NUMBERS = ["3,5", "-1", "0", "2,25", "1e1", "0,5"] * 2
+ENDINGS = [(text, "is warm", "was it", "and so on and on") for text in reversed(TEXTS)]
+RIGHT = ["0", "3", "1", "2", "2", "0"] * 2
+
+CASES: dict[str, tuple[TaskSpec, Rows]] = {
+    "classes": (Classification(), Rows(TEXTS, TEXTS[::-1], CLASSES)),
+    "weighted": (
+        Classification(balanced=True, weights={"so-so": 0.3}, smoothing=0.1),
+        Rows(TEXTS, None, CLASSES),
+    ),
+    "labels": (MultiLabel(), Rows(TEXTS, TEXTS[::-1], SETS)),
+    "weighted labels": (MultiLabel(balanced=True, weights={"dull": 3.5}), Rows(TEXTS, None, SETS)),
+    "number": (Regression(), Rows(TEXTS, TEXTS[::-1], NUMBERS)),
+    "choices": (
+        MultipleChoice(),
+        Rows(TEXTS, labels=RIGHT, beginnings=["it"] * 12, endings=ENDINGS),
+    ),
+}
+case = pytest.mark.parametrize("name", CASES)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train([*TEXTS, "it is was so on"] * 3, 60, lowercase=True)
+
+
+class Prepared:
+    """A learner that has studied a case, its network and all its rows in one batch."""
+
+    def __init__(self, name: str, tokenizer: Tokenizer, folder: Path) -> None:
+        task, self.rows = CASES[name]
+        self.learner = learner_for(task)
+        self.learner.study(self.rows)
+        self.tokenizer = tokenizer
+        spec = BertSpec(
+            vocabulary=tokenizer.size, width=16, layers=2, heads=2, inner=32, positions=48,
+            initial_spread=0.3,
+        )  # fmt: skip
+        torch.manual_seed(0)
+        self.network = Network(spec, self.learner.heads).eval()
+        self.examples = self.learner.pack(
+            self.rows, tokenizer, 40, folder / "packed", lambda done, total: None
+        )
+        self.batch = taken(self.learner, self.examples, tokenizer)
+
+
+def taken(learner: Learner, examples: Examples, tokenizer: Tokenizer) -> Batch:
+    numbers = np.arange(len(examples))
+    return learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
+
+
+@pytest.fixture
+def prepared(tokenizer: Tokenizer, tmp_path: Path) -> Callable[[str], Prepared]:
+    return lambda name: Prepared(name, tokenizer, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
+def test_loss_and_logits_are_those_of_transformers(
+    name: str, prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    ready = prepared(name)
+    learner, batch = ready.learner, ready.batch
+    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, learner.labels)
+    kind: Any = BertForMultipleChoice if name == "choices" else BertForSequenceClassification
+    theirs = kind.from_pretrained(tmp_path / "model").eval()
+    assert batch.real is not None
+    given = {
+        "input_ids": batch.tokens,
+        "token_type_ids": batch.segments,
+        "attention_mask": batch.real.long(),
+    }
+    if name == "choices":
+        given = {key: rows.unflatten(0, (batch.size, -1)) for key, rows in given.items()}
+    with torch.inference_mode():
+        other = theirs(**given, labels=batch.targets)
+        ours = learner.losses(ready.network, batch)
+        tally = judge(ready.network, learner, ready.tokenizer, ready.examples, batch=5)
+    assert isinstance(tally, AnswerTally)
+    assert float(total(ours)) == pytest.approx(float(other.loss), abs=1e-5)
+    assert tally.logits == pytest.approx(other.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
+    assert tally.figures()["loss"] == pytest.approx(float(other.loss), abs=1e-5)
+
+
+@case
+@pytest.mark.parametrize("size", [1, 5, 11])
+def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(
+    name: str, size: int, prepared: Callable[[str], Prepared]
+) -> None:
+    ready = prepared(name)
+
+    def gradients(parts: list[Batch]) -> tuple[float, list[Tensor]]:
+        ready.network.zero_grad()
+        value = 0.0
+        for part in parts:
+            loss = total(ready.learner.losses(ready.network, part, ready.batch))
+            loss.backward()
+            value += float(loss.detach())
+        return value, [p.grad.clone() for p in ready.network.parameters() if p.grad is not None]
+
+    whole, of_whole = gradients([ready.batch])
+    summed, of_parts = gradients(ready.batch.parts(size))
+    assert sum(part.size for part in ready.batch.parts(size)) == 12
+    assert summed == pytest.approx(whole, rel=1e-5)
+    for one, other in zip(of_whole, of_parts, strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_weights_and_smoothing_are_those_of_torch(prepared: Callable[[str], Prepared]) -> None:
+    ready = prepared("weighted")
+    assert ready.learner.labels == ("bad", "good", "so-so")
+    weights = torch.tensor([12 / (3 * 6), 12 / (3 * 4), 0.3])
+    logits = ready.network.logits(ready.batch.tokens, ready.batch.segments, ready.batch.real)
+    wanted = F.cross_entropy(logits, ready.batch.targets, weights, label_smoothing=0.1)
+    ours = total(ready.learner.losses(ready.network, ready.batch))
+    assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
+
+
+def test_weights_of_labels_are_those_of_torch(prepared: Callable[[str], Prepared]) -> None:
+    ready = prepared("weighted labels")
+    assert ready.learner.labels == ("cold", "dull", "good", "warm")
+    weights = torch.tensor([8 / 4, 3.5, 6 / 6, 8 / 4])
+    logits = ready.network.logits(ready.batch.tokens, ready.batch.segments, ready.batch.real)
+    wanted = F.binary_cross_entropy_with_logits(logits, ready.batch.targets, pos_weight=weights)
+    ours = total(ready.learner.losses(ready.network, ready.batch))
+    assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
+
+
+def test_balancing_is_that_of_scikit_learn() -> None:
+    from sklearn.utils.class_weight import compute_class_weight
+
+    learner = learner_for(Classification(balanced=True))
+    learner.study(Rows(TEXTS, None, CLASSES))
+    wanted = compute_class_weight("balanced", classes=np.unique(CLASSES), y=CLASSES)
+    assert learner._weights.numpy() == pytest.approx(wanted)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("task", [Classification, MultiLabel])
+def test_a_weight_for_no_label_is_refused(task: Any) -> None:
+    rows = Rows(TEXTS, None, CLASSES)
+    with pytest.raises(StudioError, match="“great”, and no label"):
+        learner_for(task(weights={"great": 2.0})).study(rows)
+
+
+def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    flags = {"toxic": ["1", "no", "TRUE", "0"], "rude": ["0", "0", "false", "no"]}
+    learner = learner_for(MultiLabel())
+    learner.study(rows := Rows(TEXTS[:4], flags=flags))
+    assert learner.labels == ("rude", "toxic")
+    examples = learner.pack(rows, tokenizer, 40, tmp_path / "packed", lambda done, total: None)
+    assert examples.targets is not None
+    assert examples.targets.tolist() == [[0, 1], [0, 0], [0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "task, rows, says",
+    [
+        (Regression(), Rows(["a", "b"], None, ["1", "NaN"], lines=[2, 3]), "line 3 is “NaN”"),
+        (Regression(), Rows(["a", "b"], None, ["1", ""], lines=[2, 3]), "line 3 is empty"),
+        (Regression(), Rows(["a", "b"], None, ["2", "2.0"]), "in all 2 training rows"),
+        (Regression(), Rows(["a", "b"], None, ["1,5", "2.5"]), "what a comma means"),
+        (Regression(), Rows(["a"]), "no column “label”"),
+        (MultiLabel(), Rows(["a"]), "no column “label”"),
+        (MultiLabel(), Rows(["a", "b"], None, ["", " "]), "No training row has a label"),
+        (MultiLabel(), Rows(["a"], flags={"x": ["maybe"]}, lines=[7]), "line 7: there stands"),
+        (MultipleChoice(), Rows(["a"], None, ["0"]), "hold the endings"),
+        (MultipleChoice(), Rows(["a"], endings=[("b", "c")]), "no column “label”"),
+        (
+            MultipleChoice(),
+            Rows(["a"], labels=["5"], endings=[("b", "c")], lines=[4]),
+            "“5” in line 4",
+        ),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_in_words(task: TaskSpec, rows: Rows, says: str) -> None:
+    with pytest.raises(StudioError, match=says):
+        learner_for(task).study(rows)
+
+
+@pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
+def test_a_saved_model_answers_and_is_judged_as_before(
+    name: str, prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    ready = prepared(name)
+    folder = tmp_path / "model"
+    checkpoint.save(folder, ready.network, ready.tokenizer, ready.learner.labels)
+    loaded = checkpoint.load(folder)
+    learner = learner_of(loaded)
+    assert learner is not None and learner.labels == ready.learner.labels
+    assert type(learner) is type(ready.learner)
+    predictor = Predictor(folder, max_length=40)
+    before = judge(ready.network, ready.learner, ready.tokenizer, ready.examples, batch=3)
+    assert predictor.judge(ready.rows).figures() == pytest.approx(before.figures(), abs=1e-5)
+    answers = predictor.predict(ready.rows)
+    assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
+    with pytest.raises(MissingColumn):
+        predictor.judge(ready.rows.unanswered())
+
+
+def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepared]) -> None:
+    ready = prepared("number")
+    ready.learner.prime(ready.network, ready.examples, ready.tokenizer)
+    assert ready.network.task is not None
+    assert float(ready.network.task.dense.bias.detach()) == pytest.approx(2.5416667)
+
+
+def test_made_up_batches_have_a_loss(prepared: Callable[[str], Prepared]) -> None:
+    for name in CASES:
+        ready = prepared(name)
+        batch = ready.learner.made_up(6, 16, ready.tokenizer, np.random.default_rng(1))
+        assert batch.size == 6
+        assert np.isfinite(float(total(ready.learner.losses(ready.network, batch)).detach()))
+
+
+def test_a_model_for_numbers_remembers_their_range(
+    prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    ready = prepared("number")
+    task = ready.learner.remembered
+    assert task is not None
+    told = {checkpoint.TASK: task.model_dump(mode="json")}
+    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=told)
+    checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
+    learner = learner_of(checkpoint.load(tmp_path / "copy"))
+    assert learner is not None and learner.remembered == Regression(range=(-1, 10))
