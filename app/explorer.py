@@ -5,7 +5,6 @@ served by the event loop; nothing here waits. A worker that dies is told of and 
 """
 
 import shutil
-import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -38,8 +37,9 @@ class Channel(QObject):
         super().__init__(parent)
         self._tail = ""
         self._process = QProcess(self)
-        self._process.setProgram(sys.executable)
-        self._process.setArguments(arguments(scratch))
+        program, *arguments = launch.worker("explore", str(scratch))
+        self._process.setProgram(program)
+        self._process.setArguments(arguments)
         self._process.setWorkingDirectory(str(launch.CODE))
         self._process.setProcessEnvironment(environment(settings))
         self._process.readyReadStandardOutput.connect(self._on_output)
@@ -109,12 +109,6 @@ class Channel(QObject):
 
 
 _ending: set[Channel] = set()  # killed, and not yet gone
-
-
-def arguments(scratch: Path) -> list[str]:
-    """What follows the program's name, from source and in the packaged program."""
-    start = ["--engine-worker"] if getattr(sys, "frozen", False) else ["-m", "engine.worker"]
-    return [*start, "explore", str(scratch)]
 
 
 def environment(settings: Settings) -> QProcessEnvironment:

@@ -182,3 +182,21 @@ def clear_leftovers(parent: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(
                 missing_ok=True
             )
+
+
+def give_usual_rights(folder: Path) -> None:
+    """What leaves the home is no secret: the rights that the user's own folders get."""
+    pattern = folder.with_name(f".{folder.name}.rights-{secrets.token_hex(4)}")
+    pattern.mkdir()
+    try:
+        shutil.copymode(pattern, folder)
+    finally:
+        pattern.rmdir()
+
+
+def clear_leftovers_of(path: Path) -> None:
+    """Remove what an interrupted write of `path` left beside it; nobody may be writing it now."""
+    prefix = f".{path.name}.tmp-"
+    for entry in path.parent.iterdir() if path.parent.is_dir() else ():
+        if entry.name.startswith(prefix):
+            shutil.rmtree(entry, ignore_errors=True)

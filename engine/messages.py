@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
+from engine.spec.export import Form, Precision
 from engine.spec.job import JobSpec
 from engine.spec.task import HeadKind
 
@@ -265,6 +266,21 @@ class Import(Question):
     into: Path
 
 
+class Export(Question):
+    """Write a checkpoint in another form into `into`, which appears whole and tried, or not at all.
+
+    Besides built-in texts it is tried on the first rows of `texts`, or else on those that the run
+    of the checkpoint keeps for judging.
+    """
+
+    kind: Literal["export"] = "export"
+    checkpoint: Path
+    into: Path
+    form: Form = "hf"
+    precision: Precision = "float32"
+    texts: Path | None = None
+
+
 class Estimate(Question):
     """Time and memory of a job, from one measured worst-case step."""
 
@@ -273,7 +289,7 @@ class Estimate(Question):
 
 
 AnyQuestion = Annotated[
-    Fill | Attend | Predict | Examine | Import | Estimate, Field(discriminator="kind")
+    Fill | Attend | Predict | Examine | Import | Export | Estimate, Field(discriminator="kind")
 ]
 QUESTION: TypeAdapter[AnyQuestion] = TypeAdapter(AnyQuestion)
 
@@ -399,6 +415,49 @@ class Imported(Answer):
     report: LoadReport
 
 
+class Comparison(Message):
+    """How what an export says differs from what the model says, for one output."""
+
+    output: str
+    rows: int = Field(description="How often it was said: for each input, or each token.")
+    difference: float = Field(description="The largest, as a share of `scale`.")
+    scale: float = Field(description="The largest number that the model said; at least 1.")
+    bound: float | None = Field(description="The largest difference allowed; None: picks count.")
+    agreement: float | None = Field(None, description="Share of equal picks, where there are any.")
+    least_agreement: float = 0
+    chance: float | None = Field(None, description="The largest difference of a probability.")
+
+
+class ExportReport(Message):
+    """What an export was held against, in a process that knew nothing but its files."""
+
+    at: AwareDatetime = Field(default_factory=now)
+    checkpoint: str
+    form: Form
+    precision: Precision
+    heads: tuple[str, ...]
+    tensors: int
+    parameters: int
+    labels: tuple[str, ...]
+    notes: tuple[str, ...] = Field(
+        (), description="What was passed over when the checkpoint itself was loaded."
+    )
+    weights_equal: bool | None = Field(
+        description="Bit for bit, rounded to `precision`; None where they have another form."
+    )
+    texts: tuple[str, ...]
+    sources: tuple[str, ...] = Field(description="Where the texts come from.")
+    comparisons: tuple[Comparison, ...]
+    versions: dict[str, str]
+
+
+class Exported(Answer):
+    kind: Literal["exported"] = "exported"
+    folder: Path
+    bytes: int
+    report: ExportReport
+
+
 class Estimated(Answer):
     kind: Literal["estimated"] = "estimated"
     steps: int
@@ -432,7 +491,7 @@ class Refused(Answer):
 
 
 AnyAnswer = Annotated[
-    Filled | Attended | Predicted | Examined | Imported | Estimated | Working | Refused,
+    Filled | Attended | Predicted | Examined | Imported | Exported | Estimated | Working | Refused,
     Field(discriminator="kind"),
 ]
 ANSWER: TypeAdapter[AnyAnswer] = TypeAdapter(AnyAnswer)

@@ -11,7 +11,7 @@ import traceback
 
 import typer
 
-from engine.cli import ask, jobs, models, runs, tour
+from engine.cli import ask, exporting, jobs, models, runs, tour
 from engine.errors import StudioError
 from engine.worker import share_the_processor
 
@@ -38,6 +38,7 @@ app.command("predict")(models.predict)
 app.command("evaluate")(models.evaluate)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
+app.command("export")(exporting.export)
 app.command("tour")(tour.tour)
 
 

@@ -146,6 +146,18 @@ def write(
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
     safetensors.torch.save_file(finite_tensors(network, dtype), folder / SAFE, {"format": "pt"})
+    write_words(folder, network, tokenizer, labels, dtype, extra)
+
+
+def write_words(
+    folder: Path,
+    network: Network,
+    tokenizer: Tokenizer,
+    labels: tuple[str, ...] = (),
+    dtype: torch.dtype = torch.float32,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Write all of a checkpoint but its weights, as `write` does: config.json and the tokenizer."""
     config = config_of(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
     special = {
         "pad_token_id": tokenizer.pad,
@@ -167,6 +179,12 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
     for name, parameter in merged(network).items():  # the tied decoder is not named again
         tensor = parameter.to("cpu", dtype).contiguous()
         if not is_finite(tensor):
+            if is_finite(parameter.detach()):
+                short = str(dtype).removeprefix("torch.")
+                raise StudioError(
+                    f"The weights have numbers that are too large for {short} ({name}).",
+                    "Choose bfloat16, which is as short and reaches as far as float32.",
+                )
             raise StudioError(
                 f"The weights are not finite any more ({name}), so they were not saved.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",

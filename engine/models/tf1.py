@@ -29,12 +29,17 @@ def write_tf1(
     not. That code knows the activations relu and gelu only.
 
     Raises StudioError where a weight is not finite, `vocab.txt` cannot hold the vocabulary, or the
-    network is left-to-right.
+    network is left-to-right or of another family than BERT.
     """
+    if network.spec.family != "bert":
+        raise StudioError(
+            f"Google's form holds BERT, and this is a network of the family {network.spec.family}.",
+            "Choose the Hugging Face layout or ONNX.",
+        )
     if any("\n" in piece or "\r" in piece for piece in tokenizer.pieces):
         raise StudioError(
             "A piece of this vocabulary holds the end of a line, which vocab.txt cannot.",
-            "Save the model in the Hugging Face layout.",
+            "Choose the Hugging Face layout or ONNX.",
         )
     if network.spec.family != "bert":
         raise StudioError(
@@ -44,7 +49,7 @@ def write_tf1(
     if network.spec.causal:
         raise StudioError(
             "Google's form of BERT has no left-to-right network.",
-            "Save the model in the Hugging Face layout.",
+            "Choose the Hugging Face layout or ONNX.",
         )
     tensors = {}
     for name, tensor in finite_tensors(network).items():

@@ -19,9 +19,13 @@ GIVEN_UP_FIRST = 500  # added to the worker's oom_score_adj, so that the window 
 
 def command(folder: Path) -> list[str]:
     """The command line of the worker for `folder`."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, "--engine-worker", "train", str(folder)]
-    return [sys.executable, "-m", "engine.worker", "train", str(folder)]
+    return worker("train", str(folder))
+
+
+def worker(*arguments: str) -> list[str]:
+    """The command line of a worker, from source and in the packaged program."""
+    start = ["--engine-worker"] if getattr(sys, "frozen", False) else ["-m", "engine.worker"]
+    return [sys.executable, *start, *arguments]
 
 
 def environment() -> dict[str, str]:

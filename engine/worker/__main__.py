@@ -1,11 +1,15 @@
-"""`train RUN_FOLDER` fills a run folder; `explore SCRATCH_FOLDER` answers questions on stdin."""
+"""`train RUN_FOLDER` fills a run folder; `explore SCRATCH_FOLDER` answers questions on stdin;
+`reload SCRATCH_FOLDER` tries an export that was just written.
+"""
 
 import sys
 from pathlib import Path
 
 from engine.worker import share_the_processor
 
-USAGE = "usage: bert-studio-worker train RUN_FOLDER | explore SCRATCH_FOLDER"
+USAGE = (
+    "usage: bert-studio-worker train RUN_FOLDER | explore SCRATCH_FOLDER | reload SCRATCH_FOLDER"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,6 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
 
             explore(Path(folder))
             return 0
+        case ["reload", folder]:
+            from engine.export.reloading import main as reload
+
+            return reload(Path(folder))
     print(USAGE, file=sys.stderr)
     return 2
 

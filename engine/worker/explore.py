@@ -28,6 +28,8 @@ from engine.messages import (
     Estimated,
     Examine,
     Examined,
+    Export,
+    Exported,
     Fill,
     Import,
     Imported,
@@ -190,6 +192,8 @@ class Answerer:
             case Import():
                 tell(Working(to=question.number, stage="Converting the model"))
                 tell(_import(question))
+            case Export():
+                tell(_export(question, self._scratch, tell))
             case Estimate():
                 tell(_estimate(question, tell))
             case Unreadable():
@@ -212,6 +216,12 @@ def _import(question: Import) -> Imported:
     with limited_memory(question.folder):
         info, report = import_checkpoint(question.folder, question.into)
     return Imported(to=question.number, folder=question.into, info=info, report=report)
+
+
+def _export(question: Export, scratch: Path, tell: Tell) -> Exported:
+    from engine.export.exporting import export
+
+    return export(question, scratch, tell)
 
 
 def _estimate(question: Estimate, tell: Tell) -> Estimated:

@@ -55,6 +55,29 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.err
 
 
+def test_a_checkpoint_of_a_run_is_exported(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    """In half precision, tried on the dev rows of its run by a clean process."""
+    out = tmp_path / "out"
+    printed = output(capsys, "export", model, "--to", str(out), "--dtype", "float16")
+    assert "logits: largest difference" in printed
+    assert f"MB written to {out}" in printed
+    written = json.loads((out / "export-report.json").read_text())
+    assert written["sources"][1].endswith(f"dev rows of the run {Path(model).parents[1].name}")
+    assert written["precision"] == "float16"
+
+
+def test_an_export_says_what_cannot_be(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    command = ("export", model, "--to", str(tmp_path / "out"))
+    assert "not both" in refusal(capsys, *command, "--dtype=float16", "--int8")
+    assert "cannot be written with int8" in refusal(capsys, *command, "--form=tf1", "--int8")
+    assert "something at" in refusal(capsys, "export", model, "--to", model)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = small.sentences(tmp_path / "reviews.csv")
     printed = output(

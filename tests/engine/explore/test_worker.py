@@ -21,6 +21,8 @@ from engine.messages import (
     Estimated,
     Examine,
     Examined,
+    Export,
+    Exported,
     Fill,
     Filled,
     Import,
@@ -93,6 +95,22 @@ def test_every_question_has_its_answer_and_the_end_of_input_ends_it(worker, tiny
     assert examined.info == imported.info
     assert (tmp_path / "imported" / "model.safetensors").is_file()
     assert worker.end() == (0, "")
+
+
+def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder, tmp_path):
+    into = tmp_path / "exported"
+    answer = worker.ask(Export(number=3, checkpoint=tiny_folder, into=into))
+    stages = []
+    while isinstance(answer, Working):
+        stages.append((answer.done, answer.total))
+        answer = worker.read()
+    assert stages == [(number, 4) for number in range(4)]
+    assert isinstance(answer, Exported)
+    assert (answer.to, answer.folder) == (3, into)
+    assert answer.report.weights_equal
+    again = worker.ask(Export(number=4, checkpoint=tiny_folder, into=into))
+    assert isinstance(again, Refused)
+    assert "something at" in again.problem
 
 
 def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(worker, tiny_folder, tmp_path):

@@ -1,0 +1,138 @@
+"""Whether an export says what the model said.
+
+Outputs are compared in float32. A difference counts relative to the largest number that the model
+said, where that is above 1. A pick (the likeliest class, tag, piece, place) that differs counts
+only where the model was not undecided itself: where its own pick was clearly the more probable one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.export.reloading import BrokenExport
+from engine.export.saying import Floats, Said
+from engine.messages import Comparison
+from engine.spec.export import Form, Output, Precision
+
+
+class Bounds(NamedTuple):
+    """How far an export may be off.
+
+    `difference` of numbers, relative; of int8 only where they are no picks. `undecided`: how much
+    more probable a pick must be for another one to count. `agreement`: share of equal picks.
+    """
+
+    difference: float
+    undecided: float
+    agreement: float
+
+
+SAME_CODE = Bounds(1e-5, 1e-3, 1.0)  # the same weights in our network: only sums may be reordered
+BOUNDS: dict[Precision, Bounds] = {
+    # other code, with other orders of sums over many layers
+    "float32": Bounds(1e-4, 1e-3, 1.0),
+    # A weight is rounded by up to 2^-12 of itself in float16 and 2^-9 in bfloat16. Through whole
+    # networks that grew to 0.0004 and 0.005 in trials; the bounds leave room for deeper ones.
+    "float16": Bounds(1e-2, 1e-2, 1.0),
+    "bfloat16": Bounds(5e-2, 2e-2, 1.0),
+    # in trials 0.97 and more of the picks stayed, and numbers moved by 0.02 to 0.06
+    "int8": Bounds(0.25, 5e-2, 0.9),
+}
+
+
+def bounds(form: Form, precision: Precision) -> Bounds:
+    return SAME_CODE if precision == "float32" and form != "onnx" else BOUNDS[precision]
+
+
+def compare(
+    model: Said, export: Said, outputs: Sequence[Output], form: Form, precision: Precision
+) -> tuple[Comparison, ...]:
+    """Hold the two side by side; raises BrokenExport for other tokens, or outputs too far off."""
+    for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):
+        if ours != theirs:
+            raise broken(f"its tokenizer cuts text number {number} into other pieces")
+    allowed = bounds(form, precision)
+    found = tuple(
+        _compared(output, model.values[output.name], export.values[output.name], allowed)
+        for output in outputs
+    )
+    for one in found:
+        _judge(one)
+    return found
+
+
+def broken(why: str) -> BrokenExport:
+    """The refusal of an export; `why` goes on a sentence."""
+    return BrokenExport(
+        f"The export was thrown away: loaded again, {why}.",
+        "Choose a higher precision or another form; the model itself is as it was.",
+    )
+
+
+def _judge(one: Comparison) -> None:
+    if not np.isfinite(one.difference):
+        raise broken(f"its “{one.output}” holds numbers that are not finite")
+    if one.agreement is not None and one.agreement < one.least_agreement:
+        raise broken(
+            f"its “{one.output}” picks the same as the model in {one.agreement:.1%} of {one.rows} "
+            f"cases, and {one.least_agreement:.0%} are needed"
+        )
+    if one.bound is not None and one.difference > one.bound:
+        raise broken(
+            f"its “{one.output}” is off by up to {one.difference:.2g} of the largest number, and "
+            f"{one.bound:.2g} is allowed"
+        )
+
+
+def _compared(
+    output: Output, ours: Sequence[Floats], theirs: Sequence[Floats], allowed: Bounds
+) -> Comparison:
+    pairs = list(zip(ours, theirs, strict=True))
+    if any(a.shape != b.shape for a, b in pairs):
+        raise broken(f"its “{output.name}” has another shape")
+    scale = max(1.0, *(float(np.abs(a).max()) for a in ours))
+    agreed, chances = list[bool](), list[float]()
+    for a, b in pairs if output.meaning != "numbers" else ():
+        p, q = (_softmax(x) if output.meaning == "one" else _sigmoid(x) for x in (a, b))
+        same = _same_pick if output.meaning == "one" else _same_picks
+        agreed += same(_rows(p), _rows(q), allowed.undecided).tolist()
+        chances.append(float(np.abs(p - q).max()))
+    return Comparison(
+        output=output.name,
+        rows=sum(len(_rows(a)) for a in ours),
+        difference=float(np.max([np.abs(a - b).max() for a, b in pairs])) / scale,
+        scale=scale,
+        bound=None if agreed and allowed.agreement < 1 else allowed.difference,
+        agreement=float(np.mean(agreed)) if agreed else None,
+        least_agreement=allowed.agreement if agreed else 0,
+        chance=float(np.max(chances)) if chances else None,
+    )
+
+
+def _rows(x: Floats) -> Floats:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _same_pick(p: Floats, q: Floats, undecided: float) -> np.ndarray:
+    """bool [rows]: the same class, or one that was about as probable."""
+    lead = p.max(-1) - p[np.arange(len(p)), q.argmax(-1)]
+    same: np.ndarray = lead <= undecided
+    return same
+
+
+def _same_picks(p: Floats, q: Floats, undecided: float) -> np.ndarray:
+    """bool [rows]: the same classes are above one half, but for those that were near it."""
+    same: np.ndarray = (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= undecided)).all(-1)
+    return same
+
+
+def _softmax(x: Floats) -> Floats:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    shares: Floats = powers / powers.sum(-1, keepdims=True)
+    return shares
+
+
+def _sigmoid(x: Floats) -> Floats:
+    shares: Floats = np.reciprocal(1 + np.exp(-np.clip(x, -80, 80)))
+    return shares

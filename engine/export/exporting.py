@@ -1,0 +1,207 @@
+"""From a checkpoint to a folder in another form, loaded again and compared before it is done."""
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from engine.data.foreign import plain_file
+from engine.durable import give_usual_rights, verify, whole_folder
+from engine.errors import StudioError
+from engine.export.comparing import broken, compare
+from engine.export.examples import Examples, examples
+from engine.export.onnx_graph import quantise, write_graph
+from engine.export.reloading import Reloaded, Request, fingerprint, reload
+from engine.export.report import write_report
+from engine.export.saying import say, torch_run
+from engine.messages import Export, Exported, ExportReport, Working
+from engine.models import checkpoint
+from engine.models.checkpoint import Checkpoint
+from engine.models.outputs import outputs_of
+from engine.models.tf1 import write_tf1
+from engine.spec.export import PRECISIONS, Form
+
+STAGES = (
+    "Loading the model",
+    "Asking the model",
+    "Writing the export",
+    "Loading the export again, in a process of its own",
+)
+CARD = "README.md"
+MOST_NUMBERS = 50_000_000  # of one output for all texts; 200 MB
+MOST_PLACES = 16  # tokens of a text whose outputs are compared
+DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
+
+Tell = Callable[[Working], object]
+
+
+def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: None) -> Exported:
+    """Carry out an Export; `scratch` is a folder for what may be thrown away.
+
+    Raises:
+        BrokenExport: when what was written cannot be loaded, or says something else.
+        StudioError: when the checkpoint, the form or the place will not do.
+        In both cases there is nothing at `wanted.into`.
+    """
+    _check(wanted)
+    stage = _stages(wanted, tell)
+    stage(0)
+    verify(wanted.checkpoint)
+    loaded = checkpoint.load(wanted.checkpoint)
+    _check_head(loaded, wanted.form)
+    with _writing(wanted.into), TemporaryDirectory(dir=scratch, prefix="export-") as aside:
+        stage(1)
+        heads = loaded.network.heads
+        chooses = heads.outputs > 0 and heads.kind == "choices"
+        tried = examples(wanted.checkpoint, wanted.texts, chooses)
+        request = _request(wanted, loaded, tried)
+        said = say(
+            torch_run(loaded.network),
+            request.outputs,
+            loaded.tokenizer,
+            request.examples,
+            request.positions,
+            request.places,
+        )
+        with whole_folder(wanted.into) as inside:
+            stage(2)
+            _write(inside, loaded, wanted, Path(aside))
+            stage(3)
+            found, again = reload(request.model_copy(update={"folder": inside}), Path(aside))
+            equal = _check_found(found, loaded, wanted)
+            compared = compare(said, again, request.outputs, wanted.form, wanted.precision)
+            report = ExportReport(
+                checkpoint=str(wanted.checkpoint),
+                form=wanted.form,
+                precision=wanted.precision,
+                heads=loaded.info.task_heads,
+                tensors=len(loaded.report.loaded),
+                parameters=loaded.info.parameters,
+                labels=loaded.labels,
+                notes=loaded.report.notes,
+                weights_equal=equal,
+                texts=tuple(
+                    " | ".join(part for part in sequence if part is not None)
+                    for example in request.examples
+                    for sequence in example
+                ),
+                sources=tried.sources,
+                comparisons=compared,
+                versions=_versions(),
+            )
+            write_report(inside, report)
+        give_usual_rights(wanted.into)
+    size = sum(file.stat().st_size for file in wanted.into.iterdir())
+    return Exported(to=wanted.number, folder=wanted.into, bytes=size, report=report)
+
+
+def _check(wanted: Export) -> None:
+    possible = PRECISIONS[wanted.form]
+    if wanted.precision not in possible:
+        raise StudioError(
+            f"The form {wanted.form} cannot be written with {wanted.precision}.",
+            f"It can with {' or '.join(possible)}.",
+        )
+    into = wanted.into
+    if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
+        raise StudioError(
+            f"There is something at {into} already.", "Choose a folder that does not exist yet."
+        )
+
+
+def _check_head(loaded: Checkpoint, form: Form) -> None:
+    """Refuse a reader where a form has no place for it."""
+    reader = loaded.network.heads.reader
+    if reader is not None and form == "tf1":
+        raise StudioError(
+            "Google's form has no head that reads the vectors of a model that stays as it is.",
+            "Choose the Hugging Face layout.",
+        )
+    if reader is not None and form == "onnx" and reader.reader == "bilstm":
+        raise StudioError(
+            "A reader with an LSTM cannot be written as an ONNX graph.",
+            "Choose the Hugging Face layout, or train a linear reader.",
+        )
+
+
+def _stages(wanted: Export, tell: Tell) -> Callable[[int], object]:
+    return lambda number: tell(
+        Working(to=wanted.number, stage=STAGES[number], done=number, total=len(STAGES))
+    )
+
+
+@contextmanager
+def _writing(into: Path) -> Iterator[None]:
+    """Say of an OSError that it was in the way of this export; a full disk says so itself."""
+    try:
+        yield
+    except OSError as error:
+        raise StudioError(
+            f"The export could not be written to {into}: {error.strerror or error}.",
+            "Choose a folder in which you may write.",
+        ) from error
+
+
+def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
+    outputs, spec = outputs_of(loaded.network.heads), loaded.spec
+    widest = max(spec.vocabulary, spec.width)
+    places = MOST_NUMBERS // (len(tried.examples) * widest)
+    return Request(
+        form=wanted.form,
+        folder=wanted.into,
+        outputs=outputs,
+        examples=tried.examples,
+        positions=spec.positions,
+        places=min(max(places, 1), MOST_PLACES),
+    )
+
+
+def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
+    given = (loaded.network, loaded.tokenizer, loaded.labels)
+    match wanted.form:
+        case "hf":
+            checkpoint.write(folder, *given, dtype=DTYPES.get(wanted.precision, torch.float32))
+        case "tf1":
+            write_tf1(folder, *given)
+        case "onnx":
+            checkpoint.write_words(folder, *given)
+            if wanted.precision == "int8":
+                whole = aside / "float32"
+                whole.mkdir()
+                write_graph(whole, loaded.network)
+                quantise(whole, folder)
+                shutil.rmtree(whole)
+            else:
+                write_graph(folder, loaded.network)
+    if (card := plain_file(wanted.checkpoint, CARD)) is not None:
+        shutil.copyfile(card, folder / CARD)
+
+
+def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
+    """Labels, heads and weights; gives whether the weights are equal, None where none are known."""
+    if loaded.labels and found.labels != loaded.labels:
+        raise broken("its labels are others")
+    if found.heads is not None and found.heads != str(loaded.network.heads):
+        raise broken("its heads are others")
+    if found.fresh or found.left_over:
+        names = ", ".join((*found.fresh, *found.left_over)[:3])
+        raise broken(f"it lacks weights, or has some too many ({names})")
+    if found.weights is None:
+        return None
+    if found.weights != fingerprint(loaded.network, DTYPES.get(wanted.precision)):
+        raise broken("its weights are not those of the model")
+    return True
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "BERT Studio": version("bert-studio"),
+        "Python": platform.python_version(),
+        **{name: version(name) for name in LIBRARIES},
+    }

@@ -1,0 +1,87 @@
+"""A network as an ONNX graph, for programs without torch.
+
+Inputs and outputs have the names of transformers, and any batch and length. A network without
+segments, as those of some families are, has no input for them.
+"""
+
+import logging
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine.export.reloading import GRAPH
+from engine.export.saying import INPUTS
+from engine.models.network import Network
+from engine.models.outputs import outputs_of, said_by
+
+OPSET = 18  # of the operators; runtimes have known it since 2023
+LARGEST = 1_900_000_000  # bytes of weights in one file: protobuf ends at 2 GiB
+
+
+class Spoken(nn.Module):
+    """A network that takes and gives what transformers does."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        if token_type_ids is None:
+            token_type_ids = torch.zeros_like(input_ids)
+        said = said_by(self.network, input_ids, token_type_ids, attention_mask > 0)
+        return tuple(said.values())
+
+
+def write_graph(folder: Path, network: Network) -> None:
+    """Write model.onnx, float32; weights that are too large for one file lie in model.onnx.data."""
+    chooses = network.heads.kind == "choices" and network.heads.outputs > 0
+    axes = ["batch", *(["endings"] if chooses else []), "length"]
+    shape = [2, *([3] if chooses else []), min(8, network.spec.positions)]
+    ids = torch.ones(shape, dtype=torch.int64)
+    inputs = INPUTS if getattr(network.spec, "segments", 1) > 1 else INPUTS[:2]
+    dynamic = {number: torch.export.Dim(axis) for number, axis in enumerate(axes)}
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names libraries that nobody needs
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own parts, about one another
+        program = torch.onnx.export(
+            Spoken(network),
+            (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
+            input_names=inputs,
+            output_names=[output.name for output in outputs_of(network.heads)],
+            dynamic_shapes=(dynamic,) * len(inputs),
+            opset_version=OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    size = sum(4 * parameter.numel() for parameter in network.parameters())
+    program.save(folder / GRAPH, external_data=size > LARGEST)
+
+
+def quantise(source: Path, target: Path) -> None:
+    """Write the graph in the folder `source` into `target` with weights of 8 bits.
+
+    Each row of a matrix has a scale, and so has each table of embeddings; the numbers between the
+    layers are rounded to 8 bits as they come (“dynamic quantisation”).
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.quant_utils import add_pre_process_metadata
+
+    model = onnx.load(source / GRAPH)
+    del model.graph.value_info[
+        :
+    ]  # torch has turned some weights and left their shapes as they were
+    is_large = (source / f"{GRAPH}.data").exists()
+    add_pre_process_metadata(model)  # torch has folded constants and told shapes already
+    quantize_dynamic(
+        model,
+        target / GRAPH,
+        per_channel=True,
+        weight_type=QuantType.QInt8,
+        use_external_data_format=is_large,
+    )

@@ -1,0 +1,194 @@
+"""Load an export again in a process that knows nothing but its files.
+
+The exporting process writes a Request into a scratch folder, starts a worker on it, and finds there
+what the worker made of the export: a Reloaded and the arrays. The worker ends with its input, so
+that it never outlives who started it.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from engine.data.tokenizer import Tokenizer
+from engine.errors import StudioError
+from engine.export.examples import Example
+from engine.export.saying import Said, onnx_run, say, torch_run
+from engine.runs import launch
+from engine.spec import Spec
+from engine.spec.export import Form, Output
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.models.network import Network
+
+GRAPH = "model.onnx"
+REQUEST, ANSWER, ARRAYS = "request.json", "reloaded.json", "values.safetensors"
+LAST_WORDS = 300  # characters of what a failed process printed
+
+
+class BrokenExport(StudioError):
+    """An export is not what it should be; nothing of it is kept."""
+
+
+class Request(Spec):
+    """What is to be loaded, and what it is asked; see `saying.say`."""
+
+    form: Form
+    folder: Path
+    outputs: tuple[Output, ...]
+    examples: tuple[Example, ...]
+    positions: int
+    places: int
+
+
+class Reloaded(Spec):
+    """What was found in the export, besides what it says.
+
+    `heads`, `fresh`, `left_over` and `weights` (see `fingerprint`) are not known of a graph.
+    """
+
+    tokens: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    labels: tuple[str, ...] = ()
+    heads: str | None = None
+    fresh: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
+    weights: str | None = None
+    problem: str = ""
+
+
+def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
+    """Load an export in a clean process and ask it; `scratch` is an empty folder.
+
+    Raises BrokenExport where that process fails.
+    """
+    (scratch / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
+    process = subprocess.Popen(
+        launch.worker("reload", str(scratch)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=launch.CODE,
+        env=launch.environment(),
+    )
+    try:
+        assert process.stderr is not None
+        printed = process.stderr.read().decode("utf-8", "replace").strip()
+        code = process.wait()
+    finally:
+        process.kill()
+        process.communicate()
+    if code != 0 or not (scratch / ANSWER).is_file():
+        last = printed.splitlines()[-1][-LAST_WORDS:] if printed else f"exit code {code}"
+        raise BrokenExport(
+            f"What was written could not be loaded again in a process of its own: {last}",
+            "Nothing of it was kept. Try once more; if it stays so, please report it.",
+        )
+    found = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
+    if found.problem:
+        raise BrokenExport(
+            f"What was written could not be loaded again: {found.problem}",
+            "Nothing of it was kept. Try once more; if it stays so, please report it.",
+        )
+    tokens = [[list(ids) for ids in example] for example in found.tokens]
+    values: dict[str, list[Any]] = {output.name: [] for output in request.outputs}
+    arrays = load_file(scratch / ARRAYS)
+    for name, of_examples in values.items():
+        of_examples += [arrays[f"{name} {n}"] for n in range(len(request.examples))]
+    return found, Said(tokens, values)
+
+
+def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
+    """SHA-256 over the names and numbers of all weights, as float32; rounded to `dtype` first."""
+    whole = hashlib.sha256()
+    for name, parameter in sorted(network.named_parameters()):
+        rounded = parameter.detach() if dtype is None else parameter.detach().to(dtype)
+        whole.update(f"{name} {tuple(parameter.shape)} ".encode())
+        whole.update(rounded.float().contiguous().numpy().data)
+    return whole.hexdigest()
+
+
+def main(scratch: Path) -> int:
+    """The clean process: answer the request in `scratch`."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    request = Request.model_validate_json((scratch / REQUEST).read_bytes())
+    try:
+        found, said = load_and_ask(request)
+    except StudioError as error:
+        (scratch / ANSWER).write_text(Reloaded(problem=str(error)).model_dump_json())
+        return 0
+    arrays = {
+        f"{name} {number}": np.ascontiguousarray(value)
+        for name, values in said.values.items()
+        for number, value in enumerate(values)
+    }
+    save_file(arrays, scratch / ARRAYS)
+    tokens = tuple(tuple(tuple(ids) for ids in example) for example in said.tokens)
+    whole = found.model_copy(update={"tokens": tokens})
+    (scratch / ANSWER).write_text(whole.model_dump_json(), encoding="utf-8")
+    return 0
+
+
+def load_and_ask(request: Request) -> tuple[Reloaded, Said]:
+    """What the clean process does; `tokens` are in the second alone."""
+    return _graph(request) if request.form == "onnx" else _folder(request)
+
+
+def _end_with_input() -> None:
+    os.read(0, 1)  # nothing is ever written; not through sys.stdin, whose lock outlives this thread
+    os._exit(1)
+
+
+def _folder(request: Request) -> tuple[Reloaded, Said]:
+    from engine.models import checkpoint
+    from engine.models.outputs import outputs_of
+
+    loaded = checkpoint.load(request.folder)
+    found = Reloaded(
+        labels=loaded.labels,
+        heads=str(loaded.network.heads),
+        fresh=loaded.report.fresh,
+        left_over=loaded.report.left_over,
+        weights=fingerprint(loaded.network),
+    )
+    outputs = outputs_of(loaded.network.heads)
+    if outputs != request.outputs:
+        raise StudioError(
+            f"it says {_names(outputs)}, and the model says {_names(request.outputs)}."
+        )
+    said = say(
+        torch_run(loaded.network),
+        outputs,
+        loaded.tokenizer,
+        request.examples,
+        request.positions,
+        request.places,
+    )
+    return found, said
+
+
+def _graph(request: Request) -> tuple[Reloaded, Said]:
+    config = json.loads((request.folder / "config.json").read_text(encoding="utf-8"))
+    named = config.get("id2label") or {}
+    labels = tuple(named[str(number)] for number in range(len(named)))
+    said = say(
+        onnx_run(request.folder / GRAPH),
+        request.outputs,
+        Tokenizer.from_folder(request.folder),
+        request.examples,
+        request.positions,
+        request.places,
+    )
+    return Reloaded(labels=labels), said
+
+
+def _names(outputs: Sequence[Output]) -> str:
+    return ", ".join(output.name for output in outputs)

@@ -1,0 +1,74 @@
+"""What an export was held against, written beside it for people and for programs."""
+
+from pathlib import Path
+
+from engine.messages import Comparison, ExportReport
+
+TEXT, DATA = "export-report.txt", "export-report.json"
+FORMS = {
+    "hf": "Hugging Face layout (safetensors)",
+    "tf1": "Google's TensorFlow 1 files",
+    "onnx": "ONNX graph",
+}
+MOST_SHOWN = 200  # characters of a text
+WIDTH = 14
+
+
+def write_report(folder: Path, report: ExportReport) -> None:
+    """Write the report into `folder`, as text and as JSON."""
+    (folder / TEXT).write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
+    (folder / DATA).write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _lines(report: ExportReport) -> list[str]:
+    facts = {
+        "Checkpoint": report.checkpoint,
+        "Form": f"{FORMS[report.form]}, {report.precision}",
+        "Written": report.at.isoformat(timespec="seconds"),
+        "Heads": ", ".join(report.heads) or "none",
+        "Weights": f"{report.tensors} tensors, {report.parameters:,} numbers",
+        "Labels": ", ".join(report.labels) or "none",
+    }
+    how = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
+    checked = [
+        f"The files were loaded again by a process that knew nothing else, and asked {how}.",
+        "Word pieces and labels are those of the model.",
+    ]
+    if report.weights_equal:
+        rounded = "" if report.precision == "float32" else f", rounded to {report.precision}"
+        checked.append(f"All weights are those of the model{rounded}, bit for bit.")
+    return [
+        "Report of an export by BERT Studio",
+        "",
+        *(f"{name:{WIDTH}}{value}" for name, value in facts.items()),
+        *(f"{'Note':{WIDTH}}{note}" for note in report.notes),
+        "",
+        *checked,
+        *(sentence(one) for one in report.comparisons),
+        "",
+        "Versions",
+        *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),
+        "",
+        "Texts",
+        *(f"  {number:3}  {_shown(text)}" for number, text in enumerate(report.texts, 1)),
+    ]
+
+
+def sentence(one: Comparison) -> str:
+    """A comparison in words."""
+    parts = [f"largest difference {one.difference:.1e} of the largest number ({one.scale:.4g})"]
+    if one.bound is not None:
+        parts[0] += f", at most {one.bound:.0e} allowed"
+    if one.agreement is not None:
+        parts.append(
+            f"{one.agreement:.1%} of {one.rows} picks agree, at least {one.least_agreement:.0%} "
+            "needed"
+        )
+    if one.chance is not None:
+        parts.append(f"probabilities differ by at most {one.chance:.2g}")
+    return f"{one.output}: {'; '.join(parts)}."
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split()) or "(empty)"
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]} …"

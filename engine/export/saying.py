@@ -1,0 +1,136 @@
+"""What a model says of examples, whichever program runs it. Loads torch only to run torch.
+
+Shapes: B inputs, E endings, T tokens, C outputs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.tokenizer import Encoding, Tokenizer
+from engine.export.examples import Example
+from engine.spec.export import Output
+
+if TYPE_CHECKING:
+    from engine.models.network import Network
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Run = Callable[[Integers, Integers, Integers], dict[str, Floats]]
+"""From token ids, which of them are real (0 or 1) and segments, all [B, T] or [B, E, T], to outputs
+by name."""
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of a Run
+LONGEST = 512  # tokens of an example
+FIRST_BATCHES = (1, 3)  # examples; so that each export has met several sizes
+BATCH = 8
+MOST_TOKENS = 1_024  # of a batch, with its padding, unless it is of one example
+
+
+@dataclass
+class Said:
+    """The ids of each sequence of each example, and by output what was said of each example."""
+
+    tokens: list[list[list[int]]]
+    values: dict[str, list[Floats]]
+
+
+def say(
+    run: Run,
+    outputs: Sequence[Output],
+    tokenizer: Tokenizer,
+    examples: Sequence[Example],
+    positions: int,
+    places: int,
+) -> Said:
+    """Run all examples in batches of several sizes and lengths.
+
+    Args:
+        positions: the most tokens that the model takes.
+        places: of long outputs for each token, those of so many tokens are kept, evenly spread.
+
+    Returns:
+        For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
+    """
+    longest = min(positions, LONGEST)
+    encoded = [[tokenizer.encode(*one, longest) for one in example] for example in examples]
+    values: dict[str, list[Floats]] = {output.name: [] for output in outputs}
+    for batch in _batches(encoded):
+        ids, real, segments = _rectangle(batch, tokenizer.pad)
+        said = run(ids, real, segments)
+        for output in outputs:
+            for example, value in zip(batch, said[output.name], strict=True):
+                kept = value
+                if output.of == "token":
+                    kept = value[: len(example[0].ids)]
+                    if kept.ndim > 1 and len(kept) > places:
+                        kept = kept[np.linspace(0, len(kept) - 1, places).astype(np.int64)]
+                values[output.name].append(kept)
+    return Said([[one.ids for one in example] for example in encoded], values)
+
+
+def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]]:
+    """Examples in their order, those of a batch with equally many endings."""
+    sizes = iter(FIRST_BATCHES)
+    batch: list[list[Encoding]] = []
+    most = next(sizes)
+    for example in encoded:
+        whole = [*batch, example]
+        width = max(len(one.ids) for each in whole for one in each)
+        too_many = len(whole) > most or len(whole) * len(example) * width > MOST_TOKENS
+        if batch and (too_many or len(batch[0]) != len(example)):
+            yield batch
+            batch, most = [], next(sizes, BATCH)
+        batch.append(example)
+    if batch:
+        yield batch
+
+
+def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
+    """Ids, real and segments, [B, T], or [B, E, T] where examples have several endings."""
+    width = max(len(one.ids) for example in batch for one in example)
+    ids = np.full((len(batch), len(batch[0]), width), pad, dtype=np.int64)
+    real, segments = np.zeros_like(ids), np.zeros_like(ids)
+    for row, example in enumerate(batch):
+        for number, one in enumerate(example):
+            ids[row, number, : len(one.ids)] = one.ids
+            segments[row, number, : len(one.ids)] = one.segments
+            real[row, number, : len(one.ids)] = 1
+    if len(batch[0]) == 1:
+        return ids[:, 0], real[:, 0], segments[:, 0]
+    return ids, real, segments
+
+
+def torch_run(network: "Network") -> Run:
+    """Run our own network."""
+    import torch
+
+    from engine.models.outputs import said_by
+
+    def run(ids: Integers, real: Integers, segments: Integers) -> dict[str, Floats]:
+        given = (torch.from_numpy(ids), torch.from_numpy(segments), torch.from_numpy(real) > 0)
+        with torch.inference_mode():
+            said = said_by(network, *given)
+        return {name: value.numpy() for name, value in said.items()}
+
+    return run
+
+
+def onnx_run(file: Path) -> Run:
+    """Run an ONNX graph on the processor; an input that it does not have is left out."""
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()  # builds for Windows tell the system what they do
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    wanted = [one.name for one in session.get_inputs()]
+    names = [one.name for one in session.get_outputs()]
+
+    def run(ids: Integers, real: Integers, segments: Integers) -> dict[str, Floats]:
+        given = dict(zip(INPUTS, (ids, real, segments), strict=True))
+        return dict(zip(names, session.run(names, {n: given[n] for n in wanted}), strict=True))
+
+    return run

@@ -1,0 +1,74 @@
+"""What a network says of a batch, by the names that transformers gives it.
+
+Shapes: B inputs, T tokens, D width, V vocabulary, C outputs of the task head, E endings.
+"""
+
+from torch import Tensor
+
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.export import Output
+
+TASKS = {
+    "classes": (Output(name="logits", of="input", meaning="one"),),
+    "labels": (Output(name="logits", of="input", meaning="any"),),
+    "number": (Output(name="logits", of="input", meaning="numbers"),),
+    "tags": (Output(name="logits", of="token", meaning="one"),),
+    "answer": (
+        Output(name="start_logits", of="token", meaning="one"),
+        Output(name="end_logits", of="token", meaning="one"),
+    ),
+    "choices": (Output(name="logits", of="input", meaning="one"),),
+}
+
+
+def outputs_of(heads: Heads) -> tuple[Output, ...]:
+    """What a network with these heads says; as in `published.architecture`, the task comes first.
+
+    Without any head these are the vectors of the encoder, and the pooled one where there is one.
+    """
+    if heads.outputs:
+        return TASKS[heads.kind]
+    both = heads.masked_words and heads.next_sentence
+    found = []
+    if heads.masked_words:
+        name = "prediction_logits" if both else "logits"
+        found.append(Output(name=name, of="token", meaning="one"))
+    if heads.next_sentence:
+        name = "seq_relationship_logits" if both else "logits"
+        found.append(Output(name=name, of="input", meaning="one"))
+    if not found:
+        found.append(Output(name="last_hidden_state", of="token", meaning="numbers"))
+        if heads.pooler:
+            found.append(Output(name="pooler_output", of="input", meaning="numbers"))
+    return tuple(found)
+
+
+def said_by(network: Network, tokens: Tensor, segments: Tensor, real: Tensor) -> dict[str, Tensor]:
+    """The outputs of a batch, float32, in the order of `outputs_of`.
+
+    Args:
+        tokens: int64 [B, T]; [B, E, T] where the head chooses one of E endings.
+        segments: int64, and `real`: bool, both of the same shape; see `Bert.forward`.
+
+    Returns:
+        [B, C] or [B, E] for an input, [B, T, C] for tokens; start and end of answers are [B, T].
+    """
+    heads = network.heads
+    names = [output.name for output in outputs_of(heads)]
+    if heads.outputs and heads.kind == "choices":
+        flat = (given.flatten(0, 1) for given in (tokens, segments, real))  # [B * E, T]
+        said = [network.logits(*flat).view(tokens.shape[:2])]
+    elif heads.outputs:
+        logits = network.logits(tokens, segments, real)
+        said = list(logits.unbind(-1)) if heads.kind == "answer" else [logits]
+    else:
+        encoded = network.encoder(tokens, segments, real)
+        said = []
+        if network.masked_words is not None:
+            said.append(network.masked_words(encoded.last))  # [B, T, V]
+        if network.next_sentence is not None:
+            said.append(network.next_sentence(encoded.pooled))  # [B, 2]
+        if not said:
+            said = [encoded.last, *([] if encoded.pooled is None else [encoded.pooled])]
+    return {name: value.float() for name, value in zip(names, said, strict=True)}

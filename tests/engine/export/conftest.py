@@ -1,0 +1,64 @@
+"""Exports of tiny networks, loaded again in the process of the test where that is not tested."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.tokenizer import Tokenizer
+from engine.export import exporting, reloading
+from engine.export.reloading import Reloaded, Request
+from engine.export.saying import Said
+from engine.messages import Export, Exported
+from engine.models.checkpoint import write
+from engine.models.heads import Heads
+from engine.spec.features import Features
+from engine.spec.model import BertSpec
+from tests.engine.models.small import LABELS, SPEC, network, tokenizer
+
+LONG = SPEC.model_copy(update={"positions": 128})
+KINDS = {
+    "nothing": (Heads(), ()),
+    "pooler": (Heads(pooler=True), ()),
+    "masked words": (Heads(masked_words=True), ()),
+    "pre-training": (Heads(masked_words=True, next_sentence=True), ()),
+    "classes": (Heads(outputs=3), LABELS),
+    "labels": (Heads(outputs=3, kind="labels"), LABELS),
+    "number": (Heads(outputs=1, kind="number"), ()),
+    "tags": (Heads(outputs=3, kind="tags"), LABELS),
+    "answer": (Heads(outputs=2, kind="answer"), ()),
+    "choices": (Heads(outputs=1, kind="choices"), ()),
+    "linear reader": (
+        Heads(outputs=3, reader=Features(vectors="learned mix", reader="linear")),
+        LABELS,
+    ),
+}
+LSTM = Heads(outputs=3, kind="tags", reader=Features(vectors="last", width=8))
+
+
+def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:
+    """A checkpoint folder of a tiny network with the heads of this name."""
+    heads, labels = KINDS.get(kind, (LSTM, LABELS))
+    path.mkdir(parents=True)
+    words: Tokenizer = tokenizer(path)
+    write(path, network(heads, spec), words, labels)
+    return path
+
+
+def exported(tmp_path: Path, kind: str = "classes", **wanted: object) -> Exported:
+    """The export of such a model, at `tmp_path / "out"`."""
+    checkpoint = tmp_path / "model"
+    if not checkpoint.exists():
+        model(checkpoint, kind)
+    return exporting.export(
+        Export.model_validate({"checkpoint": checkpoint, "into": tmp_path / "out", **wanted})
+    )
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load exports again in this process, which is quicker."""
+
+    def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
+        return reloading.load_and_ask(request)
+
+    monkeypatch.setattr(exporting, "reload", reload)

@@ -1,0 +1,385 @@
+"""An export is what the model is, or it is not there at all."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from engine.data.tokenizer import Tokenizer
+from engine.durable import MANIFEST, verify
+from engine.errors import BadCheckpoint, DiskFull, StudioError
+from engine.export import exporting, report
+from engine.export.examples import ENDINGS, MOST, OURS, examples
+from engine.export.reloading import BrokenExport, Request
+from engine.messages import Export, ExportReport, Working
+from engine.models import checkpoint
+from engine.models.outputs import outputs_of, said_by
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
+from tests.engine.models.family_folders import published_folder
+from tests.engine.models.small import batch
+from tests.engine.training import small as training
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits on the size of files")
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ── in a clean process ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
+def test_transformers_loads_an_export_and_agrees(tmp_path, precision):
+    done = exported(tmp_path, "classes", precision=precision)
+    assert done.report.weights_equal
+    assert done.bytes == sum(file.stat().st_size for file in done.folder.iterdir())
+    stored = load_file(done.folder / "model.safetensors")
+    assert {str(tensor.dtype) for tensor in stored.values()} == {f"torch.{precision}"}
+    theirs, info = transformers.BertForSequenceClassification.from_pretrained(
+        done.folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    assert theirs.config.id2label == dict(enumerate(LABELS))
+    ids, segments, real = batch(LONG, 3, 60)
+    ours = checkpoint.load(done.folder).network
+    with torch.no_grad():
+        said = said_by(ours, ids, segments, real)["logits"]
+        other = theirs.eval()(ids, real.long(), segments).logits
+    assert torch.allclose(said, other, atol=1e-5)
+
+
+def test_a_tensorflow_export_is_loaded_again(tmp_path):
+    done = exported(tmp_path, "pre-training", form="tf1")
+    assert done.report.weights_equal
+    assert [one.output for one in done.report.comparisons] == [
+        "prediction_logits",
+        "seq_relationship_logits",
+    ]
+    assert (done.folder / "bert_model.ckpt.index").is_file()
+
+
+def test_the_clean_process_ends_with_its_input(tmp_path):
+    """So that it never outlives a window that was killed."""
+    request = Request(form="hf", folder=tmp_path, outputs=(), examples=OURS, positions=10, places=1)
+    (tmp_path / "request.json").write_text(request.model_dump_json())
+    done = subprocess.run(
+        launch.worker("reload", str(tmp_path)),
+        stdin=subprocess.DEVNULL,
+        env=launch.environment(),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert left_in(tmp_path) == ["request.json"]
+
+
+def test_a_clean_process_that_dies_refuses_the_export(tmp_path, monkeypatch):
+    program = [sys.executable, "-c", "raise MemoryError('too large')"]
+    monkeypatch.setattr(launch, "worker", lambda *_: program)
+    with pytest.raises(BrokenExport, match="MemoryError: too large"):
+        exported(tmp_path)
+    assert left_in(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, family):
+    published_folder(family, "ForMaskedLM", tmp_path / "model")
+    with pytest.raises(StudioError, match=f"of the family {family}") as caught:
+        exported(tmp_path, form="tf1")
+    assert "ONNX" in caught.value.advice
+    assert left_in(tmp_path) == ["model"]
+    assert exported(tmp_path).report.weights_equal
+
+
+@pytest.mark.parametrize("form,kind", [("tf1", "linear reader"), ("tf1", "lstm"), ("onnx", "lstm")])
+def test_a_form_without_a_place_for_a_reader_says_so(tmp_path, form, kind):
+    with pytest.raises(StudioError, match=r"reader|reads") as caught:
+        exported(tmp_path, kind, form=form)
+    assert "Hugging Face" in caught.value.advice
+    assert left_in(tmp_path) == ["model"]
+
+
+def test_a_reader_with_an_lstm_is_exported(tmp_path):
+    assert exported(tmp_path, "lstm", precision="float16").report.weights_equal
+
+
+# ── all heads, and the report ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "form,kind",
+    [
+        (form, kind)
+        for form in ("hf", "tf1")
+        for kind in KINDS
+        if form == "hf" or "reader" not in kind
+    ],
+)
+def test_every_head_is_exported(tmp_path, here, kind, form):
+    done = exported(tmp_path, kind, form=form)
+    heads, labels = KINDS[kind]
+    report = done.report
+    assert report.labels == labels
+    assert tuple(one.output for one in report.comparisons) == tuple(
+        output.name for output in outputs_of(heads)
+    )
+    assert all(one.difference == 0 and one.agreement in (1, None) for one in report.comparisons)
+    assert (
+        checkpoint.load(done.folder).network.heads
+        == checkpoint.load(tmp_path / "model").network.heads
+    )
+
+
+def test_a_report_lies_beside_the_export(tmp_path, here):
+    (model(tmp_path / "model", "classes") / "README.md").write_text("A card.")
+    told: list[Working] = []
+    done = exporting.export(
+        Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), tell=told.append
+    )
+    assert [working.stage for working in told] == list(exporting.STAGES)
+    assert {working.to for working in told} == {done.to} == {7}
+    written = ExportReport.model_validate_json((done.folder / report.DATA).read_bytes())
+    assert written == done.report
+    loaded = checkpoint.load(tmp_path / "model")
+    assert written.tensors == len(loaded.report.loaded)
+    assert written.parameters == loaded.info.parameters
+    text = (done.folder / report.TEXT).read_text()
+    for part in (
+        "classes",
+        f"{written.tensors} tensors",
+        "bit for bit",
+        "bad, good, so-so",
+        "1e-05",
+    ):
+        assert part in text
+    assert "The president of the United States" in text
+    assert (done.folder / "README.md").read_text() == "A card."
+    verify(done.folder)
+    listed = json.loads((done.folder / MANIFEST).read_text())["files"]
+    assert {report.TEXT, report.DATA, "model.safetensors"} <= set(listed)
+
+
+@POSIX
+def test_an_export_is_no_secret(tmp_path, here):
+    done = exported(tmp_path)
+    (tmp_path / "usual").mkdir()
+    assert done.folder.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_the_examples_have_all_lengths_and_what_is_hard(tmp_path):
+    words = checkpoint.load(model(tmp_path / "model", "classes")).tokenizer
+    encoded = [words.encode(*example[0], 512) for example in OURS]
+    assert min(len(one.ids) for one in encoded) == 2
+    assert max(len(one.ids) for one in encoded) > 128
+    assert any(1 in one.segments for one in encoded)
+    assert any(words.unknown in one.ids for one in encoded)
+    assert any(words.mask in one.ids for one in encoded)
+    assert {len(example) for example in ENDINGS} == {2, 4}
+
+
+# ── whose texts ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
+    file = tmp_path / "rows.csv"
+    rows = "".join(f"first {n},second {n},yes\n" for n in range(MOST + 5))
+    file.write_text(f"text,text_pair,label\n{rows}")
+    done = exported(tmp_path, texts=file)
+    assert done.report.texts[len(OURS)] == "first 0 | second 0"
+    assert len(done.report.texts) == len(OURS) + MOST
+    assert done.report.sources == (f"{len(OURS)} built in", f"the first {MOST} rows of rows.csv")
+
+
+def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
+    job = training.classifying(tmp_path)
+    run = RunFolder.create(tmp_path / "run", job)
+    from engine.data.store import resolve
+
+    dev = resolve(job.data, run.dataset).rows("dev").texts
+    saved = run.checkpoints / "step-00000001"
+    found = examples(saved, None, chooses=False)
+    assert [example[0][0] for example in found.examples[len(OURS) :]] == dev[:MOST]
+    assert found.sources[1] == f"{min(len(dev), MOST)} dev rows of the run run"
+    assert examples(tmp_path / "elsewhere", None, chooses=False).examples == OURS
+
+
+def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
+    run = RunFolder.create(tmp_path / "run", training.classifying(tmp_path))
+    run.dataset.mkdir()
+    found = examples(run.checkpoints / "step-00000001", None, chooses=False)
+    assert found.examples == OURS
+    assert "could not be read" in found.sources[1]
+
+
+# ── what is refused, and leaves nothing ──────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "form,precision", [("tf1", "float16"), ("onnx", "bfloat16"), ("hf", "int8")]
+)
+def test_a_form_says_which_precisions_it_has(tmp_path, form, precision):
+    with pytest.raises(StudioError, match="cannot be written with") as caught:
+        exported(tmp_path, form=form, precision=precision)
+    assert "float32" in caught.value.advice
+    assert left_in(tmp_path) == ["model"]
+
+
+def test_what_stands_at_the_target_stays(tmp_path, here):
+    for name in ("file", "folder", "link", "dangling"):
+        match name:
+            case "file":
+                (tmp_path / name).write_text("mine")
+            case "folder":
+                (tmp_path / name).mkdir()
+                (tmp_path / name / "mine").write_text("mine")
+            case "link":
+                (tmp_path / name).symlink_to(tmp_path / "folder")
+            case "dangling":
+                (tmp_path / name).symlink_to(tmp_path / "nowhere")
+        with pytest.raises(StudioError, match="something at"):
+            exported(tmp_path, into=tmp_path / name)
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "mine").read_text() == "mine"
+    assert left_in(tmp_path) == ["dangling", "file", "folder", "link", "model"]
+
+
+def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):
+    (tmp_path / "out").mkdir()
+    assert (exported(tmp_path).folder / report.TEXT).is_file()
+    assert left_in(tmp_path) == ["model", "out"]
+
+
+def test_a_place_where_nobody_may_write_is_told(tmp_path, here):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StudioError, match="could not be written to") as caught:
+        exported(tmp_path, into=tmp_path / "file" / "out")
+    assert "in which you may write" in caught.value.advice
+
+
+@POSIX
+@pytest.mark.parametrize("form", ["hf", "tf1"])
+def test_a_full_disk_leaves_nothing(tmp_path, here, form):
+    import resource
+
+    model(tmp_path / "model", "classes")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(DiskFull):
+            exported(tmp_path, form=form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert left_in(tmp_path) == ["model"]
+
+
+def test_a_damaged_checkpoint_is_not_exported(tmp_path, here):
+    loaded = checkpoint.load(model(tmp_path / "made", "classes"))
+    checkpoint.save(tmp_path / "model", loaded.network, loaded.tokenizer, loaded.labels)
+    weights = tmp_path / "model" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(BadCheckpoint, match="damaged"):
+        exported(tmp_path)
+
+
+def test_weights_too_large_for_float16_are_told(tmp_path, here):
+    loaded = checkpoint.load(model(tmp_path / "made", "classes"))
+    with torch.no_grad():
+        loaded.network.task.dense.bias[0] = 1e5
+    checkpoint.save(tmp_path / "model", loaded.network, loaded.tokenizer, loaded.labels)
+    with pytest.raises(StudioError, match="too large for float16") as caught:
+        exported(tmp_path, precision="float16")
+    assert "bfloat16" in caught.value.advice
+    assert left_in(tmp_path) == ["made", "model"]
+
+
+def one_weight_off(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    tensors["classifier.weight"][0, 0] += 1e-6
+    save_file(tensors, file, {"format": "pt"})
+
+
+def one_tensor_missing(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    del tensors["bert.pooler.dense.bias"]
+    save_file(tensors, file, {"format": "pt"})
+
+
+def one_tensor_too_many(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    save_file(load_file(file) | {"stray": torch.ones(3)}, file, {"format": "pt"})
+
+
+def labels_turned(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["id2label"] = dict(enumerate(reversed(LABELS)))
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def another_activation(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+
+
+def another_vocabulary(folder: Path) -> None:
+    words = Tokenizer.from_folder(folder)
+    pieces = [*words.pieces[:5], *reversed(words.pieces[5:])]
+    file = folder / "turned.txt"
+    file.write_text("\n".join(pieces))
+    Tokenizer.from_vocabulary(file, True).save(folder)
+
+
+def cut_short(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize(
+    "corrupt,why",
+    [
+        (one_weight_off, "weights are not those"),
+        (one_tensor_missing, "lacks weights"),
+        (one_tensor_too_many, "some too many"),
+        (labels_turned, "labels are others"),
+        (another_activation, "is off by|picks the same"),
+        (another_vocabulary, "other pieces"),
+        (cut_short, "is damaged"),
+    ],
+)
+def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, here, corrupt, why):
+    """Each part that a writer could get wrong; it is done after the writer has done it right."""
+    write = exporting._write
+
+    def wrong(folder: Path, *given: object) -> None:
+        write(folder, *given)
+        corrupt(folder)
+
+    monkeypatch.setattr(exporting, "_write", wrong)
+    with pytest.raises(StudioError, match=why):
+        exported(tmp_path)
+    assert left_in(tmp_path) == ["model"]
+
+
+def test_a_model_that_says_nothing_finite_is_not_exported(tmp_path, here, monkeypatch):
+    say = exporting.say
+
+    def nan(*given: object) -> object:
+        said = say(*given)
+        said.values["logits"][3] = np.full_like(said.values["logits"][3], np.nan)
+        return said
+
+    monkeypatch.setattr(exporting, "say", nan)
+    with pytest.raises(BrokenExport, match="not finite"):
+        exported(tmp_path)

@@ -1,0 +1,195 @@
+"""An ONNX graph says what the network says, for any batch and length, without torch."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+import transformers
+
+from engine.export import exporting, onnx_graph
+from engine.export.onnx_graph import write_graph
+from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
+from engine.export.saying import INPUTS
+from engine.models import checkpoint
+from engine.models.outputs import outputs_of, said_by
+from engine.runs import launch
+from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
+from tests.engine.models.family_folders import published_folder
+from tests.engine.models.small import network
+
+SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
+
+
+def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Random ids, the second half of every sequence but the first padding, in two segments."""
+    random = np.random.default_rng(4)
+    real = np.ones(shape, dtype=np.int64)
+    real[1:, ..., (shape[-1] + 1) // 2 :] = 0
+    segments = random.integers(0, 2, shape)
+    return dict(zip(INPUTS, (random.integers(0, 40, shape), real, segments), strict=True))
+
+
+def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...]]) -> None:
+    session = onnxruntime.InferenceSession(folder / GRAPH)
+    outputs = outputs_of(ours.heads)
+    assert tuple(one.name for one in session.get_inputs()) == INPUTS
+    assert [one.name for one in session.get_outputs()] == [one.name for one in outputs]
+    for shape in shapes:
+        inputs = given(shape)
+        ids, real, segments = (torch.from_numpy(inputs[name]) for name in INPUTS)
+        with torch.no_grad():
+            wanted = said_by(ours, ids, segments, real > 0)
+        for output, value in zip(outputs, session.run(None, inputs), strict=True):
+            expected = wanted[output.name].numpy()
+            assert value.dtype == np.float32
+            assert value.shape == expected.shape
+            if output.of == "token":  # what is said of padding means nothing
+                value, expected = value[inputs[INPUTS[1]] > 0], expected[inputs[INPUTS[1]] > 0]
+            assert np.abs(value - expected).max() <= 1e-4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_graph_says_what_the_network_says(tmp_path, kind):
+    ours = network(KINDS[kind][0], LONG.model_copy(update={"layers": 1}))  # it is slow to trace
+    write_graph(tmp_path, ours)
+    assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
+    shapes = [(b, 2 + b % 2, t) for b, t in SIZES] if kind == "choices" else SIZES
+    assert_same(tmp_path, ours, shapes)
+
+
+def test_a_graph_reads_left_to_right_where_the_network_does(tmp_path):
+    spec = LONG.model_copy(update={"causal": True})
+    ours = network(KINDS["classes"][0], spec)
+    write_graph(tmp_path, ours)
+    assert_same(tmp_path, ours, SIZES)
+
+
+def test_the_axes_of_a_graph_have_names(tmp_path):
+    write_graph(tmp_path, network(KINDS["classes"][0], LONG))
+    session = onnxruntime.InferenceSession(tmp_path / GRAPH)
+    assert session.get_inputs()[0].shape == ["batch", "length"]
+    assert session.get_outputs()[0].shape == ["batch", 3]
+
+
+def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
+    ours = network(KINDS["classes"][0], LONG)
+    write_graph(tmp_path, ours)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [GRAPH, f"{GRAPH}.data"]
+    assert_same(tmp_path, ours, SIZES[:1])
+    (tmp_path / "small").mkdir()
+    onnx_graph.quantise(tmp_path, tmp_path / "small")
+    session = onnxruntime.InferenceSession(tmp_path / "small" / GRAPH)
+    assert session.run(None, given((2, 9)))[0].shape == (2, 3)
+
+
+def test_an_exported_graph_was_tried_in_a_clean_process(tmp_path):
+    done = exported(tmp_path, "classes", form="onnx")
+    (compared,) = done.report.comparisons
+    assert compared.bound == 1e-4
+    assert compared.difference < 1e-5
+    assert compared.agreement == 1
+    assert done.report.weights_equal is None
+    config = json.loads((done.folder / "config.json").read_text())
+    assert config["id2label"] == {str(n): label for n, label in enumerate(LABELS)}
+
+
+def test_the_process_that_tries_a_graph_has_no_torch(tmp_path):
+    """So what the export says cannot come from our network."""
+    loaded = checkpoint.load(model(tmp_path / "model", "tags"))
+    exporting._write(tmp_path / "model", loaded, exporting_to(tmp_path), tmp_path)
+    request = Request(
+        form="onnx",
+        folder=tmp_path / "model",
+        outputs=outputs_of(loaded.network.heads),
+        examples=(((("a b c"), None),),),
+        positions=128,
+        places=4,
+    )
+    (tmp_path / REQUEST).write_text(request.model_dump_json())
+    code = (
+        "import sys; from pathlib import Path; from engine.export import reloading; "
+        f"assert reloading.main(Path({str(tmp_path)!r})) == 0; assert 'torch' not in sys.modules"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=launch.environment(),
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def exporting_to(path: Path):
+    return exporting.Export(checkpoint=path / "model", into=path / "out", form="onnx")
+
+
+def test_int8_is_smaller_and_says_how_far_it_is_off(tmp_path, here):
+    whole = exported(tmp_path, "masked words", form="onnx", into=tmp_path / "whole")
+    small = exported(tmp_path, "masked words", form="onnx", precision="int8")
+    size = [(done.folder / GRAPH).stat().st_size for done in (whole, small)]
+    assert size[1] < 0.8 * size[0]
+    (compared,) = small.report.comparisons
+    assert compared.bound is None
+    assert compared.agreement >= compared.least_agreement == 0.9
+    assert 0 < compared.chance < 0.5
+    assert compared.difference > 1e-4
+
+
+def test_int8_that_picks_other_labels_is_refused(tmp_path, here, monkeypatch):
+    say = exporting.say
+
+    def turned(*given: object) -> object:
+        said = say(*given)
+        for value in said.values["logits"][:2]:  # two of ten
+            value[:] = 10 * np.roll(np.eye(3, dtype=np.float32)[value.argmax()], 1)
+        return said
+
+    monkeypatch.setattr(exporting, "say", turned)
+    with pytest.raises(BrokenExport, match=r"80\.0% of 10 cases, and 90% are needed"):
+        exported(tmp_path, "classes", form="onnx", precision="int8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+def test_a_graph_that_is_cut_is_refused_in_the_clean_process(tmp_path, monkeypatch):
+    write = exporting.write_graph
+
+    def cut(folder: Path, ours: torch.nn.Module) -> None:
+        write(folder, ours)
+        graph = (folder / GRAPH).read_bytes()
+        (folder / GRAPH).write_bytes(graph[: len(graph) // 2])
+
+    monkeypatch.setattr(exporting, "write_graph", cut)
+    with pytest.raises(BrokenExport, match="could not be loaded again"):
+        exported(tmp_path, "classes", form="onnx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
+    """It has the inputs that transformers' tokenizer of this family gives."""
+    suffix = "ForSequenceClassification"
+    _, theirs = published_folder(family, suffix, tmp_path / "model", num_labels=3)
+    done = exporting.export(exporting_to(tmp_path))
+    (compared,) = done.report.comparisons
+    assert compared.difference < 1e-5
+    session = onnxruntime.InferenceSession(done.folder / GRAPH)
+    names = [one.name for one in session.get_inputs()]
+    assert names == list(INPUTS[: 3 if family == "albert" else 2])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(done.folder, local_files_only=True)
+    given = tokenizer(
+        ["a quiet film", "quiet", "A quiet wonder of a film, isn't it?"],
+        padding=True,
+        return_token_type_ids=family == "albert",
+        return_tensors="pt",
+    )
+    (logits,) = session.run(None, {name: given[name].numpy() for name in names})
+    with torch.no_grad():
+        assert np.abs(logits - theirs(**given).logits.numpy()).max() <= 1e-4
