@@ -95,6 +95,7 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
     "long inputs at the end": with_long_inputs,
     "next word": next_words,
     "answers": small.answering,
+    "tags": small.tagging,
     "tags in parts": lambda folder: small.tagging(folder, micro_batch=3),
     "weighted classes": lambda folder: small.learning("weighted classes", folder, micro_batch=3),
     "labels": lambda folder: small.learning("labels", folder, micro_batch=3, dropout=0.1),
