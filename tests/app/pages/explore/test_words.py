@@ -196,3 +196,10 @@ def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, study, e
     study.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
     assert "left-to-right" in view.note.whole() and "by itself" not in view.note.whole()
+
+
+def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
+    assert "type [MASK] in the text" in view.nothing.text.text()
+    monkeypatch.setattr(Study, "mask", "<mask>")
+    view.show_state()
+    assert "type <mask> in the text" in view.nothing.text.text()

@@ -218,3 +218,21 @@ def test_a_reader_is_told_and_takes_no_adapters() -> None:
     onward = replace(chosen(Kind.ONWARD), features=choices.features)
     assert job(onward).features == Features(), "pre-training has no reader"
     assert choices_of(job(choices), [], []).features == choices.features
+
+
+def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() -> None:
+    onward = chosen(Kind.ONWARD)
+    assert onward.model is not None and onward.model.info is not None
+    for family, said in (
+        ("bert", ""),
+        ("albert", ""),
+        ("roberta", "RoBERTa"),
+        ("distilbert", "Di"),
+    ):
+        info = onward.model.info.model_copy(update={"family": family})
+        of_family = replace(onward, model=replace(onward.model, info=info))
+        pairs = of_family.with_task(Pretraining(next_sentence=True))
+        found = advice.obstacle(pairs, Step.SETTINGS)
+        assert found.startswith(said) and bool(found) == bool(said)
+        alone = of_family.with_task(Pretraining(next_sentence=False))
+        assert advice.obstacle(alone, Step.SETTINGS) == ""
