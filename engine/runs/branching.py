@@ -16,7 +16,7 @@ from engine.spec.job import JobSpec
 
 FREE = re.compile(  # what may change in the middle of a run; to all else its checkpoint is bound
     r"training\.(?!lora|ema|seeds).+|hardware\..+|task\.(chosen|masked|randomised|whole_words|masking|following"
-    r"|long_length|long_share|class_weights|label_smoothing)"
+    r"|long_length|long_share|balanced|weights|smoothing)"
 )
 
 
