@@ -288,8 +288,17 @@ class Estimate(Question):
     job: JobSpec
 
 
+class ShowBatch(Question):
+    """What a run's network is given in a step, which counts from 1; made anew from its folder."""
+
+    kind: Literal["show_batch"] = "show_batch"
+    run: Path
+    step: int
+
+
 AnyQuestion = Annotated[
-    Fill | Attend | Predict | Examine | Import | Export | Estimate, Field(discriminator="kind")
+    Fill | Attend | Predict | Examine | Import | Export | Estimate | ShowBatch,
+    Field(discriminator="kind"),
 ]
 QUESTION: TypeAdapter[AnyQuestion] = TypeAdapter(AnyQuestion)
 
@@ -471,6 +480,36 @@ class Estimated(Answer):
     checkpoints: int = Field(0, description="How many of them there are at the most.")
 
 
+class Asked(Message):
+    """A place of an input at which something is wanted, and what is shown there instead."""
+
+    place: int
+    wanted: str = Field(description="The piece that stood there, or the label of the token.")
+    shown_as: Literal["mask", "another", "itself", "label"] = Field(
+        description="[MASK], a random piece, the piece that is wanted; or a label is wanted of it."
+    )
+
+
+class Input(Message):
+    """One row of a batch, with its padding."""
+
+    pieces: tuple[str, ...] = Field(description="As the network is given them.")
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    real: int = Field(description="Tokens before the padding.")
+    asked: tuple[Asked, ...] = ()
+    wanted: str = Field("", description="What is wanted of the input as a whole.")
+
+
+class BatchShown(Answer):
+    """Exactly what the network is given in the step."""
+
+    kind: Literal["batch_shown"] = "batch_shown"
+    step: int
+    steps: int
+    inputs: tuple[Input, ...]
+
+
 class Working(Answer):
     """More is to come for this question."""
 
@@ -491,7 +530,16 @@ class Refused(Answer):
 
 
 AnyAnswer = Annotated[
-    Filled | Attended | Predicted | Examined | Imported | Exported | Estimated | Working | Refused,
+    Filled
+    | Attended
+    | Predicted
+    | Examined
+    | Imported
+    | Exported
+    | Estimated
+    | BatchShown
+    | Working
+    | Refused,
     Field(discriminator="kind"),
 ]
 ANSWER: TypeAdapter[AnyAnswer] = TypeAdapter(AnyAnswer)

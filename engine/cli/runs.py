@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from engine.cli.jobs import Assignments, assign
 from engine.durable import sha256
 from engine.errors import StudioError, describe_validation
-from engine.messages import Measured
+from engine.messages import Asked, Measured
 from engine.runs.branching import branch as make_branch
 from engine.runs.certificate import WEIGHTS, Certificate, certificate, damages
 from engine.runs.folder import RunFolder, step_of
@@ -187,3 +187,45 @@ def _gap(here: np.ndarray, there: np.ndarray) -> float:
     if here.shape != there.shape:
         return math.inf
     return float(np.abs(here.astype(np.float64) - there.astype(np.float64)).max(initial=0))
+
+
+def batch(
+    folder: Folder,
+    step: Annotated[
+        int | None, typer.Option(help="Counts from 1; without it: the last one taken.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what a run's network is given in a step: ids, masks, pairs, padding, and what is wanted.
+
+    In the text, “[MASK]=word” was hidden, “other=word” is another piece in its place, “word=word”
+    is asked for though it is shown, and “word/LABEL” wants a label.
+    """
+    from engine.training.showing import Showing
+
+    run = RunFolder(folder.absolute())
+    run.job()
+    shown = Showing().show(run, step or _last_step(run))
+    if as_json:
+        print(shown.model_dump_json(exclude={"to", "kind"}))
+        return
+    print(f"step {shown.step} of {shown.steps}: {len(shown.inputs)} inputs")
+    for number, row in enumerate(shown.inputs, start=1):
+        asked = {one.place: one for one in row.asked}
+        words = [
+            piece + (_asked_in_words(asked[place]) if place in asked else "")
+            for place, piece in enumerate(row.pieces[: row.real])
+        ]
+        padding = len(row.pieces) - row.real
+        print(f"\n{number}. {row.wanted}".rstrip())
+        print(" ".join(words) + (f" and {padding} x {row.pieces[-1]}" if padding else ""))
+
+
+def _asked_in_words(one: Asked) -> str:
+    return f"/{one.wanted}" if one.shown_as == "label" else f"={one.wanted}"
+
+
+def _last_step(run: RunFolder) -> int:
+    """The last step that a run has told of; 1 where there is none."""
+    losses = [e.step for e in run.last_words() if isinstance(e, Measured) and e.name == "loss"]
+    return max(losses, default=1)

@@ -95,7 +95,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     Raises BadCheckpoint, and has neither run nor allocated anything by then.
     """
     check_folder(folder)
-    file, config = _config(folder)
+    file, config = read_config(folder)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     with open_stored(folder) as stored:
@@ -224,7 +224,7 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     return info, loaded.report
 
 
-def _config(folder: Path) -> tuple[str, dict[str, Any]]:
+def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     """The name of the config of a folder, and what is in it."""
     for name in (CONFIG, GOOGLE_CONFIG):
         if (config := json_object(folder, name)) is not None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.classification import ClassReport, report
 from engine.models.heads import Heads
@@ -70,6 +71,9 @@ class ClassificationLearner(WholeTextLearner):
 
     def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.integers(0, len(self._labels), count)
+
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        return [self._labels[number] for number in batch.targets.tolist()]
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None

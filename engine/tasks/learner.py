@@ -242,6 +242,10 @@ class Learner(ABC):
     ) -> Batch:
         """The examples with these numbers; where there is chance, it comes from `random` alone."""
 
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        """What is wanted of each row of a batch as a whole, for a person to read."""
+        return [""] * len(batch.tokens)
+
     @abstractmethod
     def made_up(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.data.label_sets import is_yes, joined, sets_in
 from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multi_label import MultiLabelReport, report
 from engine.models.heads import Heads
@@ -90,6 +91,13 @@ class MultiLabelLearner(WholeTextLearner):
 
     def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.integers(0, 2, (count, len(self._labels))).astype(np.float32)
+
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        sets = [
+            [label for label, yes in zip(self._labels, row, strict=True) if yes]
+            for row in batch.targets.tolist()
+        ]
+        return [", ".join(labels) or "none of the labels" for labels in sets]
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None

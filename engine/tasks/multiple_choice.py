@@ -97,6 +97,13 @@ class MultipleChoiceLearner(Learner):
         padded = pad(examples.packed, rows, tokenizer.pad)
         return Batch(*padded, targets=targets, places=None, endings=count)
 
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        return [
+            "the right ending" if number == right else "a wrong ending"
+            for right in batch.targets.tolist()
+            for number in range(batch.endings)
+        ]
+
     def made_up(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.packed import pack_stream
-from engine.data.pairs import pack_pairs
+from engine.data.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.data.store import Dataset, Rows
 from engine.data.tokenizer import Tokenizer
 from engine.models.heads import Heads
@@ -131,6 +131,14 @@ class PretrainingLearner(Learner):
             place = np.s_[row : row + 1, : alone.size(1)]
             shown[place], chosen[place] = self._hide(alone, tokenizer, own)
         return self._asked(padded, follows, shown, chosen)
+
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        if self.causal:
+            return ["each next piece"] * len(batch.tokens)
+        if batch.follows is None:
+            return super().wanted(batch, tokenizer)
+        words = {FOLLOWS: "the second span follows", ANOTHER: "the second span is from elsewhere"}
+        return [words[kind] for kind in batch.follows.tolist()]
 
     def made_up(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator

@@ -135,6 +135,12 @@ class QuestionAnsweringLearner(Learner):
             return Batch(*padded, torch.zeros(len(numbers), 2, dtype=torch.int64), None)
         return Batch(*padded, torch.from_numpy(examples.targets[numbers]), None)
 
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        return [
+            " ".join(tokenizer.piece(int(i)) for i in tokens[first : last + 1]) if first else "none"
+            for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
+        ]
+
     def made_up(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:

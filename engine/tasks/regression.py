@@ -58,6 +58,9 @@ class RegressionLearner(WholeTextLearner):
     def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.random(count, dtype=np.float32)
 
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        return [f"{number:g}" for number in batch.targets.tolist()]
+
     @torch.no_grad()
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin at the mean, which else takes many steps where the numbers are far from 0."""

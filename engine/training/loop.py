@@ -23,7 +23,7 @@ from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
-from engine.tasks.chance import DROPOUT, MASKS, chance
+from engine.tasks.chance import DROPOUT, chance
 from engine.tasks.judging import judge
 from engine.tasks.learner import AnswerTally, Batch, total
 from engine.training import saving
@@ -148,9 +148,8 @@ def _step(
     tell: Tell,
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
-    seed, step = job.training.seed, progress.step
-    examples, numbers = made.numbers(step)
-    batch = made.learner.batch(examples, numbers, made.tokenizer, chance(seed, MASKS, step))
+    step = progress.step
+    batch, (examples, numbers) = made.batch(step), made.numbers(step)
     batch = examples.read(batch, numbers)
     made.network.train()
     values = _gradients(job, made, machine, batch, progress, tell)

@@ -80,7 +80,7 @@ def gradient_length(network: torch.nn.Module) -> float:
 
 def _named(made: Prepared, step: Step, numbers: list[int]) -> list[str]:
     """Where each example stands in the source, and how it begins."""
-    rows = made.dataset.rows("train")
+    rows = made.learner.rows(made.dataset, "train")
     named = []
     for number in numbers:
         row = made.learner.row(step.examples, number)

@@ -27,7 +27,8 @@ from engine.spec.dataset import Part
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
-from engine.tasks.learner import Examples, Learner, special_ids
+from engine.tasks.chance import MASKS, chance
+from engine.tasks.learner import Batch, Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
 from engine.training.batches import Order
 from engine.training.devices import Machine
@@ -48,23 +49,36 @@ class Stretch:
 
 
 @dataclass
-class Prepared:
-    """All that a training loop needs."""
+class Material:
+    """What a run learns from, and in which order; all but the network."""
 
-    network: Network
     tokenizer: Tokenizer
     learner: Learner
     dataset: Dataset
     stretches: list[Stretch]
     dev: Examples | None  # None where no rows are kept for judging
     steps: int
-    evaluate_every: int
-    save_every: int
+    seed: int
 
     def numbers(self, step: int) -> tuple[Examples, np.ndarray]:
         """The examples, and which of them a step sees."""
         stretch = next(s for s in reversed(self.stretches) if s.first <= step)
         return stretch.examples, stretch.order.numbers(step - stretch.first)
+
+    def batch(self, step: int) -> Batch:
+        """What the network is given in a step, which counts from 0."""
+        examples, numbers = self.numbers(step)
+        random = chance(self.seed, MASKS, step)
+        return self.learner.batch(examples, numbers, self.tokenizer, random)
+
+
+@dataclass
+class Prepared(Material):
+    """All that a training loop needs."""
+
+    network: Network
+    evaluate_every: int
+    save_every: int
 
 
 def prepare(
@@ -85,7 +99,7 @@ def prepare(
 
     dataset = resolve(job.data, run.dataset, stage("Reading the data"), stop_wanted)
     learner = learner_for(job.task)
-    rows, dev_rows = learner.rows(dataset, "train"), learner.rows(dataset, "dev")
+    rows = learner.rows(dataset, "train")
     if not len(rows):
         raise StudioError(
             "The data set has no rows for training.", "Give it a split that leaves some."
@@ -98,28 +112,54 @@ def prepare(
     torch.manual_seed(job.training.seed)  # fresh weights come from it
     network = _network(job, learner, tokenizer, weights, tell)
     set_up(network, job.training)
-
-    plan, (long_length, long_share) = job.training, learner.long_inputs
-    longest, long_length = (min(n, network.spec.positions) for n in (plan.max_length, long_length))
-    if max(longest, long_length) < max(plan.max_length, learner.long_inputs[0]):
-        most = network.spec.positions
+    if (most := network.spec.positions) < max(job.training.max_length, learner.long_inputs[0]):
         tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
+    found = material(job, run, dataset, learner, tokenizer, most, stage)
+    train = found.stretches[0]
+    for part, examples in (("Training rows", train.examples), ("Dev rows", found.dev)):
+        if examples is not None and weights is None:
+            for note in examples.notes:
+                tell(Noted(text=f"{part}: {note}"))
+    if weights is None and isinstance(job.start, FromScratch):
+        learner.prime(network, train.examples, tokenizer)
+        if job.start.head_start:
+            counting = stage("Counting which words stand together")
+            packed = train.examples.packed
+            give_head_start(network, packed, special_ids(tokenizer), counting)
+    return Prepared(
+        **vars(found),
+        network=network,
+        evaluate_every=evaluation_interval(job.training, train.order.steps_per_epoch),
+        save_every=save_interval(job.training, train.order.steps_per_epoch),
+    )
+
+
+def material(
+    job: JobSpec,
+    run: RunFolder,
+    dataset: Dataset,
+    learner: Learner,
+    tokenizer: Tokenizer,
+    positions: int,
+    stage: Callable[[str], Report],
+) -> Material:
+    """The token ids of a job, and the order in which they are seen.
+
+    Args:
+        learner: it has studied the training rows.
+        positions: how many tokens an input of the network may have at the most.
+        stage: makes what hears of the progress of a stage with this name.
+    """
+    plan, (long_length, long_share) = job.training, learner.long_inputs
+    longest, long_length = (min(n, positions) for n in (plan.max_length, long_length))
+    rows, dev_rows = learner.rows(dataset, "train"), learner.rows(dataset, "dev")
     packer = _Packer(dataset, learner, tokenizer, run)
     train = packer.pack(rows, "train", longest, stage("Tokenising the training rows"))
     dev = None
     if len(dev_rows):
         dev = packer.pack(dev_rows, "dev", longest, stage("Tokenising the dev rows"))
-    for part, examples in (("Training rows", train), ("Dev rows", dev)):
-        if examples is not None and weights is None:
-            for note in examples.notes:
-                tell(Noted(text=f"{part}: {note}"))
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
-    if weights is None and isinstance(job.start, FromScratch):
-        learner.prime(network, train, tokenizer)
-        if job.start.head_start:
-            counting = stage("Counting which words stand together")
-            give_head_start(network, train.packed, special_ids(tokenizer), counting)
     order = Order(train.lengths, plan.batch, plan.seed, plan.share)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
     stretches = [Stretch(0, train, order)]
@@ -128,18 +168,7 @@ def prepare(
         long = packer.pack(rows, "train", long_length, told)
         order_of_long = Order(long.lengths, plan.batch, plan.seed, plan.share)
         stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
-    evaluate_every = evaluation_interval(plan, order.steps_per_epoch)
-    return Prepared(
-        network,
-        tokenizer,
-        learner,
-        dataset,
-        stretches,
-        dev,
-        steps,
-        evaluate_every,
-        save_interval(plan, order.steps_per_epoch),
-    )
+    return Material(tokenizer, learner, dataset, stretches, dev, steps, plan.seed)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from engine.messages import (
     Predict,
     Question,
     Refused,
+    ShowBatch,
     Working,
 )
 
@@ -171,9 +172,20 @@ class Answerer:
         if threads.isdecimal() and int(threads):
             torch.set_num_threads(int(threads))
         from engine.explore.shelf import Shelf
+        from engine.training.showing import Showing
 
         self._scratch = scratch
+        self._showing = Showing()
         self._shelf = Shelf("cpu" if device == "auto" else device)
+
+    def _show(self, question: ShowBatch, tell: Tell) -> Answer:
+        from engine.runs.folder import RunFolder
+
+        def working(stage: str, done: int, total: int) -> None:
+            tell(Working(to=question.number, stage=stage, done=done, total=total))
+
+        shown = self._showing.show(RunFolder(question.run), question.step, working)
+        return shown.model_copy(update={"to": question.number})
 
     def answer(self, question: AnyQuestion | Unreadable, tell: Tell) -> None:
         """A line for each kind of question."""
@@ -196,6 +208,8 @@ class Answerer:
                 tell(_export(question, self._scratch, tell))
             case Estimate():
                 tell(_estimate(question, tell))
+            case ShowBatch():
+                tell(self._show(question, tell))
             case Unreadable():
                 raise ValueError(f"the explorer was asked what is no question: {question.reason}")
 

@@ -1,0 +1,184 @@
+"""Pre-train a little, on masked words and next sentence, where the outcome is known beforehand.
+
+    python benchmarks/pretraining.py sample-text ASSETS/corpora/bert-sample-text WORK
+    python benchmarks/pretraining.py rxnfp ASSETS/models/rxnfp-bert-pretrained WORK
+
+`sample-text` learns the sample of Google's README by heart. `rxnfp` goes on with a published
+checkpoint, and holds its first losses against those that transformers finds in the same batches.
+Each run is made by the headless commands, which are printed; its folder stays in WORK.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT))
+
+SAMPLE_STEPS, RXNFP_STEPS = 600, 60
+FIRST = 5  # steps whose losses are compared
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("sample-text", "rxnfp"))
+    parser.add_argument("source", type=Path, help="the folder of the corpus or the checkpoint")
+    parser.add_argument("work", type=Path, help="a folder for what is made")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
+    run = sample_text if arguments.what == "sample-text" else rxnfp
+    run(arguments.source, arguments.work, arguments.threads)
+
+
+# ── the sample text ──────────────────────────────────────────────────────────────────────────
+
+
+def sample_text(corpus: Path, work: Path, threads: int) -> None:
+    """Learn it by heart: judged by the very inputs that are trained on, as in Google's README."""
+    text = corpus / "sample_text.txt"
+    run = train(
+        work / "sample-text",
+        ["--data", text, "--dev", text, "--task", "pretraining", "--size", "tiny"],
+        ["--tokenizer", PROJECT / "resources" / "starter", "--steps", SAMPLE_STEPS, "--batch", 16],
+        ["--learning-rate", "1e-3", "--max-length", 128, "--threads", threads],
+        ["--set", "task.next_sentence=true", "--set", "task.masking=static"],
+        ["--set", "task.pair_draws=5", "--set", "training.dropout=0"],
+        ["--set", f"training.evaluate_every={SAMPLE_STEPS // 6}"],
+    )
+    found = curves(run)
+    print("| step | loss | masked words | next sentence | masked words right | pairs right |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    names = ("loss", "loss_masked_words", "loss_next_sentence", "accuracy")
+    for step in sorted(found["dev_loss"]):
+        values = [found[f"dev_{name}"][step] for name in (*names, "next_sentence_accuracy")]
+        print(f"| {step} | {' | '.join(f'{value:.4f}' for value in values)} |")
+
+
+# ── reactions ────────────────────────────────────────────────────────────────────────────────
+
+CHAINS = ("C", "CC", "CCC", "CCCC", "CC(C)C", "CCCCC", "CC(C)CC", "OCC", "COCC", "FC(F)(F)C")
+RINGS = (
+    *("c1ccccc1", "c1ccc(C)cc1", "c1ccc(F)cc1", "c1ccc(Cl)cc1", "c1ccc(OC)cc1", "c1ccncc1"),
+    *("c1cccnc1", "c1ccsc1", "c1ccc(C#N)cc1", "c1ccc(C(F)(F)F)cc1"),
+)
+KINDS = {
+    "esterification": ("{0}C(=O)O.O{1}>>{0}C(=O)O{1}", CHAINS, CHAINS),
+    "amide": ("{0}C(=O)O.N{1}>>{0}C(=O)N{1}", CHAINS, RINGS),
+    "acylation": ("{0}C(=O)Cl.N{1}>>{0}C(=O)N{1}", CHAINS, RINGS),
+    "ether": ("{0}Br.O{1}>>{0}O{1}", CHAINS, RINGS),
+    "amine": ("{0}Br.N{1}>>{0}N{1}", CHAINS, RINGS),
+    "Suzuki": ("Br{0}.OB(O){1}>>{1}-{0}", RINGS, RINGS),
+}
+
+
+def reactions() -> str:
+    """Textbook reactions as SMILES, one to a line; those with the same first part stand together.
+
+    They are made here, since no set of reactions lies among the assets.
+    """
+    documents = []
+    for form, firsts, seconds in KINDS.values():
+        documents += [
+            "\n".join(form.format(first, second) for second in seconds) for first in firsts
+        ]
+    return "\n\n".join(documents) + "\n"
+
+
+def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
+    """Go on from where it is: the first losses are what the published weights have, then fall."""
+    text = work / "reactions.txt"
+    text.write_text(reactions(), encoding="utf-8")
+    run = train(
+        work / "rxnfp",
+        ["--data", text, "--task", "pretraining", "--model", checkpoint],
+        ["--steps", RXNFP_STEPS, "--batch", 16, "--learning-rate", "5e-5", "--max-length", 128],
+        ["--threads", threads, "--set", "task.next_sentence=true"],
+        ["--set", "training.dropout=0", "--set", f"training.evaluate_every={RXNFP_STEPS // 3}"],
+    )
+    found = curves(run)
+    names = ("loss", "loss_masked_words", "loss_next_sentence")
+    print("| step | loss | masked words | next sentence | transformers: the same | | |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for step, theirs in enumerate(of_transformers(run, checkpoint), start=1):
+        values = [found[name][step] for name in names]
+        cells = " | ".join(f"{value:.5f}" for value in (*values, *theirs))
+        print(f"| {step} | {cells} |")
+    print("| steps | loss | masked words | next sentence |")
+    print("| --- | --- | --- | --- |")
+    for first in range(1, RXNFP_STEPS, 10):
+        steps = range(first, first + 10)
+        means = [sum(found[name][step] for step in steps) / 10 for name in names]
+        print(f"| {first} to {first + 9} | {' | '.join(f'{mean:.4f}' for mean in means)} |")
+    for step, right in sorted(found["dev_accuracy"].items()):
+        print(f"dev, step {step}: {right:.4f} of the masked pieces right")
+
+
+def of_transformers(run: Path, checkpoint: Path) -> list[tuple[float, float, float]]:
+    """The losses of the published weights, before any step, in the batches of the first steps.
+
+    Only that of step 1 has to be equal: after it, ours have been trained.
+    """
+    import torch
+    from transformers import BertConfig, BertForPreTraining
+
+    from engine.runs.folder import RunFolder
+    from engine.training.showing import Showing
+
+    config = BertConfig.from_pretrained(checkpoint, attn_implementation="eager")
+    model = BertForPreTraining.from_pretrained(checkpoint, config=config).eval()
+    losses, showing = [], Showing()
+    for step in range(1, FIRST + 1):
+        batch = showing.batch(RunFolder(run), step)
+        assert batch.places is not None and batch.follows is not None
+        labels = torch.full_like(batch.tokens, -100)
+        labels.view(-1)[batch.places] = batch.targets
+        real = None if batch.real is None else batch.real.long()
+        with torch.inference_mode():
+            said = model(batch.tokens, attention_mask=real, token_type_ids=batch.segments)
+        words = torch.nn.functional.cross_entropy(
+            said.prediction_logits.flatten(0, 1), labels.flatten()
+        )
+        pairs = torch.nn.functional.cross_entropy(said.seq_relationship_logits, batch.follows)
+        losses.append((float(words + pairs), float(words), float(pairs)))
+    return losses
+
+
+# ── the commands ─────────────────────────────────────────────────────────────────────────────
+
+
+def train(into: Path, *parts: list[object]) -> Path:
+    """Compose a job and train it; what an earlier call made is replaced."""
+    shutil.rmtree(into, ignore_errors=True)
+    job = into.with_suffix(".json")
+    options = [str(option) for part in parts for option in part]
+    job.write_text(_bert_studio("job", *options), encoding="utf-8")
+    _bert_studio("train", str(job), "--into", str(into))
+    return into
+
+
+def curves(run: Path) -> dict[str, dict[int, float]]:
+    """The value of each step of each curve."""
+    found: dict[str, dict[int, float]] = {}
+    for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["kind"] == "measured":
+            found.setdefault(event["name"], {})[event["step"]] = event["value"]
+    return found
+
+
+def _bert_studio(*arguments: str) -> str:
+    print("$", shlex.join(["bert-studio", *arguments]), flush=True)
+    command = [sys.executable, "-m", "app", *arguments]
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, check=True, text=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""A batch that is shown is the one that was trained on: the very numbers, hooked at the learner."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.cli import main as command
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages import BatchShown, Refused, ShowBatch
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.task import Pretraining
+from engine.tasks.learner import Batch, Learner
+from engine.training.loop import train
+from engine.training.showing import Showing
+from engine.worker.explore import Answerer, respond
+from tests.engine.training import small
+
+Seen = list[Batch]
+
+
+def as_in_the_paper(folder: Path) -> JobSpec:
+    task = Pretraining(next_sentence=True, long_length=40, long_share=0.5)
+    job = small.pretraining(folder, steps=8, micro_batch=3)
+    return job.model_copy(update={"task": task})
+
+
+def whole_words_static(folder: Path) -> JobSpec:
+    task = Pretraining(whole_words=True, masking="static")
+    return small.pretraining(folder, steps=8, share=0.6).model_copy(update={"task": task})
+
+
+def left_to_right(folder: Path) -> JobSpec:
+    start = FromScratch(model=small.NETWORK.model_copy(update={"causal": True}))
+    changed = {"task": Pretraining(objective="next_token"), "start": start}
+    return small.pretraining(folder, steps=8).model_copy(update=changed)
+
+
+def classes(folder: Path) -> JobSpec:
+    return small.classifying(folder, steps=30)
+
+
+def answers(folder: Path) -> JobSpec:
+    return small.answering(folder, steps=8)
+
+
+def tags(folder: Path) -> JobSpec:
+    return small.tagging(folder, steps=8)
+
+
+JOBS = [as_in_the_paper, whole_words_static, left_to_right, classes, answers, tags]
+
+
+def learners(kind: type[Learner]) -> list[type[Learner]]:
+    """Every learner that says what its loss is."""
+    found = [one for sub in kind.__subclasses__() for one in [sub, *learners(sub)]]
+    return [one for one in found if "losses" in vars(one)]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Every batch from which a training step computed its loss, whole, in order."""
+    batches: Seen = []
+    for kind in learners(Learner):
+        plain = kind.losses
+
+        def losses(
+            self: Learner,
+            network: torch.nn.Module,
+            batch: Batch,
+            whole: Batch | None = None,
+            plain: Callable[..., dict[str, torch.Tensor]] = plain,
+        ) -> dict[str, torch.Tensor]:
+            if whole is not None and (not batches or batches[-1] is not whole):
+                batches.append(whole)
+            return plain(self, network, batch, whole)
+
+        monkeypatch.setattr(kind, "losses", losses)
+    return batches
+
+
+@pytest.mark.parametrize("make", JOBS)
+def test_what_is_shown_is_what_was_trained_on(
+    home: Home, tmp_path: Path, seen: Seen, make: Callable[[Path], JobSpec]
+) -> None:
+    job = make(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run.append, lambda: False, run)
+    assert len(seen) == job.training.steps
+    showing = Showing()
+    for step in (job.training.steps, 1, 5, 2):
+        there, here = seen[step - 1], showing.batch(run, step)
+        for a, b in zip(there, here, strict=True):
+            same = torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+            assert same
+        shown = showing.show(run, step)
+        assert [list(row.ids) for row in shown.inputs] == there.tokens.tolist()
+        assert [list(row.segments) for row in shown.inputs] == there.segments.tolist()
+        real = there.tokens.new_ones(there.tokens.shape) if there.real is None else there.real
+        assert [row.real for row in shown.inputs] == real.sum(1).tolist()
+        assert shown.steps == job.training.steps
+
+
+def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen: Seen) -> None:
+    job = as_in_the_paper(tmp_path)
+    job = job.model_copy(update={"task": job.task.model_copy(update={"randomised": 0.15})})
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run.append, lambda: False, run)
+    showing, how = Showing(), Counter[str]()
+    words = {0: "the second span follows", 1: "the second span is from elsewhere"}
+    for step in range(1, 9):
+        shown, batch = showing.show(run, step), seen[step - 1]
+        assert batch.places is not None and batch.follows is not None
+        width = batch.tokens.size(1)
+        asked = [(n * width + one.place) for n, r in enumerate(shown.inputs) for one in r.asked]
+        assert asked == batch.places.tolist()
+        assert [r.wanted for r in shown.inputs] == [words[n] for n in batch.follows.tolist()]
+        for row in shown.inputs:
+            for one in row.asked:
+                how[one.shown_as] += 1
+                piece = row.pieces[one.place]
+                assert (piece == "[MASK]") == (one.shown_as == "mask")
+                assert (piece == one.wanted) == (one.shown_as == "itself")
+            assert row.pieces[row.real :] == ("[PAD]",) * (len(row.pieces) - row.real)
+    total = how.total()
+    assert 0.7 < how["mask"] / total < 0.9 and min(how["another"], how["itself"]) > 0
+
+
+def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
+    job = classes(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run.append, lambda: False, run)
+    shown = Showing().show(run, 1)
+    assert {row.wanted for row in shown.inputs} == {"good", "bad"}
+    for row in shown.inputs:
+        text = " ".join(row.pieces).replace(" ##", "")
+        assert (row.wanted == "good") == any(w in text for w in ("lovely", "great", "loved"))
+
+
+def test_tags_are_told_at_the_first_pieces(home: Home, tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", tags(tmp_path))
+    train(run.job(), run.append, lambda: False, run)
+    inputs = Showing().show(run, 3).inputs
+    told = Counter(one.wanted for row in inputs for one in row.asked)
+    assert told["O"] and any(tag.startswith("B-") for tag in told)
+    for row in inputs:
+        assert all(one.shown_as == "label" for one in row.asked)
+        assert not any(row.pieces[one.place].startswith(("##", "[")) for one in row.asked)
+
+
+def test_an_answer_is_told_in_its_pieces(home: Home, tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", answers(tmp_path))
+    train(run.job(), run.append, lambda: False, run)
+    for row in Showing().show(run, 2).inputs:
+        assert row.wanted == "none" or row.wanted in " ".join(row.pieces)
+
+
+@pytest.mark.parametrize("task", small.TASKS)
+def test_every_task_says_what_it_wants(home: Home, tmp_path: Path, task: str) -> None:
+    run = small.new_run(tmp_path / "run", small.learning(task, tmp_path, steps=4))
+    train(run.job(), run.append, lambda: False, run)
+    assert all(row.wanted for row in Showing().show(run, 1).inputs)
+
+
+def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
+    home: Home, tmp_path: Path, seen: Seen
+) -> None:
+    first = small.new_run(tmp_path / "first", small.pretraining(tmp_path, steps=4))
+    train(first.job(), first.append, lambda: False, first)
+    seen.clear()
+    start = FromCheckpoint(path=first.checkpoint_folders()[-1])
+    job = small.classifying(tmp_path, steps=6).model_copy(update={"start": start})
+    run = small.new_run(tmp_path / "run", job)
+    showing, compared = Showing(), 0
+
+    def hear(event: object) -> None:
+        nonlocal compared
+        run.append(event)  # type: ignore[arg-type]
+        if getattr(event, "name", "") == "loss" and not run.checkpoint_folders():
+            step = event.step  # type: ignore[attr-defined]
+            assert torch.equal(showing.batch(run, step).tokens, seen[step - 1].tokens)
+            compared += 1
+
+    train(job, hear, lambda: False, run)
+    assert compared >= 1
+
+
+def test_steps_that_are_not_and_runs_that_have_not_begun_are_refused(
+    home: Home, tmp_path: Path
+) -> None:
+    job = left_to_right(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    with pytest.raises(StudioError, match="not taken a step yet"):
+        Showing().batch(run, 1)
+    assert not run.dataset.exists(), "nothing is made in the folder of another's run"
+    train(job, run.append, lambda: False, run)
+    for step in (0, 9):
+        with pytest.raises(StudioError, match="steps 1 to 8"):
+            Showing().batch(run, step)
+
+
+def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
+    job = whole_words_static(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    told: list[object] = []
+    answerer = Answerer(tmp_path)
+    respond(answerer, ShowBatch(number=3, run=run.path, step=2), told.append)
+    assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
+    train(job, run.append, lambda: False, run)
+    respond(answerer, ShowBatch(number=4, run=run.path, step=2), told.append)
+    assert isinstance(told[-1], BatchShown) and told[-1].to == 4
+    assert told[-1].inputs == Showing().show(run, 2).inputs
+
+
+def test_the_command_prints_what_was_trained_on(
+    home: Home, tmp_path: Path, seen: Seen, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = as_in_the_paper(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run.append, lambda: False, run)
+    capsys.readouterr()
+    assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert np.array_equal([row["ids"] for row in shown["inputs"]], seen[2].tokens.numpy())
+    assert command(["batch", str(run.path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in printed
+    assert "the second span" in printed
+    assert command(["batch", str(run.path), "--step", "99"]) == 1
