@@ -129,8 +129,12 @@ class Choices:
 
     @property
     def training(self) -> TrainingSpec:
-        """The settings of the present task."""
-        return self.trainings.get(self._training_name, self.aim.training)
+        """The settings of the present task; the usual length is no more than the network reads."""
+        kept = self.trainings.get(self._training_name, self.aim.training)
+        spec = None if self.length_by_hand else network(self)
+        if spec is None or spec.positions >= kept.max_length:
+            return kept
+        return kept.model_copy(update={"max_length": spec.positions})
 
     @property
     def defaults(self) -> TrainingSpec:

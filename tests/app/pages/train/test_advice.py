@@ -30,8 +30,8 @@ def estimate(memory: int = GB, seconds: float = 60) -> Estimated:
 
 def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
     assert advice.misfits(dataset(), Kind.SENTENCE) == []
-    assert advice.misfits(dataset(pair=True), Kind.PAIR) == []
-    assert "two texts" in str(advice.misfits(dataset(pair=True), Kind.SENTENCE)[0])
+    assert advice.misfits(dataset(Kind.PAIR), Kind.PAIR) == []
+    assert "two texts" in str(advice.misfits(dataset(Kind.PAIR), Kind.SENTENCE)[0])
     assert "needs two" in str(advice.misfits(dataset(), Kind.PAIR)[0])
 
 
@@ -54,7 +54,7 @@ def test_each_step_says_in_a_sentence_what_is_missing() -> None:
     assert advice.obstacle(nothing, Step.DATA).startswith("Choose a data set")
     task = Choices(kind=Kind.SENTENCE)
     assert advice.obstacle(task, Step.START) == "Choose a model to start from."
-    wrong = replace(chosen(Kind.SENTENCE), data=data(pair=True))
+    wrong = replace(chosen(Kind.SENTENCE), data=data(Kind.PAIR))
     assert advice.obstacle(wrong, Step.DATA).startswith("“films” does not fit: Every row has two")
     gone = replace(chosen(Kind.SENTENCE), model=Model("lost", MODEL.path))
     assert "“lost” is no longer there" in advice.obstacle(gone, Step.START)

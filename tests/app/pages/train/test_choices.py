@@ -36,13 +36,19 @@ INFO = CheckpointInfo(
 MODEL = Model("little", Path("/models/little"), INFO)
 
 
-def dataset(pair: bool = False) -> DatasetSpec:
+MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
+    Kind.PAIR: Mapping(text="text", pair="other", label="label"),
+    Kind.QUESTIONS: Mapping(text="text", pair="other", answers="label"),
+}
+
+
+def dataset(kind: Kind = Kind.SENTENCE) -> DatasetSpec:
     return DatasetSpec(
         name="films",
         version=1,
         sources={"all": Path("films.csv")},
         reading=Reading(),
-        mapping=Mapping(text="text", pair="other" if pair else None, label="label"),
+        mapping=MAPPINGS.get(kind, Mapping(text="text", label="label")),
         split=Split(),
         columns=("text", "other", "label"),
         rows={"train": 900, "dev": 100},
@@ -51,13 +57,13 @@ def dataset(pair: bool = False) -> DatasetSpec:
     )
 
 
-def data(pair: bool = False) -> Data:
+def data(kind: Kind = Kind.SENTENCE) -> Data:
     source = StoredData(folder=Path("/home/datasets/films/1"), fingerprint="f" * 64)
-    return Data("films", source, dataset(pair))
+    return Data("films", source, dataset(kind))
 
 
 def chosen(kind: Kind) -> Choices:
-    return Choices(kind=kind, data=data(kind is Kind.PAIR), model=MODEL)
+    return Choices(kind=kind, data=data(kind), model=MODEL)
 
 
 def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_settings() -> None:
@@ -138,10 +144,10 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
         scratch=Scratch(size="mini", pieces=4000, lowercase=False, head_start=True),
     ).with_training(TrainingSpec(epochs=2, batch=16, seed=7, share=0.5))
     composed = job(choices)
-    back = choices_of(composed, [data(kind is Kind.PAIR)], [MODEL])
+    back = choices_of(composed, [data(kind)], [MODEL])
     assert job(back) == composed
     assert back.kind is kind
-    assert back.data == data(kind is Kind.PAIR)
+    assert back.data == data(kind)
 
 
 def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
