@@ -10,6 +10,7 @@ import transformers
 from engine.errors import StudioError
 from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
+from engine.spec.features import Features
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
 from engine.training.loop import train
@@ -112,3 +113,29 @@ def test_some_of_the_layers_that_share_weights_cannot_be_frozen(tmp_path: Path) 
     with pytest.raises(StudioError, match="share their weights") as raised:
         trained(tmp_path / "run", job)
     assert raised.value.advice == "Freeze 0 or 3 layers."
+
+
+@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize("way", ["adapters", "reader", "recomputing"])
+def test_the_other_ways_of_training_are_exact_too(family: str, way: str, tmp_path: Path) -> None:
+    ways: dict[str, dict[str, object]] = {
+        "adapters": {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9},
+        "reader": {},
+        "recomputing": {"gradient_checkpointing": True},
+    }
+    job = from_family(family, classifying(tmp_path), tmp_path, steps=10, **ways[way])
+    if way == "reader":
+        features = Features(vectors="learned mix", width=8)
+        job = job.model_copy(update={"features": features})
+    calm = trained(tmp_path / "calm", job)
+    stopped = new_run(tmp_path / "stopped", job)
+    train(job, stopped.append, lambda: has_seen(stopped, 4), stopped)
+    train(job, stopped.append, lambda: False, stopped)
+    assert final(stopped) == final(calm)
+    if way == "recomputing":
+        kept = job.training.model_copy(update={"gradient_checkpointing": False})
+        usual = trained(tmp_path / "usual", job.model_copy(update={"training": kept}))
+        assert final(usual) == final(calm)
+    loaded = load(calm.checkpoint_folders()[-1])
+    assert not loaded.report.left_over and not loaded.report.fresh
+    assert (loaded.network.reader is not None) == (way == "reader")

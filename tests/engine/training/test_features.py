@@ -1,6 +1,7 @@
 """The feature-based use: which vectors are read, by what, from where; and the layer bench."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main
-from engine.data.store import Rows
+from engine.data.store import Rows, resolve
+from engine.messages import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -17,13 +19,21 @@ from engine.models.reader import ALL, Reader, chosen, heights
 from engine.runs.parts import SUMMARY, split
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
+from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training import vectors as made
 from engine.training.devices import choose
 from engine.training.estimate import estimate
 from engine.training.loop import train
 from engine.training.preparing import give_vectors, prepare
-from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.small import (
+    NETWORK,
+    answering,
+    classifying,
+    learning,
+    new_run,
+    tagging,
+)
 from tests.engine.training.test_exact import figures, final
 
 SMALL = {"width": 8, "epochs": 3, "learning_rate": 1e-2}
@@ -264,3 +274,32 @@ def test_a_bench_can_be_estimated(base: JobSpec) -> None:
     bench = Features.model_validate({"vectors": "layer bench", **SMALL})
     whole = estimate(base.model_copy(update={"features": bench}), lambda _: None)
     assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
+
+
+@pytest.mark.parametrize("task", ["tags", "answers", "labels", "number", "choices"])
+def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
+    """What is saved answers new rows from their ids just as it was judged on kept vectors."""
+    made_by = {"tags": tagging, "answers": answering}
+    make = made_by.get(task, partial(learning, task))
+    first = make(tmp_path, steps=2)
+    base = new_run(tmp_path / "base", first)
+    train(first, base.append, lambda: False, base)
+    start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
+    asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
+    plain = first.model_dump() | {"start": start, "features": asked}
+    plain["training"] |= {"steps": 6, "evaluate_every": 6}
+    (job,) = split(JobSpec.model_validate(plain))
+    told: list[object] = []
+    run = new_run(tmp_path / "run", job)
+    train(job, told.append, lambda: False, run)
+    said = {e.name: e.value for e in told if isinstance(e, Measured) and e.step == 6}
+
+    last = run.checkpoint_folders()[-1]
+    loaded = checkpoint.load(last)
+    assert loaded.network.reader is not None and not loaded.report.left_over
+    learner = learner_of(loaded)
+    assert learner is not None
+    dev = resolve(job.data, run.dataset).rows("dev")
+    found = Predictor(last, job.training.max_length).judge(dev).figures()
+    judged = learner.judged_by
+    assert found[judged] == pytest.approx(said[f"dev_{judged}"], abs=1e-5)
