@@ -59,8 +59,15 @@ def _of_questions(report: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
+def _named(*names: str) -> Callable[[dict[str, Any]], dict[str, float]]:
+    return lambda report: {name: report[name] for name in names}
+
+
 KINDS: dict[str, Kind] = {
     "classification": Kind(_of_classes),
+    "regression": Kind(_named("pearson", "spearman")),
+    "tagging": Kind(_named("f1", "precision", "recall")),
+    "multiple_choice": Kind(_named("accuracy")),
     "question_answering": Kind(
         _of_questions,
         {
@@ -74,11 +81,10 @@ KINDS: dict[str, Kind] = {
 
 
 def main() -> None:
-    ready = [task for task, setting in TASKS.items() if setting.kind in KINDS]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkpoint", type=Path, help="the folder with the starting weights")
     parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
-    parser.add_argument("--tasks", nargs="+", choices=ready, default=ready)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
