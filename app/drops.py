@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.data.formats.conll import SUFFIXES as CONLL
+
 MODEL_FILES = {
     "config.json",
     "model.safetensors",
@@ -11,7 +13,7 @@ MODEL_FILES = {
     "bert_config.json",
     "bert_model.ckpt.index",
 }
-DATA_ENDINGS = {".csv", ".tsv", ".tab", ".txt", ".text", ".jsonl", ".ndjson", ".json"}
+DATA_ENDINGS = {".csv", ".tsv", ".tab", ".txt", ".text", ".jsonl", ".ndjson", ".json", *CONLL}
 
 
 def page_for(paths: Sequence[Path]) -> str:

@@ -342,21 +342,23 @@ class Attended(Answer):
 
 
 class Found(Message):
-    """A stretch of a text, in characters, and how likely it is the answer."""
+    """A stretch of a text, in characters, how likely it is, and what it is where that is told."""
 
     text: str
     start: int
     end: int
     probability: float
+    label: str = ""
 
 
 class Predicted(Answer):
     """What is said, by the head.
 
     In `guesses`, classes and labels give one over the whole input, with all of them, most likely
-    first; tags one for each span; choices one, with the endings. A number stands in `value`. An
-    answer is the first of `found` in the second text, if it was `answered`; `value` is then the
-    probability that there is none.
+    first; choices one, with the endings. A number stands in `value`. Tags give the spans in
+    `found`, in their order, or every word where they name no spans. An answer is the first of
+    `found` in the second text, if it was `answered`; `value` is then the probability that there is
+    none.
     """
 
     kind: Literal["predicted"] = "predicted"

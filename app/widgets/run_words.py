@@ -6,6 +6,7 @@ from app.theme import Role
 from app.widgets import numbers
 
 translate = QCoreApplication.translate
+SHARES = ("accuracy", "f1", "precision", "recall", "top5")  # figures between 0 and 1
 
 ICONS: dict[str, tuple[str, Role]] = {
     "queued": ("hourglass", Role.MUTED),
@@ -38,6 +39,7 @@ def state_word(state: str) -> str:
 def task_word(task: str) -> str:
     words = {
         "classification": translate("Runs", "classify"),
+        "tagging": translate("Runs", "tag words"),
         "pretraining": translate("Runs", "masked words"),
     }
     return words.get(task, task)
@@ -54,6 +56,9 @@ def metric_word(name: str) -> str:
         "dev_loss_next_sentence": translate("Runs", "next sentence, dev"),
         "dev_next_sentence_accuracy": translate("Runs", "dev next-sentence accuracy"),
         "dev_accuracy": translate("Runs", "dev accuracy"),
+        "dev_f1": translate("Runs", "dev F1"),
+        "dev_precision": translate("Runs", "dev precision"),
+        "dev_recall": translate("Runs", "dev recall"),
         "dev_f1_macro": translate("Runs", "dev macro F1"),
         "dev_top5": translate("Runs", "dev top-5 accuracy"),
         "learning_rate": translate("Runs", "learning rate"),
@@ -65,6 +70,6 @@ def metric_word(name: str) -> str:
 
 def metric_value(name: str, value: float | None) -> str:
     """Shares as per cent, all else as numbers."""
-    if value is not None and any(part in name for part in ("accuracy", "f1", "top5")):
+    if value is not None and any(part in name for part in SHARES):
         return numbers.percent(value)
     return numbers.decimal(value)

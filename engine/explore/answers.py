@@ -4,14 +4,17 @@ Shapes: T tokens, C outputs.
 """
 
 from collections.abc import Callable
+from statistics import fmean
 
 import torch
 
 from engine.data.store import Rows
+from engine.data.tags import Span, are_spans, spans
+from engine.data.words import typed_words
 from engine.errors import StudioError
 from engine.explore.inputs import LONGEST, Inputs, inputs
 from engine.explore.predictions import softmax
-from engine.messages import Found, Guess, Likely, Predict, Predicted
+from engine.messages import Found, Guess, Likely, Predict, Predicted, Token
 from engine.models.checkpoint import Checkpoint
 from engine.spec.task import HeadKind
 from engine.tasks import learner_of
@@ -51,6 +54,42 @@ def _classes(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
     )
 
 
+def _tags(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    """The spans of the first text, or a tag for each of its words; of those that are not cut off.
+
+    A word's tag is that of its first piece. A span is as likely as its words are in the mean.
+    """
+    logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
+    best = softmax(logits)[0].max(-1)  # [T]
+    chances, numbers = best.values.tolist(), best.indices.tolist()
+    begins = {t.start: n for n, t in reversed([*enumerate(given.described)]) if _is_text(t)}
+    words = [(a, b, begins[a]) for a, b in typed_words(question.text) if a in begins]
+    tags = [checkpoint.labels[numbers[piece]] for _, _, piece in words]
+    if are_spans(checkpoint.labels):
+        found = spans(tags)
+    else:
+        found = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
+    return Predicted(
+        head="tags",
+        tokens=given.described,
+        cut=given.cut,
+        found=tuple(
+            Found(
+                text=question.text[words[span.start][0] : words[span.end - 1][1]],
+                start=words[span.start][0],
+                end=words[span.end - 1][1],
+                probability=fmean(chances[piece] for _, _, piece in words[span.start : span.end]),
+                label=span.type,
+            )
+            for span in found
+        ),
+    )
+
+
+def _is_text(token: Token) -> bool:
+    return not token.special and token.segment == 0 and token.start < token.end
+
+
 def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
     """The best spans of the second text, read in windows; none where no answer is preferred."""
     if not question.text.strip() or not (question.pair or "").strip():
@@ -75,4 +114,4 @@ def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predict
 
 
 Answer = Callable[[Checkpoint, Inputs, Predict], Predicted]
-ANSWERS: dict[HeadKind, Answer] = {"classes": _classes, "answer": _answer}
+ANSWERS: dict[HeadKind, Answer] = {"classes": _classes, "tags": _tags, "answer": _answer}

@@ -203,7 +203,7 @@ class Tagging(Spec):
     """A tag for each word, from the vector of its first piece (Devlin et al. 2019, §5.3)."""
 
     kind: Literal["tagging"] = "tagging"
-    tags: tuple[str, ...] = Field(
+    labels: tuple[str, ...] = Field(
         (),
         title="Tags",
         description=(

@@ -37,7 +37,7 @@ LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
 }
 TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head was made for
     "classes": lambda given: Classification(labels=given.labels),
-    "tags": lambda given: Tagging(tags=given.labels),
+    "tags": lambda given: Tagging(labels=given.labels),
     "labels": lambda given: MultiLabel(labels=given.labels),
     "number": lambda given: remembered(given, Regression()),
     "choices": lambda given: MultipleChoice(),

@@ -68,7 +68,7 @@ class TaggingLearner(Learner):
     higher_is_better = True
 
     def __init__(self, task: Tagging) -> None:
-        self._tags = task.tags
+        self._tags = task.labels
 
     @property
     def heads(self) -> Heads:

@@ -17,7 +17,7 @@ from app.studio import Studio
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
 
-FILTER = "*.csv *.tsv *.tab *.jsonl *.ndjson *.json *.txt *.text *.md"
+FILTER = "*.csv *.tsv *.tab *.jsonl *.ndjson *.json *.txt *.text *.md *.conll *.bio *.iob"
 
 
 class DataPage(QWidget):

@@ -34,7 +34,7 @@ class Words(QObject):
             data.folder,
             spec.name,
             self.line(spec),
-            "tags" if spec.mapping.label is not None else "file-text",
+            "file-text" if spec.mapping.label is None and spec.mapping.tags is None else "tags",
             figure=numbers.count(sum(spec.rows.values())),
             unit=self.tr("rows"),
             mark=self.tr("Source changed") if source == "changed" else "",
@@ -46,11 +46,12 @@ class Words(QObject):
         parts = " / ".join(
             f"{part} {numbers.count(rows)}" for part, rows in spec.rows.items() if rows
         )
-        kind = (
-            self.tr("%n class(es)", "", len(spec.labels))
-            if spec.mapping.label is not None
-            else self.tr("text without labels")
-        )
+        if spec.mapping.label is not None:
+            kind = self.tr("%n class(es)", "", len(spec.labels))
+        elif spec.mapping.tags is not None:
+            kind = self.tr("%n kind(s) of tags", "", len(spec.spans))
+        else:
+            kind = self.tr("text without labels")
         said = [self.tr("version {0}").format(spec.version), kind]
         if spec.mapping.pair is not None:
             said.append(self.tr("pairs"))
@@ -67,6 +68,8 @@ class Words(QObject):
             roles.append(self.tr("second text: {0}").format(mapping.pair[:100]))
         if mapping.label is not None:
             roles.append(self.tr("label: {0}").format(mapping.label[:100]))
+        if mapping.tags is not None:
+            roles.append(self.tr("tags: {0}").format(mapping.tags[:100]))
         facts: list[tuple[str, str] | tuple[str, str, Look]] = [
             (self.tr("Rows"), numbers.count(sum(spec.rows.values()))),
             (

@@ -337,6 +337,10 @@ def _what(choices: Choices) -> str:
                 "Train",
                 "“{model}” learns to sort the pairs of “{data}” into {labels} labels; {trained}.",
             )
+        case Kind.TAGS:
+            template = translate(
+                "Train", "“{model}” learns to tag the words of “{data}”; {trained}."
+            )
         case Kind.QUESTIONS:
             template = translate(
                 "Train",

@@ -10,7 +10,7 @@ from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS, BertSpec
-from engine.spec.task import Classification, Pretraining, QuestionAnswering, TaskSpec
+from engine.spec.task import Classification, Pretraining, QuestionAnswering, Tagging, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 OWN_SIZE = "own"
@@ -38,6 +38,7 @@ class Kind(StrEnum):
 
     SENTENCE = "sentence"
     PAIR = "pair"
+    TAGS = "tags"
     QUESTIONS = "questions"
     ONWARD = "onward"
     SCRATCH = "scratch"
@@ -59,6 +60,7 @@ class Aim:
 AIMS: dict[Kind, Aim] = {
     Kind.SENTENCE: Aim(Classification()),
     Kind.PAIR: Aim(Classification()),
+    Kind.TAGS: Aim(Tagging()),
     Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
     Kind.ONWARD: Aim(
         Pretraining(), TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128)

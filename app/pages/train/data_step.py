@@ -101,6 +101,8 @@ class DataStep(QWidget):
         facts.append(self.tr("%n row(s)", "", sum(spec.rows.values())))
         if spec.labels:
             facts.append(self.tr("%n label(s)", "", len(spec.labels)))
+        if spec.spans:
+            facts.append(self.tr("%n kind(s) of tags", "", len(spec.spans)))
         if dev := spec.rows.get("dev"):
             facts.append(self.tr("{0} for dev").format(numbers.count(dev)))
         return Pick(

@@ -39,6 +39,9 @@ def scene(kind: Kind) -> Scene:
         case Kind.PAIR:
             words = ("[CLS]", "he", "left", "[SEP]", "he", "is", "gone", "[SEP]")
             return Scene(words, 4, 0, translate("Train", "label"), "same meaning", False)
+        case Kind.TAGS:
+            words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
+            return Scene(words, 7, 5, translate("Train", "tag"), "B-place", False)
         case Kind.QUESTIONS:
             words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
             return Scene(words, 4, 6, translate("Train", "first, last"), "Ada", False)

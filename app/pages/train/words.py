@@ -13,6 +13,8 @@ def title(kind: Kind) -> str:
             return translate("Train", "Classify a sentence")
         case Kind.PAIR:
             return translate("Train", "Classify a pair")
+        case Kind.TAGS:
+            return translate("Train", "Tag words")
         case Kind.QUESTIONS:
             return translate("Train", "Answer questions")
         case Kind.ONWARD:
@@ -31,6 +33,10 @@ def sentence(kind: Kind) -> str:
         case Kind.PAIR:
             return translate(
                 "Train", "Two texts, one label: does the second follow, repeat or answer the first?"
+            )
+        case Kind.TAGS:
+            return translate(
+                "Train", "A tag for each word: names of people and places, parts of speech."
             )
         case Kind.QUESTIONS:
             return translate(

@@ -11,7 +11,7 @@ from engine.data.words import cell_of
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 
-SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes")
+SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes", ".annotated")
 DOCUMENT = "-DOCSTART-"
 LONGEST_SENTENCE = 100_000  # words
 CONLL_U = (

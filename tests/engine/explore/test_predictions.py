@@ -1,17 +1,23 @@
-"""Masked words and classes."""
+"""Masked words, classes and tags."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
 
+from engine.data.store import Rows
+from engine.data.words import typed_words
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.answers import predict
 from engine.explore.predictions import fill
 from engine.messages import Fill, Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
+from engine.tasks import learner_of
+from engine.tasks.predicting import go_through
 from tests.engine.models.small import LABELS, folder
 
 CLOSE = 1e-5
@@ -157,3 +163,29 @@ def test_classes_are_those_of_transformers(assets, pair):
     for likely in predict(load(source), asked).guesses[0].ranked:
         wanted = expected[theirs.config.label2id[likely.label]]
         assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
+
+
+def test_tags_are_spans_of_the_typed_text(tmp_path):
+    text = "(A b) c, q zzz"
+    path = folder(tmp_path / "tags", Heads(outputs=3, kind="tags"))
+    given = load(path)
+    asked = Predict(checkpoint=path, text=text)
+    for labels in (("O", "B-x", "I-x"), ("N", "V", "P")):
+        named = replace(given, labels=labels)
+        said = predict(named, asked)
+        assert said.head == "tags" and not said.cut
+        learner = learner_of(named)
+        words = [text[a:b] for a, b in typed_words(text)]
+        assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
+        rows = Rows([json.dumps(words)])
+        (expected,) = go_through(named, learner, rows, 24, 1).answers()
+        assert all(text[one.start : one.end] == one.text for one in said.found)
+        ours = [(one.label, one.text.replace(" ", "")) for one in said.found]
+        chances = [one.probability for one in said.found]
+        if labels[0] == "O":
+            spans = expected["spans"]
+            assert ours == [(one["type"], one["text"].replace(" ", "")) for one in spans]
+            assert chances == pytest.approx([one["probability"] for one in spans], abs=CLOSE)
+        else:
+            assert ours == list(zip(expected["tags"], words, strict=True))
+            assert chances == pytest.approx(expected["probabilities"], abs=CLOSE)

@@ -64,7 +64,7 @@ def test_tags_are_sorted_with_o_first(learner):
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     assert (learner.heads.outputs, learner.heads.kind) == (4, "tags")
     assert learner.judged_by == "f1"
-    classes = TaggingLearner(Tagging(tags=("DET", "NOUN")))
+    classes = TaggingLearner(Tagging(labels=("DET", "NOUN")))
     assert classes.judged_by == "accuracy"
 
 
@@ -226,7 +226,7 @@ def test_a_job_is_composed_from_options(tmp_path, capsys):
     data = small.tagged(tmp_path / "new.conll")
     assert main(["job", "--task=tagging", "--data", str(data)]) == 0
     job = json.loads(capsys.readouterr().out)
-    assert job["task"] == {"kind": "tagging", "tags": []}
+    assert job["task"] == {"kind": "tagging", "labels": []}
     assert (job["data"]["mapping"]["text"], job["data"]["mapping"]["tags"]) == ("text", "tags")
 
 

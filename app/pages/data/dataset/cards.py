@@ -43,6 +43,19 @@ class LabelsCard(Card):
             self.body.addWidget(widget)
         self.bars.chosen.connect(self._on_chosen)
 
+    def show_spans(self, spans: dict[str, int], column: str) -> None:
+        """Show how many spans of each type the tags in `column` name, or words of each tag."""
+        self.title.setText(self.tr("%n kind(s) of tags", "", len(spans)))
+        self.balance.setText(
+            self.tr(
+                "How often each stands in the column “{0}”: spans by their type, or words by their "
+                "tag where the tags name no spans."
+            ).format(column[:100])
+        )
+        self.bars.setSelectionMode(LabelBars.SelectionMode.NoSelection)
+        self.bars.setVisible(bool(spans))
+        self.bars.show_labels(spans)
+
     def show_labels(self, labels: dict[str, int] | None) -> None:
         """Show these; None where the rows have no labels."""
         self.bars.setVisible(bool(labels))

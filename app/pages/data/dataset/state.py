@@ -125,7 +125,8 @@ class DatasetState(QObject):
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
         mapping = dataset.spec.mapping
-        first = [c for c in (mapping.text, mapping.pair, mapping.label) if c is not None]
+        roles = (mapping.text, mapping.pair, mapping.label, mapping.tags)
+        first = [column for column in roles if column is not None]
         self.columns = tuple(dict.fromkeys([*first, *dataset.spec.columns]))[:MOST_COLUMNS]
         self._take(np.arange(len(dataset), dtype=np.int64))
         self.opened.emit()

@@ -161,11 +161,15 @@ class DatasetView(Page):
         spec = self.state.spec
         self.set_title(spec.name, self._words.line(spec))
         is_labelled = spec.mapping.label is not None
-        text = self.tr("Fine-tune on this…") if is_labelled else self.tr("Pre-train on this…")
+        teaches = is_labelled or spec.mapping.tags is not None or spec.mapping.answers is not None
+        text = self.tr("Fine-tune on this…") if teaches else self.tr("Pre-train on this…")
         self.train.setText(text)
         self.train.setAccessibleName(text)
         self.train.show()
-        self.labels.show_labels(spec.labels if is_labelled else None)
+        if spec.mapping.tags is not None:
+            self.labels.show_spans(spec.spans, spec.mapping.tags)
+        else:
+            self.labels.show_labels(spec.labels if is_labelled else None)
         self.facts.show_spec(spec, self.state.folder, "")
         for number, part in enumerate(PARTS, start=1):
             self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))
@@ -180,7 +184,7 @@ class DatasetView(Page):
 
     def _size_columns(self) -> None:
         mapping = self.state.spec.mapping
-        texts = {mapping.text, mapping.pair} - {None}
+        texts = {mapping.text, mapping.pair, mapping.tags} - {None}
         narrow = 34 * SPACE
         self.table.setColumnWidth(0, 18 * SPACE)
         self.table.setColumnWidth(1, 16 * SPACE)

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.data.formats.conll import SUFFIXES as CONLL
 from engine.data.splitting import part_named
 from engine.spec.dataset import PARTS, Part
 
-SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text"}
+SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text", *CONLL}
 MOST = 200  # entries of a folder that are looked at
 
 

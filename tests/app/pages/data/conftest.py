@@ -46,3 +46,10 @@ def page(qtbot, studio: Studio) -> DataPage:
     made.arrive(None)
     qtbot.waitUntil(lambda: made.state.entries is not None and bool(made._models))
     return made
+
+
+@pytest.fixture
+def tagged(write: Write) -> Path:
+    """40 sentences of tagged words, in IOBES."""
+    sentence = "Ada\tB-person\nLovelace\tE-person\nsaw\tO\nParis\tS-place\n"
+    return write("names.conll", "\n".join([sentence] * 40))

@@ -242,3 +242,17 @@ def test_the_histogram_holds_every_row(qtbot) -> None:
 @pytest.mark.parametrize("reach, most, step", [(8, 10, 1), (48, 6, 10), (500, 6, 100), (9, 2, 5)])
 def test_the_axis_has_round_numbers(reach: int, most: float, step: int) -> None:
     assert _round_step(reach, most) == step
+
+
+def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
+    view = opened(qtbot, page, tagged)
+    assert row_texts(view)[0] == "Ada Lovelace saw Paris"
+    assert view.model.index(0, 3).data() == "B-person I-person O B-place"
+    assert "2 kind(s) of tags" in view.labels.title.text()
+    assert view.labels.bars.model().labels == [("person", 40), ("place", 40)]
+    assert "“tags”" in view.labels.balance.text()
+    assert view.train.text() == "Fine-tune on this…"
+    view.labels.bars.selectRow(0)
+    assert view.labels.choice is None
+    assert_accessible(view)
+    screen(page, "data tags")

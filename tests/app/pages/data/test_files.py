@@ -14,6 +14,10 @@ from app.pages.data.importing.files import data_files, guess_parts, suggested_na
         (["sts-dev.csv", "sts-train.csv"], ["dev", "train"]),
         (["valid.jsonl", "training.jsonl"], ["dev", "train"]),
         (["a.csv", "b.csv"], ["train", "dev"]),
+        (
+            ["emerging.dev.conll", "emerging.test.annotated", "wnut17train.conll"],
+            ["dev", "test", "train"],
+        ),
         (["reviews.csv", "test.csv"], ["train", "test"]),
         (["train.csv", "train-2.csv", "dev.csv"], ["train", None, "dev"]),
         (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "dev", "test", None]),
@@ -24,9 +28,10 @@ def test_names_tell_the_parts(names: list[str], parts: list[str | None]) -> None
 
 
 def test_a_folder_gives_its_data_and_not_its_readme(tmp_path: Path) -> None:
-    for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv"):
+    for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
         (tmp_path / name).touch()
-    assert data_files([tmp_path]) == [tmp_path / "test.tsv", tmp_path / "train.tsv"]
+    found = ["dev.conll", "test.tsv", "train.tsv"]
+    assert data_files([tmp_path]) == [tmp_path / name for name in found]
 
 
 def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path: Path) -> None:

@@ -287,3 +287,22 @@ def test_choices_of_one_import_do_not_leak_into_the_next(importing, reviews, wri
     state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
     assert state.split.column is None
     assert state.roles == replace(Roles(), text="text")
+
+
+def test_tagged_words_become_a_data_set(importing, tagged) -> None:
+    state = importing.open(tagged)
+    assert state.reading.format == "conll"
+    assert state.roles == Roles("text", tags="tags")
+    importing.count()
+    assert not state.why_not() and not importing.said()
+    dataset = open_dataset(importing.finish())
+    assert dataset.spec.spans == {"person": 40, "place": 40}
+    assert dataset.rows("dev").tags[0] == "B-person I-person O B-place"
+    assert "IOBES" in dataset.spec.notes[0]
+
+
+def test_a_tag_that_fits_no_word_blocks_the_import(importing, write) -> None:
+    state = importing.open(write("x.csv", "text,tags\na b,O B-x\nc d,O B-x\ne f,O\n"))
+    state.set_roles(Roles("text", tags="tags"))
+    importing.count()
+    assert "x.csv, line 4: there are 2 words and one tag." in state.why_not()

@@ -39,10 +39,12 @@ SPEC = BertSpec(vocabulary=len(WORDS), width=16, layers=3, heads=2, inner=32, po
 PATIENCE = 20_000  # ms
 
 
-def make_model(path: Path, heads: Heads, words: tuple[str, ...] = WORDS) -> Path:
+def make_model(
+    path: Path, heads: Heads, words: tuple[str, ...] = WORDS, labels: tuple[str, ...] = ()
+) -> Path:
     """A checkpoint folder with English words, and some that are not."""
     path.mkdir(parents=True)
-    labels = tuple(f"label {number}" for number in range(heads.outputs))
+    labels = labels or tuple(f"label {number}" for number in range(heads.outputs))
     write(path, Network(SPEC, heads), tokenizer(path, words), labels)
     return path
 

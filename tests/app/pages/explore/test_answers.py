@@ -1,6 +1,7 @@
 """What a fine-tuned model says, in the window."""
 
 import pytest
+from PySide6.QtGui import QTextCursor
 
 from app.pages.explore.view import ExplorePage
 from engine.messages import Found, Predicted
@@ -56,3 +57,63 @@ def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
     assert face.verdict.whole() == "No answer in the passage · 90.0 %"
     assert face.passage.extraSelections() == []
     assert face.passage.toPlainText() == PASSAGE
+
+
+TAGS = ("O", "B-person", "I-person", "B-place")
+TYPED = "😀 Ada Lovelace was born in London."
+
+
+def stretch(text: str, label: str) -> Found:
+    start = TYPED.index(text)
+    return Found(text=text, start=start, end=start + len(text), probability=0.9, label=label)
+
+
+def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait, screen):
+    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=TAGS)
+    page.arrive(folder)
+    page.text.set_text(TYPED)
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
+    answer(page, explorer, head="tags", found=found)
+    face = page.answers.faces["tags"]
+    assert face.verdict.whole() == "2 span(s)"
+    plain = face.text.toPlainText().replace("\u202f", "|")
+    assert plain == "😀 Ada Lovelace|person was born in London|place."
+    document, marked = face.text.document(), {}
+    for place in range(document.characterCount() - 1):
+        cursor = QTextCursor(document)
+        cursor.setPosition(place)
+        cursor.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor)
+        look = cursor.charFormat()
+        if look.fontUnderline():
+            colour = look.underlineColor().name()
+            marked[colour] = marked.get(colour, "") + cursor.selectedText()
+    assert sorted(marked.values()) == ["Ada Lovelace", "London"]
+    assert [bar.label for bar in face.bars.shown] == ["Ada Lovelace · person", "London · place"]
+    assert_accessible(page)
+    screen(page, "explore tags")
+
+
+def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
+    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=TAGS)
+    page.arrive(folder)
+    page.text.set_text(TYPED)
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    answer(page, explorer, head="tags", found=(), cut=True)
+    face = page.answers.faces["tags"]
+    assert face.verdict.whole() == "No spans in this text"
+    assert face.text.toPlainText() == TYPED
+    assert "cut off" in face.note.text()
+
+
+def test_classes_of_words_are_named_too(page, home, explorer, wait):
+    labels = ("ADP", "NOUN", "PROPN", "VERB")
+    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=labels)
+    page.arrive(folder)
+    page.text.set_text(TYPED)
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
+    answer(page, explorer, head="tags", found=found)
+    face = page.answers.faces["tags"]
+    assert face.verdict.whole() == "2 word(s)"
+    assert "Ada\u202fPROPN" in face.text.toPlainText()

@@ -8,6 +8,7 @@ from app.pages.explore.panels.answers.answer import AnswerInPassage
 from app.pages.explore.panels.answers.classes import Classes
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
+from app.pages.explore.panels.answers.tags import TagsInText
 from app.theme import SPACE
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import Text
@@ -15,6 +16,7 @@ from engine.spec.task import HeadKind
 
 FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
     "classes": Classes,
+    "tags": TagsInText,
     "answer": AnswerInPassage,
 }
 

@@ -1,0 +1,135 @@
+"""The tags of a text: its spans marked where they stand, each with its type."""
+
+from itertools import chain
+
+from PySide6.QtCore import QEvent, QSizeF
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout
+
+from app import theme
+from app.pages.explore.bars import Bar, Bars, chance
+from app.pages.explore.panels.answers.face import Face
+from app.pages.explore.panels.answers.state import AnswersState
+from app.theme import CHART, SPACE, Role
+from app.widgets.page import Card
+from app.widgets.text import OneLine, Text, font
+from engine.data.tags import are_spans
+from engine.messages import Found, Predicted
+
+HEIGHT = 60 * SPACE  # of the text; longer ones are scrolled
+MOST = 100  # spans that are listed
+THIN = "\u202f"  # a narrow space that no line is broken at
+
+
+class TagsInText(Face):
+    """The text with its spans marked, and a list of them."""
+
+    def __init__(self, state: AnswersState) -> None:
+        super().__init__(state)
+        self.verdict = OneLine("", "heading")
+        self.text = TaggedText()
+        self.text.setAccessibleName(self.tr("Text with its tags"))
+        self.bars = Bars(self.tr("Tags"))
+        self.note = Text("", "muted")
+        card = Card(padding=5 * SPACE)
+        card.setMaximumWidth(220 * SPACE)
+        for part in (self.verdict, self.text, self.bars, self.note):
+            card.body.addWidget(part)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card)
+        column.addStretch()
+
+    def show_answer(self, answer: Predicted) -> None:
+        model = self.state.study.model
+        labels = model.info.labels if model and model.info else ()
+        of_spans = are_spans(labels) if labels else True
+        names = (label[2:] if of_spans else label for label in labels)
+        types = [t for t in dict.fromkeys(names) if t]
+        self.verdict.setText(self._verdict(answer, of_spans))
+        self.text.show_text(self.state.study.text, answer.found, types)
+        self.bars.show_bars(
+            [
+                Bar(f"{one.text} · {one.label}" if one.label else one.text, one.probability)
+                for one in answer.found[:MOST]
+            ]
+        )
+        self.note.setText(self._note(answer, of_spans))
+
+    def _verdict(self, answer: Predicted, of_spans: bool) -> str:
+        if not of_spans:
+            return self.tr("%n word(s)", "", len(answer.found))
+        if not answer.found:
+            return self.tr("No spans in this text")
+        return self.tr("%n span(s)", "", len(answer.found))
+
+    def _note(self, answer: Predicted, of_spans: bool) -> str:
+        said = [self.tr("A word is tagged by its first piece; hidden words stay hidden.")]
+        if of_spans:
+            said.append(self.tr("A span is as likely as its words are in the mean."))
+        if answer.cut:
+            said.append(self.tr("The end of the text is cut off, and has no tags."))
+        if len(answer.found) > MOST:
+            said.append(self.tr("The first {0} are listed.").format(MOST))
+        return " ".join(said)
+
+
+class TaggedText(QTextEdit):
+    """A text that can be read and copied, with stretches marked by a line, a colour and a name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[str, tuple[Found, ...], list[str]] = ("", (), [])
+        self.setReadOnly(True)
+        self.setAcceptRichText(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFont(font("body"))
+        self.setTabChangesFocus(True)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+
+    def show_text(self, text: str, found: tuple[Found, ...], types: list[str]) -> None:
+        """Show `text` with the stretches `found` marked; the place in `types` tells the colour."""
+        if (text, found, types) != self._shown:
+            self._shown = text, found, types
+            self._write()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self._write()
+
+    def _write(self) -> None:
+        text, found, types = self._shown
+        self.clear()
+        cursor = QTextCursor(self.document())
+        place = 0
+        for one in found:
+            role = CHART[types.index(one.label) % len(CHART)] if one.label in types else CHART[0]
+            cursor.insertText(text[place : one.start], QTextCharFormat())
+            cursor.insertText(text[one.start : one.end], _marked(role))
+            cursor.insertText(f"{THIN}{one.label}" if one.label else "", _named(role))
+            place = one.end
+        cursor.insertText(text[place:], QTextCharFormat())
+        said = chain.from_iterable((one.text, one.label, chance(one.probability)) for one in found)
+        self.setAccessibleDescription(" ".join(said))
+
+    def _fit(self, size: QSizeF) -> None:
+        """As high as the text, up to a limit."""
+        self.setFixedHeight(min(HEIGHT, round(size.height()) + 4 * SPACE))
+
+
+def _marked(role: Role) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setBackground(theme.colour(role, 0.2))
+    look.setFontWeight(QFont.Weight.DemiBold)
+    look.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
+    look.setUnderlineColor(theme.colour(role))
+    return look
+
+
+def _named(role: Role) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setForeground(theme.colour(role))
+    look.setFontPointSize(font("small").pointSizeF())
+    look.setFontWeight(QFont.Weight.DemiBold)
+    return look
