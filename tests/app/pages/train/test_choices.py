@@ -38,6 +38,7 @@ MODEL = Model("little", Path("/models/little"), INFO)
 
 MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
     Kind.PAIR: Mapping(text="text", pair="other", label="label"),
+    Kind.TAGS: Mapping(text="text", tags="other"),
     Kind.QUESTIONS: Mapping(text="text", pair="other", answers="label"),
 }
 
