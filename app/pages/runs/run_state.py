@@ -11,6 +11,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
 from app import background, trash
 from app.copying import copy_model
+from app.explorer import Explorer
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
@@ -124,6 +125,11 @@ class RunState(QObject):
         dispatcher.progressed.connect(self._on_progressed)
         runs.changed.connect(self._on_row)
         runs.removed.connect(self._on_removed)
+
+    @property
+    def explorer(self) -> Explorer:
+        """Who makes a batch of the run again."""
+        return self._studio.explorer
 
     def open(self) -> None:
         """Read what there is, off the window's thread."""

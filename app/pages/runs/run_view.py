@@ -6,6 +6,8 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QTabWidget, QVBo
 
 from app import resources
 from app.pages.runs.actions import deeds, resume_text
+from app.pages.runs.batch_state import BatchState
+from app.pages.runs.batch_tab import BatchTab
 from app.pages.runs.certificate_tab import CertificateTab
 from app.pages.runs.charts import Charts
 from app.pages.runs.checkpoints_tab import CheckpointsTab, ask_where
@@ -52,6 +54,8 @@ class RunView(QWidget):
         self.tabs.addTab(self.charts, self.tr("C&urves"))
         self.tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         self.certificate = CertificateTab(state)
+        self.batch = BatchTab(BatchState(state, state.explorer))
+        self.tabs.addTab(self.batch, self.tr("&Batch"))
         self.tabs.addTab(LogTab(state), self.tr("&Log"))
         self.tabs.addTab(self.facts, self.tr("Fac&ts"))
         self.tabs.addTab(self.certificate, self.tr("Certi&ficate"))

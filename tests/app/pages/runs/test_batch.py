@@ -1,0 +1,196 @@
+"""The batch of a run: what is asked, when, and what is drawn of the answer."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.batch_pieces import BatchPieces
+from app.pages.runs.batch_state import BatchState
+from app.pages.runs.batch_tab import ON_A_PAGE, BatchTab
+from app.pages.runs.run_state import RunState
+from app.pages.runs.run_view import RunView
+from app.pages.runs.state import RunsState
+from app.studio import Studio
+from app.theme import Choice
+from engine.messages import AnyQuestion, Asked, BatchShown, Input, Refused, ShowBatch, Working
+from tests.app.accessible import assert_accessible
+from tests.app.pages.runs.conftest import MakeRun
+
+PIECES = (
+    *("[CLS]", "the", "[MASK]", "##s", "were", "lovely", "zebra", "[SEP]"),
+    *("a", "happy", "end", "[SEP]", "[PAD]", "[PAD]"),
+)
+ASKED = (
+    Asked(place=2, wanted="film", shown_as="mask"),
+    Asked(place=6, wanted="acting", shown_as="another"),
+    Asked(place=9, wanted="happy", shown_as="itself"),
+)
+
+
+def row(number: int = 0) -> Input:
+    segments = (0,) * 8 + (1,) * 4 + (0, 0)
+    ids = tuple(range(number, number + len(PIECES)))
+    wanted = "the second span follows" if number % 2 else "the second span is from elsewhere"
+    return Input(pieces=PIECES, ids=ids, segments=segments, real=12, asked=ASKED, wanted=wanted)
+
+
+class FakeExplorer(QObject):
+    """Keeps what it is asked; a test answers."""
+
+    answered = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[ShowBatch] = []
+
+    def ask(self, question: AnyQuestion) -> int:
+        assert isinstance(question, ShowBatch)
+        self.asked.append(question)
+        return len(self.asked)
+
+    def answer(self, inputs: int = 10, steps: int = 20) -> None:
+        rows = tuple(row(number) for number in range(inputs))
+        step = self.asked[-1].step
+        self.answered.emit(BatchShown(to=len(self.asked), step=step, steps=steps, inputs=rows))
+
+
+@pytest.fixture
+def explorer() -> FakeExplorer:
+    return FakeExplorer()
+
+
+@pytest.fixture
+def run(studio: Studio, make_run: MakeRun, qtbot: QtBot) -> RunState:
+    state = RunState(studio, RunsState(studio, studio), make_run("mine", upto=7), studio)
+    with qtbot.waitSignal(state.changed):
+        state.open()
+    return state
+
+
+@pytest.fixture
+def tab(run: RunState, explorer: FakeExplorer, qtbot: QtBot) -> BatchTab:
+    made = BatchTab(BatchState(run, explorer))  # type: ignore[arg-type]
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    return made
+
+
+def show(tab: BatchTab, qtbot: QtBot) -> None:
+    with qtbot.waitExposed(tab):
+        tab.show()
+
+
+def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(
+    tab: BatchTab, explorer: FakeExplorer, run: RunState, qtbot: QtBot
+) -> None:
+    assert explorer.asked == []
+    show(tab, qtbot)
+    assert run.row is not None
+    assert [(q.run, q.step) for q in explorer.asked] == [(run.row.folder, 7)]
+    assert tab.stack.currentIndex() == 1
+    explorer.answered.emit(Working(to=1, stage="Reading the data"))
+    assert "Reading the data" in tab.empty.text.text()
+    explorer.answer()
+    assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
+    assert tab.of.text() == "of 20" and tab.page.text() == "inputs 1 to 4 of 10"
+    assert "hidden: 10" in tab.legend.text() and "shown as another piece: 10" in tab.legend.text()
+    assert "120 pieces and 20 of padding" in tab.legend.text()
+
+
+def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
+    show(tab, qtbot)
+    explorer.answer()
+    assert not tab.back.isEnabled()
+    heads = []
+    for _ in range(3):
+        heads += [card.head.whole() for card in tab.cards if not card.isHidden()]
+        tab.on.click()
+    assert [head.split(":")[0] for head in heads] == [f"Input {n}" for n in range(1, 11)]
+    assert heads[1] == "Input 2: the second span follows"
+    assert not tab.on.isEnabled() and tab.page.text() == "inputs 9 to 10 of 10"
+    tab.back.click()
+    assert tab.page.text() == f"inputs {ON_A_PAGE + 1} to {2 * ON_A_PAGE} of 10"
+
+
+def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
+    tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot
+) -> None:
+    show(tab, qtbot)
+    explorer.answer()
+    tab.step.setValue(3)
+    assert explorer.asked[-1].step == 3 and not tab.follow.isChecked()
+    explorer.answered.emit(BatchShown(to=1, step=7, steps=20, inputs=(row(),)))
+    assert tab.state.is_waiting
+    explorer.answer()
+    assert tab.state.shown is not None and tab.state.shown.step == 3
+
+
+def test_a_run_that_is_followed_is_asked_again_when_it_went_on(
+    tab: BatchTab, explorer: FakeExplorer, run: RunState, qtbot: QtBot
+) -> None:
+    tab.state._pause.setInterval(10)
+    show(tab, qtbot)
+    explorer.answer()
+    assert run.row is not None
+    run.row = replace(run.row, step=9)
+    run.changed.emit()
+    qtbot.waitUntil(lambda: len(explorer.asked) == 2)
+    assert explorer.asked[-1].step == 9
+    explorer.answer()
+    tab.hide()
+    run.row = replace(run.row, step=11)
+    run.changed.emit()
+    qtbot.wait(40)
+    assert len(explorer.asked) == 2, "nobody looks"
+    show(tab, qtbot)
+    qtbot.waitUntil(lambda: len(explorer.asked) == 3)
+
+
+def test_a_refusal_is_told(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
+    show(tab, qtbot)
+    explorer.answered.emit(Refused(to=1, problem="It has not begun.", advice="Wait."))
+    assert tab.stack.currentIndex() == 1
+    assert (tab.empty.title.text(), tab.empty.text.text()) == ("It has not begun.", "Wait.")
+
+
+def test_every_piece_is_drawn_and_told(qtbot: QtBot) -> None:
+    pieces = BatchPieces()
+    qtbot.addWidget(pieces)
+    pieces.resize(400, 300)
+    pieces.show_input(row(5))
+    assert [chip.text for chip in pieces.chips] == [*PIECES[:12], "2 × [PAD]"]
+    below = {chip.place: chip.below for chip in pieces.chips if chip.below}
+    assert below == {2: "▪ film", 6: "⇄ acting", 9: "= happy"}
+    assert pieces.told(2) == "“[MASK]”, id 7, place 3, first segment. Wanted: “film”, hidden."
+    assert "second" in pieces.told(8) and "passes over" in pieces.told(-1)
+    assert "[MASK] (hidden: film)" in pieces.accessibleDescription()
+    assert all(chip.box.right() <= 400 for chip in pieces.chips)
+    assert pieces.heightForWidth(200) > pieces.heightForWidth(800)
+    boxes = [chip.box for chip in pieces.chips]
+    assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
+
+
+@pytest.mark.parametrize("choice", ["light", "dark"])
+def test_it_is_looked_at(
+    tab: BatchTab,
+    explorer: FakeExplorer,
+    qtbot: QtBot,
+    looks: Callable[[Choice], None],
+    screen: Callable[..., object],
+    choice: Choice,
+) -> None:
+    looks(choice)
+    show(tab, qtbot)
+    explorer.answer()
+    assert_accessible(tab)
+    screen(tab, f"batch-{choice}")
+
+
+def test_the_page_of_a_run_has_it(run: RunState, studio: Studio, qtbot: QtBot) -> None:
+    view = RunView(run, studio.settings)
+    qtbot.addWidget(view)
+    titles = [view.tabs.tabText(n).replace("&", "") for n in range(view.tabs.count())]
+    assert "Batch" in titles and view.tabs.indexOf(view.batch) >= 0
