@@ -11,6 +11,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.checkpoints_tab import CheckpointTable
+from app.pages.runs.log_tab import LogTab
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run_view import RunView
 from app.pages.runs.table import ROW, Column
@@ -540,8 +541,9 @@ def test_the_log_follows_only_for_those_who_are_at_its_end(
     view = open_run(page(), run_id, qtbot)
     log = studio.home.runs / run_id / "worker.log"
     log.write_text("\n".join(f"line {n}" for n in range(500)))
-    view.tabs.setCurrentIndex(2)
-    text = view.tabs.widget(2).findChild(QPlainTextEdit)
+    tab = view.findChild(LogTab)
+    view.tabs.setCurrentWidget(tab)
+    text = tab.findChild(QPlainTextEdit)
     assert text is not None
     qtbot.waitUntil(lambda: "line 499" in text.toPlainText())
     bar = text.verticalScrollBar()
