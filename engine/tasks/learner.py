@@ -23,9 +23,9 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.dataset import Part
 from engine.spec.task import TaskSpec
+from engine.tasks.widths import parts_of, width_of
 
 Progress = Callable[[int, int], None]
-WIDTH_STEP = 8  # batches are padded to a multiple of it: few shapes, and the processor likes eights
 
 
 class Vectors(Protocol):
@@ -54,6 +54,14 @@ class Batch(NamedTuple):
         """How many examples there are."""
         return len(self.tokens) // self.endings
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each example, int64 [B]; of its longest ending."""
+        if self.real is None:
+            return np.full(self.size, self.segments.size(1))
+        lengths: np.ndarray = self.real.sum(1).view(-1, self.endings).amax(1).cpu().numpy()
+        return lengths
+
     def to(self, device: torch.device) -> "Batch":
         return Batch(
             self.tokens.to(device),
@@ -67,22 +75,31 @@ class Batch(NamedTuple):
         )
 
     def parts(self, size: int) -> "list[Batch]":
-        """The same examples in batches of at most `size`; 0 means all in one."""
-        if not size or size >= self.size:
-            return [self]
-        return [self._part(n, min(n + size, self.size)) for n in range(0, self.size, size)]
+        """The same examples in batches of at most `size`, each no wider than its longest row.
 
-    def _part(self, first: int, last: int) -> "Batch":
-        some, width = slice(first, last), self.tokens.size(1)
-        rows = slice(first * self.endings, last * self.endings)
+        With 0, those that are short are parted from long ones where that saves time; the examples
+        of a training batch stand in the order of their lengths.
+        """
+        lengths = self.lengths
+        found = parts_of(lengths, size, self.endings)
+        if len(found) == 1:
+            return [self]
+        return [self._part(some, width_of(int(lengths[some].max()))) for some in found]
+
+    def _part(self, some: slice, width: int) -> "Batch":
+        old = self.segments.size(1)
+        rows = slice(some.start * self.endings, some.stop * self.endings)
+        width = min(width, old)
+        real = None if self.real is None else self.real[rows, :width]
         targets, places = self.targets[some], None
         if self.places is not None:
-            inside = (self.places >= first * width) & (self.places < last * width)
-            targets, places = self.targets[inside], self.places[inside] - first * width
+            inside = (self.places >= rows.start * old) & (self.places < rows.stop * old)
+            targets, places = self.targets[inside], self.places[inside] - rows.start * old
+            places = places // old * width + places % old
         return Batch(
-            self.tokens[rows],
-            self.segments[rows],
-            None if self.real is None else self.real[rows],
+            self.tokens[rows, :width],
+            self.segments[rows, :width],
+            None if real is None or bool(real.all()) else real,
             targets,
             places,
             None if self.follows is None else self.follows[some],
@@ -314,9 +331,9 @@ class Padded(NamedTuple):
 
 
 def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
-    """Rows of different lengths as one rectangle, padded to a multiple of WIDTH_STEP."""
+    """Rows of different lengths as one rectangle, padded to a width as `widths` has it."""
     lengths = packed.lengths[numbers]
-    width = int(-(-int(lengths.max()) // WIDTH_STEP) * WIDTH_STEP)
+    width = width_of(int(lengths.max()))
     tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)
     segments = np.zeros_like(tokens)
     for row, number in enumerate(numbers):

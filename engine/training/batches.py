@@ -4,11 +4,13 @@ import numpy as np
 
 from engine.tasks.chance import ORDER, SHARE, chance
 
-WINDOW = 50  # batches that are sorted by length together: little padding, still well mixed
-
 
 class Order:
-    """Every example once in each epoch, in batches of similar length.
+    """Every example once in each epoch, in batches drawn by chance.
+
+    Lengths play no part in which examples are seen together: batches of similar length learn worse
+    (DECISIONS has the figures). Inside of a batch the examples stand in the order of their lengths,
+    so that `Batch.parts` can spare the padding.
 
     Args:
         lengths: tokens of each example, int [examples].
@@ -38,9 +40,5 @@ class Order:
     def _deal(self, epoch: int) -> list[np.ndarray]:
         random = chance(self._seed, ORDER, epoch)
         mixed = random.permutation(self._examples)
-        batches = []
-        for first in range(0, len(mixed), WINDOW * self._batch):
-            window = mixed[first : first + WINDOW * self._batch]
-            window = window[np.argsort(self._lengths[window], kind="stable")]
-            batches += [window[i : i + self._batch] for i in range(0, len(window), self._batch)]
-        return [batches[i] for i in random.permutation(len(batches))]
+        batches = [mixed[i : i + self._batch] for i in range(0, len(mixed), self._batch)]
+        return [one[np.argsort(self._lengths[one], kind="stable")] for one in batches]

@@ -26,7 +26,8 @@ from engine.runs.parts import split
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
-from engine.tasks.learner import WIDTH_STEP, Learner, total
+from engine.tasks.learner import Learner, total
+from engine.tasks.widths import parts_of, width_of
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw
@@ -63,8 +64,10 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     lengths = _lengths(job, learner, rows, tokenizer)
     plan = job.training
     order = Order(lengths, plan.batch, plan.seed, plan.share)
-    widths = [lengths[order.numbers(i)].max() for i in range(min(order.steps_per_epoch, 200))]
-    usual = int(math.ceil(float(np.mean(widths)) / WIDTH_STEP) * WIDTH_STEP)
+    batches = [lengths[order.numbers(i)] for i in range(min(order.steps_per_epoch, 200))]
+    cut = [one[part] for one in batches for part in parts_of(one)]
+    padded = [len(part) * width_of(part.max()) for part in cut]
+    usual = width_of(math.ceil(sum(padded) / sum(map(len, batches))))
 
     working("Measuring one step")
     network = _network(job, learner)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.training import TrainingSpec
+from engine.tasks.chance import chance
 from engine.tasks.judging import in_turn
 from engine.training.batches import Order
 from engine.training.optimiser import adamw, rate_at, set_rate
@@ -40,10 +41,13 @@ def test_epochs_and_seeds_differ() -> None:
     assert (Order(LENGTHS, 16, 4).numbers(0) != order.numbers(0)).any()
 
 
-def test_batches_hold_similar_lengths() -> None:
+def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> None:
     order = Order(LENGTHS, 16, 3)
-    spread = [np.ptp(LENGTHS[order.numbers(step)]) for step in range(order.steps_per_epoch - 1)]
-    assert np.mean(spread) < 10  # drawn freely it would be about 50
+    batches = [LENGTHS[order.numbers(step)] for step in range(order.steps_per_epoch - 1)]
+    drawn = chance(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
+    spread = np.mean([np.ptp(one) for one in batches])
+    assert spread == pytest.approx(np.mean(np.ptp(drawn, axis=1)), rel=0.1)
+    assert all((np.diff(one) >= 0).all() for one in batches)
 
 
 def test_a_share_of_the_data_is_drawn_once() -> None:
