@@ -109,6 +109,15 @@ def of_run(name: str) -> Callable[[Stage], object]:
     return lambda stage: stage.show("runs", {"run": stage.runs[name].id})
 
 
+def tab_of_run(name: str, tab: str) -> Callable[[Stage], object]:
+    def arrange(stage: Stage) -> None:
+        view = stage.show("runs", {"run": stage.runs[name].id}).run  # type: ignore[attr-defined]
+        view.tabs.setCurrentWidget(getattr(view, tab))
+        settle()
+
+    return arrange
+
+
 SCENES: dict[str, Callable[[Stage], object]] = {
     "home": lambda stage: stage.show("home"),
     "data": lambda stage: stage.show("data"),
@@ -123,11 +132,14 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "train-review": wizard(4),
     "runs": lambda stage: stage.show("runs"),
     "run-finished": of_run(FINISHED),
+    "run-checkpoints": tab_of_run(FINISHED, "checkpoints"),
+    "run-batch": tab_of_run(STOPPED, "batch"),
+    "run-certificate": tab_of_run(FINISHED, "certificate"),
     "run-live": of_run(LIVE),
     "run-failed": of_run(FAILED),
     "explore-words": explore("words"),
     "explore-attention": explore("attention"),
-    "explore-classes": explore("classes", fine_tuned=True),
+    "explore-classes": explore("answers", fine_tuned=True),
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,
 }
