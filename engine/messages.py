@@ -367,6 +367,9 @@ class Predicted(Answer):
     cut: bool = False
     guesses: tuple[Guess, ...] = ()
     value: float | None = None
+    range: tuple[float, float] | None = Field(
+        None, description="Between which numbers those of the training rows were."
+    )
     found: tuple[Found, ...] = ()
     answered: bool = True
 

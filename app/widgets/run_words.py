@@ -40,6 +40,10 @@ def task_word(task: str) -> str:
     words = {
         "classification": translate("Runs", "classify"),
         "tagging": translate("Runs", "tag words"),
+        "multi_label": translate("Runs", "several labels"),
+        "regression": translate("Runs", "numbers"),
+        "multiple_choice": translate("Runs", "choose endings"),
+        "question_answering": translate("Runs", "answer questions"),
         "pretraining": translate("Runs", "masked words"),
     }
     return words.get(task, task)
@@ -59,6 +63,12 @@ def metric_word(name: str) -> str:
         "dev_f1": translate("Runs", "dev F1"),
         "dev_precision": translate("Runs", "dev precision"),
         "dev_recall": translate("Runs", "dev recall"),
+        "dev_f1_micro": translate("Runs", "dev micro F1"),
+        "dev_exact": translate("Runs", "dev all right"),
+        "dev_average_precision": translate("Runs", "dev average precision"),
+        "dev_pearson": translate("Runs", "dev Pearson"),
+        "dev_spearman": translate("Runs", "dev Spearman"),
+        "dev_mean_absolute_error": translate("Runs", "dev mean absolute error"),
         "dev_f1_macro": translate("Runs", "dev macro F1"),
         "dev_top5": translate("Runs", "dev top-5 accuracy"),
         "learning_rate": translate("Runs", "learning rate"),

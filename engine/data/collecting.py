@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.data.formats.rows import Remarks, Row
+from engine.data.label_sets import yes_or_no
 from engine.data.lines import Progress, size_of
 from engine.data.reading import Table, read, recognise
 from engine.data.splitting import part_named
@@ -36,6 +37,7 @@ class Collected(NamedTuple):
     given: NDArray[np.int8]  # [rows], the part that source or column says, FREE where none does
     label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
     labels: dict[str, int]  # how many rows have each
+    flags: dict[str, int]  # how many rows say yes in each such column
     spans: dict[str, int]  # how many there are of each type
     sha256: dict[str, str]
     notes: list[str]
@@ -186,6 +188,8 @@ class _RowWriter:
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._tags = None if mapping.tags is None else columns.index(mapping.tags)
         self._spans = Counter[str]()
+        self._flags = {name: columns.index(name) for name in mapping.flags}
+        self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._passage = columns.index(mapping.pair) if mapping.pair and mapping.answers else None
@@ -227,6 +231,8 @@ class _RowWriter:
                 if not label:
                     remarks.saw("A row has no label", line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
+            for name, place in self._flags.items():
+                self._with_flag[name] += self._says_yes(row[place], name, one.path, line)
             if self._passage is not None:
                 number = self._passages.setdefault(row[self._passage], len(self._passages))
                 self._passage_numbers.append(number)
@@ -250,6 +256,17 @@ class _RowWriter:
             )
         return PARTS.index(part)
 
+    def _says_yes(self, cell: str, name: str, path: Path, line: int) -> bool:
+        said = yes_or_no(cell)
+        if said is None:
+            raise BadFile(
+                path,
+                f"“{cell[:60]}” in the column “{name[:60]}” is neither yes nor no.",
+                "Write 1 or 0, true or false, yes or no.",
+                line=line,
+            )
+        return said
+
     def _flush(self) -> None:
         if not self._rows:
             return
@@ -268,6 +285,7 @@ class _RowWriter:
             given=np.array(self._given, dtype=np.int8),
             label_numbers=numbers,
             labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
+            flags=dict(self._with_flag),
             spans=dict(self._spans.most_common(MOST_TYPES)),
             sha256=digests,
             notes=notes,

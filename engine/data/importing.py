@@ -61,7 +61,7 @@ def import_dataset(
             split=split,
             columns=collected.columns,
             rows={part: int(count) for part, count in zip(PARTS, counts, strict=True)},
-            labels=dict(sorted(collected.labels.items())),
+            labels=dict(sorted((collected.flags or collected.labels).items())),
             spans=dict(sorted(collected.spans.items())),
             notes=tuple(notes),
             fingerprint=fingerprint.hexdigest(),

@@ -79,12 +79,18 @@ def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) 
     Raises:
         StudioError: with the line, where one says neither yes nor no.
     """
-    folded = [cell.strip().casefold() for cell in cells]
-    for place, cell in enumerate(folded):
-        if cell not in YES and cell not in NO:
+    said = [yes_or_no(cell) for cell in cells]
+    for place, yes in enumerate(said):
+        if yes is None:
             raise StudioError(
                 f"The column “{name[:60]}” says neither yes nor no in {where(place, lines)}: "
                 f"there stands “{cells[place][:60]}”.",
                 "Write 1 or 0, true or false, yes or no.",
             )
-    return [cell in YES for cell in folded]
+    return [bool(yes) for yes in said]
+
+
+def yes_or_no(cell: str) -> bool | None:
+    """What a cell says in one of the usual spellings; None where it says neither."""
+    folded = cell.strip().casefold()
+    return True if folded in YES else False if folded in NO else None

@@ -14,11 +14,22 @@ from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.squad import guess_squad, open_squad
 from engine.data.formats.table import guess_table, open_table
+from engine.data.label_sets import counted
 from engine.data.lines import Cancelled, Lines, Progress
 from engine.data.mapping import guess_mapping
+from engine.data.numbers import is_scale, number_in
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import FormatName, Mapping, Reading
-from engine.spec.task import Classification, QuestionAnswering, Tagging, TaskSpec
+from engine.spec.task import (
+    Classification,
+    MultiLabel,
+    MultipleChoice,
+    Pretraining,
+    QuestionAnswering,
+    Regression,
+    Tagging,
+    TaskSpec,
+)
 
 __all__ = [
     "FORMATS",
@@ -28,6 +39,7 @@ __all__ = [
     "Row",
     "Table",
     "check",
+    "likely_task",
     "preview",
     "read",
     "recognise",
@@ -184,6 +196,12 @@ def check(
     match task:
         case Classification():
             problems += _label_problems(mapping, task, labels)
+        case MultiLabel():
+            problems += _label_set_problems(mapping, task, labels)
+        case Regression():
+            problems += _number_problems(mapping, labels)
+        case MultipleChoice():
+            problems += _choice_problems(mapping)
         case QuestionAnswering():
             problems += _answer_problems(mapping)
         case Tagging() if mapping.tags is None:
@@ -194,6 +212,82 @@ def check(
                 )
             )
     return problems
+
+
+def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
+    """What rows with these columns are most likely for."""
+    if mapping.endings:
+        return MultipleChoice()
+    if mapping.answers is not None:
+        return QuestionAnswering()
+    if mapping.tags is not None:
+        return Tagging()
+    if mapping.flags:
+        return MultiLabel()
+    if mapping.label is None:
+        return Pretraining()
+    if labels and is_scale(labels):
+        return Regression()
+    if labels and counted(labels) is not None:
+        return MultiLabel()
+    return Classification()
+
+
+def _label_set_problems(
+    mapping: Mapping, task: MultiLabel, labels: Counts[str, int] | None
+) -> Iterator[StudioError]:
+    if mapping.label is None and not mapping.flags:
+        yield StudioError(
+            "Several labels for each row need a column that holds them.",
+            "Choose one with all labels of a row, or several that say yes or no to a label each.",
+        )
+    if labels is None or mapping.flags:
+        return
+    names = set(counted(labels) or labels) - {""}
+    if not names:
+        yield StudioError("No row has a label.", "Choose another column as label.")
+    if len(names) > MOST_CLASSES:
+        yield StudioError(
+            f"There are {len(names):,} different labels, too many to learn.",
+            "Choose another column as label.",
+        )
+    strange = sorted(names - set(task.labels)) if task.labels else []
+    if strange:
+        yield _unnamed(strange)
+
+
+def _number_problems(mapping: Mapping, labels: Counts[str, int] | None) -> Iterator[StudioError]:
+    if mapping.label is None:
+        yield StudioError(
+            "Regression needs a number for each row.", "Choose the column that holds the number."
+        )
+        return
+    wrong = [label for label in labels or () if number_in(label) is None]
+    if labels and wrong:
+        rows = sum(labels[label] for label in wrong)
+        yield StudioError(
+            f"{rows:,} of {sum(labels.values()):,} rows have no number as label: there stands "
+            f"“{_short(wrong[0])}”.",
+            "Choose another column as label, or write numbers such as 3.5 there.",
+        )
+    elif labels and len({number_in(label) for label in labels}) == 1:
+        yield StudioError(
+            f"The number is {_short(next(iter(labels)))} in all rows: nothing can be learned.",
+            "Choose another column as label.",
+        )
+
+
+def _choice_problems(mapping: Mapping) -> Iterator[StudioError]:
+    if not mapping.endings:
+        yield StudioError(
+            "Multiple choice needs the endings to choose from in each row.",
+            "Choose the columns that hold them, or the one that holds a list of them.",
+        )
+    if mapping.label is None:
+        yield StudioError(
+            "Multiple choice needs to know which ending is right.",
+            "Choose the column that holds the number, the letter or the text of the right ending.",
+        )
 
 
 def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
@@ -229,18 +323,27 @@ def _label_problems(
             f"Every label is “{_short(classes[0])}”: there is nothing to tell apart.",
             "Choose another column as label, or a file with two classes at least.",
         )
-    if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
+    if is_scale(labels):
+        yield StudioError(
+            f"The labels are {len(classes):,} different numbers on a scale, and no classes.",
+            "Learn the numbers themselves, or choose another column as label.",
+        )
+    elif len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
         yield StudioError(
             f"There are {len(classes):,} labels in {rows:,} rows, too many to be classes.",
             "Choose another column as label.",
         )
     strange = sorted(set(classes) - set(task.labels)) if task.labels else []
     if strange:
-        names = ", ".join(f"“{_short(name)}”" for name in strange[:5])
-        yield StudioError(
-            f"The data has labels that the task does not name: {names}.",
-            "Add them to the task, or leave the labels of the task empty.",
-        )
+        yield _unnamed(strange)
+
+
+def _unnamed(labels: list[str]) -> StudioError:
+    names = ", ".join(f"“{_short(name)}”" for name in labels[:5])
+    return StudioError(
+        f"The data has labels that the task does not name: {names}.",
+        "Add them to the task, or leave the labels of the task empty.",
+    )
 
 
 def _short(label: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
+from engine.data.label_sets import YES, counted, sets_in
 from engine.data.lines import Cancelled, Progress
 from engine.data.reading import recognise
 from engine.data.words import words_of
@@ -268,7 +269,7 @@ class Dataset:
     def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
         """bool [rows of the group]"""
         wanted = self.spec.columns if text else ()
-        named = self.spec.mapping.label if label is not None else None
+        named, cells = (None, ()) if label is None else self._cells_with(label)
         columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
         try:
             with self._lock:
@@ -279,10 +280,23 @@ class Dataset:
         for name in wanted:
             found = pc.match_substring(table.column(name), text, ignore_case=True)
             hits |= found.to_numpy(zero_copy_only=False)
-        if named is not None and label is not None:
-            alike = pc.equal(table.column(named), pa.scalar(label))
+        if named is not None:
+            column = table.column(named)
+            if named in self.spec.mapping.flags:
+                column = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+            alike = pc.is_in(column, pa.array(cells, type=pa.string()))
             hits &= alike.to_numpy(zero_copy_only=False)
         return hits
+
+    def _cells_with(self, label: str) -> tuple[str | None, tuple[str, ...]]:
+        """The column that says which rows have a label, and what stands in it there."""
+        mapping, cells = self.spec.mapping, self.spec.labels
+        if label in mapping.flags:
+            return label, YES
+        if counted(cells) is None:
+            return mapping.label, (label,)
+        sets = zip(cells, sets_in(cells), strict=True)
+        return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 
     def verify(self) -> None:
         """Compare the rows with the fingerprint of the version.

@@ -3,20 +3,21 @@
 Shapes: T tokens, C outputs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 import torch
+from torch import Tensor
 
 from engine.data.store import Rows
 from engine.data.tags import Span, are_spans, spans
 from engine.data.words import typed_words
 from engine.errors import StudioError
 from engine.explore.inputs import LONGEST, Inputs, inputs
-from engine.explore.predictions import softmax
+from engine.explore.predictions import not_finite, softmax
 from engine.messages import Found, Guess, Likely, Predict, Predicted, Token
 from engine.models.checkpoint import Checkpoint
-from engine.spec.task import HeadKind
+from engine.spec.task import HeadKind, Regression
 from engine.tasks import learner_of
 from engine.tasks.predicting import go_through
 
@@ -42,15 +43,27 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
 def _classes(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
     """All classes, most likely first."""
     logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
-    probabilities = softmax(logits)[0]  # [C]
-    order = probabilities.argsort(descending=True, stable=True).tolist()
-    labels = checkpoint.labels
-    ranked = tuple(Likely(label=labels[n], probability=float(probabilities[n])) for n in order)
+    return _over_all("classes", checkpoint.labels, softmax(logits)[0], given)
+
+
+def _labels(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
+    """All labels, each with a probability of its own, most likely first."""
+    logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
+    probabilities = _finite(logits)[0].sigmoid()  # [C]
+    return _over_all("labels", checkpoint.labels, probabilities, given)
+
+
+def _number(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
+    """The number, and between which the training rows had theirs, where that is known."""
+    logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, 1]
+    learner = learner_of(checkpoint)
+    task = None if learner is None else learner.remembered
     return Predicted(
-        head="classes",
+        head="number",
         tokens=given.described,
         cut=given.cut,
-        guesses=(Guess(first=0, last=len(given.described) - 1, ranked=ranked),),
+        value=float(_finite(logits)[0, 0]),
+        range=task.range if isinstance(task, Regression) else None,
     )
 
 
@@ -90,6 +103,43 @@ def _is_text(token: Token) -> bool:
     return not token.special and token.segment == 0 and token.start < token.end
 
 
+def _choices(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    """The endings, the one that fits best first; the second text is what each of them begins with.
+
+    Raises StudioError where there are not two endings.
+    """
+    endings = tuple(ending.strip() for ending in question.endings if ending.strip())
+    if len(endings) < 2:
+        raise StudioError(
+            "This model chooses one of several endings.", "Type two endings at the least."
+        )
+    learner = learner_of(checkpoint)
+    assert learner is not None
+    longest = min(checkpoint.spec.positions, LONGEST)
+    begun = None if question.pair is None else [question.pair]
+    rows = Rows([question.text], beginnings=begun, endings=[endings])
+    said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
+    shares = torch.tensor([said[f"p({number})"] for number in range(len(endings))])  # [E]
+    return _over_all("choices", endings, _finite(shares), given)
+
+
+def _over_all(
+    head: HeadKind, names: Sequence[str], probabilities: Tensor, given: Inputs
+) -> Predicted:
+    """A guess over the whole input with all names, most likely first."""
+    order = probabilities.argsort(descending=True, stable=True).tolist()
+    ranked = tuple(Likely(label=names[n], probability=float(probabilities[n])) for n in order)
+    whole = Guess(first=0, last=len(given.described) - 1, ranked=ranked)
+    return Predicted(head=head, tokens=given.described, cut=given.cut, guesses=(whole,))
+
+
+def _finite(numbers: Tensor) -> Tensor:
+    """The same as float32; damaged weights are named, not shown."""
+    if not torch.isfinite(numbers).all():
+        raise not_finite()
+    return numbers.float()
+
+
 def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
     """The best spans of the second text, read in windows; none where no answer is preferred."""
     if not question.text.strip() or not (question.pair or "").strip():
@@ -114,4 +164,11 @@ def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predict
 
 
 Answer = Callable[[Checkpoint, Inputs, Predict], Predicted]
-ANSWERS: dict[HeadKind, Answer] = {"classes": _classes, "tags": _tags, "answer": _answer}
+ANSWERS: dict[HeadKind, Answer] = {
+    "classes": _classes,
+    "labels": _labels,
+    "number": _number,
+    "tags": _tags,
+    "choices": _choices,
+    "answer": _answer,
+}

@@ -5,12 +5,14 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.library import DataEntry
-from app.pages.data.cells import one_line
+from app.pages.data.cells import one_line, roles_in
 from app.widgets import numbers
+from app.widgets.data_words import wanted_of
 from app.widgets.entries import Entry
+from app.widgets.spec_words import title_of
 from app.widgets.text import Look
 from engine.data.reading import FORMATS
-from engine.spec.dataset import DatasetSpec
+from engine.spec.dataset import DatasetSpec, Mapping
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
 
@@ -34,7 +36,7 @@ class Words(QObject):
             data.folder,
             spec.name,
             self.line(spec),
-            "file-text" if spec.mapping.label is None and spec.mapping.tags is None else "tags",
+            "tags" if roles_in(spec.mapping).keys() - {spec.mapping.text} else "file-text",
             figure=numbers.count(sum(spec.rows.values())),
             unit=self.tr("rows"),
             mark=self.tr("Source changed") if source == "changed" else "",
@@ -46,13 +48,7 @@ class Words(QObject):
         parts = " / ".join(
             f"{part} {numbers.count(rows)}" for part, rows in spec.rows.items() if rows
         )
-        if spec.mapping.label is not None:
-            kind = self.tr("%n class(es)", "", len(spec.labels))
-        elif spec.mapping.tags is not None:
-            kind = self.tr("%n kind(s) of tags", "", len(spec.spans))
-        else:
-            kind = self.tr("text without labels")
-        said = [self.tr("version {0}").format(spec.version), kind]
+        said = [self.tr("version {0}").format(spec.version), wanted_of(spec)]
         if spec.mapping.pair is not None:
             said.append(self.tr("pairs"))
         names = ", ".join(one_line(path.name[:60]) for path in spec.sources.values())
@@ -63,13 +59,10 @@ class Words(QObject):
     ) -> list[tuple[str, str] | tuple[str, str, Look]]:
         """All that is known, for the page of the data set."""
         mapping = spec.mapping
-        roles = [self.tr("text: {0}").format(mapping.text[:100])]
-        if mapping.pair is not None:
-            roles.append(self.tr("second text: {0}").format(mapping.pair[:100]))
-        if mapping.label is not None:
-            roles.append(self.tr("label: {0}").format(mapping.label[:100]))
-        if mapping.tags is not None:
-            roles.append(self.tr("tags: {0}").format(mapping.tags[:100]))
+        roles = [
+            f"{title_of(part, Mapping.model_fields[part])}: {one_line(column[:100])}"
+            for column, part in roles_in(mapping).items()
+        ]
         facts: list[tuple[str, str] | tuple[str, str, Look]] = [
             (self.tr("Rows"), numbers.count(sum(spec.rows.values()))),
             (

@@ -143,7 +143,7 @@ class Study(QObject):
 
     def set_texts(self, text: str, pair: str | None = None) -> None:
         """Look at another text or pair; lone surrogates, which JSON cannot hold, are replaced."""
-        new = tuple(_clean(each) for each in (text, pair) if each is not None)
+        new = tuple(cleaned(each) for each in (text, pair) if each is not None)
         if new == self.texts:
             return
         for segment, masks in enumerate(self._masks):
@@ -255,6 +255,6 @@ def shifted(stretches: set[Stretch], old: str, new: str) -> set[Stretch]:
     }
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     """At most so many characters as the page takes, and none that JSON cannot carry."""
     return text[:MOST_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")

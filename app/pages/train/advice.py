@@ -69,6 +69,13 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
                 translate("Train", "Choose “Classify a pair”, or import it with one text only."),
             )
         )
+    if kind in (Kind.SENTENCE, Kind.PAIR) and spec.mapping.endings:
+        found.append(
+            StudioError(
+                translate("Train", "Every row has endings to choose from."),
+                translate("Train", "Choose “Choose an ending”, or import it without them."),
+            )
+        )
     if kind is Kind.PAIR and spec.mapping.pair is None:
         found.append(
             StudioError(
@@ -89,15 +96,21 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
     return found
 
 
+def label_rows(choices: Choices) -> dict[str, int]:
+    """How many rows have each label that is to be learned; empty where it is not known yet."""
+    spec = choices.data.spec if choices.data else None
+    if spec is None or not isinstance(choices.task, Classification | MultiLabel):
+        return {}
+    if isinstance(choices.task, MultiLabel) and not spec.mapping.flags:
+        rows = counted(spec.labels) or spec.labels
+        return {label: count for label, count in rows.items() if label}
+    return spec.labels
+
+
 def label_names(choices: Choices) -> tuple[str, ...]:
     """The labels that the task will have; empty where they are not known yet."""
     given: tuple[str, ...] = getattr(choices.task, "labels", ())
-    spec = choices.data.spec if choices.data else None
-    if given or spec is None:
-        return given
-    if isinstance(choices.task, MultiLabel):
-        return spec.mapping.flags or tuple(counted(spec.labels) or spec.labels)
-    return tuple(spec.labels)
+    return given or tuple(label_rows(choices))
 
 
 # ── why a step is not done yet ───────────────────────────────────────────────────────────────
@@ -234,15 +247,14 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
                 "The data set has no dev rows, so nothing says which checkpoint is the best.",
             )
         )
-    if spec is not None and isinstance(choices.task, Classification):
-        rare = [label for label, rows in spec.labels.items() if rows < FEW_EXAMPLES]
-        if rare:
-            shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
-            found.append(
-                translate(
-                    "Train", "Few rows have the label {labels}: expect mistakes there."
-                ).format(labels=shown)
+    rare = [label for label, rows in label_rows(choices).items() if rows < FEW_EXAMPLES]
+    if rare:
+        shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
+        found.append(
+            translate("Train", "Few rows have the label {labels}: expect mistakes there.").format(
+                labels=shown
             )
+        )
     cut = lengths.share_cut(choices.training.max_length) if lengths else 0
     if cut > 0.01 and not isinstance(choices.task, Pretraining | QuestionAnswering):
         found.append(
@@ -302,13 +314,10 @@ def summary(choices: Choices) -> str:
 
 def _what(choices: Choices) -> str:
     assert choices.data is not None
-    spec = choices.data.spec
     names = {
         "model": choices.model.name if choices.model else "",
         "data": choices.data.name,
-        "labels": numbers.count(
-            len(getattr(choices.task, "labels", ()) or (spec.labels if spec else ()))
-        ),
+        "labels": numbers.count(len(label_names(choices))),
         "size": translate("Train", "own")
         if choices.scratch.size == OWN_SIZE
         else choices.scratch.size,
@@ -340,6 +349,21 @@ def _what(choices: Choices) -> str:
         case Kind.TAGS:
             template = translate(
                 "Train", "“{model}” learns to tag the words of “{data}”; {trained}."
+            )
+        case Kind.LABELS:
+            template = translate(
+                "Train",
+                "“{model}” learns which of {labels} labels the texts of “{data}” have; {trained}.",
+            )
+        case Kind.NUMBER:
+            template = translate(
+                "Train", "“{model}” learns to guess the numbers of “{data}”; {trained}."
+            )
+        case Kind.CHOICES:
+            template = translate(
+                "Train",
+                "“{model}” learns to choose the ending that fits, in the rows of “{data}”;"
+                " {trained}.",
             )
         case Kind.QUESTIONS:
             template = translate(

@@ -10,7 +10,16 @@ from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.model import PRESETS, BertSpec
-from engine.spec.task import Classification, Pretraining, QuestionAnswering, Tagging, TaskSpec
+from engine.spec.task import (
+    Classification,
+    MultiLabel,
+    MultipleChoice,
+    Pretraining,
+    QuestionAnswering,
+    Regression,
+    Tagging,
+    TaskSpec,
+)
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 OWN_SIZE = "own"
@@ -38,8 +47,11 @@ class Kind(StrEnum):
 
     SENTENCE = "sentence"
     PAIR = "pair"
+    LABELS = "labels"
+    NUMBER = "number"
     TAGS = "tags"
     QUESTIONS = "questions"
+    CHOICES = "choices"
     ONWARD = "onward"
     SCRATCH = "scratch"
 
@@ -60,7 +72,10 @@ class Aim:
 AIMS: dict[Kind, Aim] = {
     Kind.SENTENCE: Aim(Classification()),
     Kind.PAIR: Aim(Classification()),
+    Kind.LABELS: Aim(MultiLabel()),
+    Kind.NUMBER: Aim(Regression()),
     Kind.TAGS: Aim(Tagging()),
+    Kind.CHOICES: Aim(MultipleChoice(), TrainingSpec(batch=16, learning_rate=2e-5)),
     Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
     Kind.ONWARD: Aim(
         Pretraining(), TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128)

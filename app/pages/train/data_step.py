@@ -11,6 +11,7 @@ from app.pages.train.picks import Pick, PickList
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
+from app.widgets.data_words import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.pieces import Pieces
 from app.widgets.text import Text
@@ -99,10 +100,7 @@ class DataStep(QWidget):
         problems = advice.misfits(spec, kind) if kind else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%n row(s)", "", sum(spec.rows.values())))
-        if spec.labels:
-            facts.append(self.tr("%n label(s)", "", len(spec.labels)))
-        if spec.spans:
-            facts.append(self.tr("%n kind(s) of tags", "", len(spec.spans)))
+        facts.append(wanted_of(spec))
         if dev := spec.rows.get("dev"):
             facts.append(self.tr("{0} for dev").format(numbers.count(dev)))
         return Pick(

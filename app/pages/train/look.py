@@ -6,12 +6,16 @@ Reads files; runs off the window's thread.
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.pages.train.advice import Lengths
+from engine.data.choices import list_in
+from engine.data.label_sets import joined, yes_or_no
 from engine.data.pairs import sentences
 from engine.data.store import Dataset, open_dataset
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Token
+from engine.spec.dataset import Mapping
 from engine.spec.task import Pretraining, TaskSpec
 
 EXAMPLES = 3
@@ -70,11 +74,28 @@ def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
     return [
         _Row(
             str(cells[mapping.text]),
-            None if mapping.pair is None else str(cells[mapping.pair]),
-            None if mapping.label is None else str(cells[mapping.label]),
+            _second(mapping, cells),
+            _label(mapping, cells),
         )
         for cells in dataset.page(first, count, "train")
     ]
+
+
+def _second(mapping: Mapping, cells: dict[str, Any]) -> str | None:
+    """The second text; where there are endings to choose from, the longest of them."""
+    if not mapping.endings:
+        return None if mapping.pair is None else str(cells[mapping.pair])
+    given = [str(cells[name]) for name in mapping.endings]
+    endings = given if len(given) > 1 else list_in(given[0]) or given
+    begun = "" if mapping.beginning is None else str(cells[mapping.beginning])
+    return f"{begun} {max(endings, key=len)}".strip()
+
+
+def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
+    """What is wanted of a row, as it stands there."""
+    if mapping.flags:
+        return joined([name for name in mapping.flags if yes_or_no(str(cells[name]))])
+    return None if mapping.label is None else str(cells[mapping.label])
 
 
 def _example(
@@ -123,6 +144,6 @@ def _lengths(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
     rows = [row for first in range(0, total, step) for row in _rows(dataset, first, ROWS)]
     if not rows:
         return None
-    pairs = [row.pair or "" for row in rows] if dataset.spec.mapping.pair else None
+    pairs = None if rows[0].pair is None else [row.pair or "" for row in rows]
     encoded = tokenizer.encode_many([row.text for row in rows], pairs, max_length=2048)
     return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)))

@@ -42,6 +42,15 @@ def scene(kind: Kind) -> Scene:
         case Kind.TAGS:
             words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
             return Scene(words, 7, 5, translate("Train", "tag"), "B-place", False)
+        case Kind.LABELS:
+            words = ("[CLS]", "cheap", "but", "slow", "[SEP]")
+            return Scene(words, 5, 0, translate("Train", "labels"), "price, speed", False)
+        case Kind.NUMBER:
+            words = ("[CLS]", "a", "dog", "runs", "[SEP]", "dogs", "run", "[SEP]")
+            return Scene(words, 5, 0, translate("Train", "number"), "4.6", False)
+        case Kind.CHOICES:
+            words = ("[CLS]", "she", "sang", "[SEP]", "a", "song", "[SEP]")
+            return Scene(words, 4, 0, translate("Train", "score"), "a song, not a tree", False)
         case Kind.QUESTIONS:
             words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
             return Scene(words, 4, 6, translate("Train", "first, last"), "Ada", False)

@@ -51,7 +51,7 @@ ADVANCED = (
     "keep_every",
 )
 FEATURES = ("vectors", "layer", "reader", "width", "pooling", "learning_rate", "epochs")
-NOT_IN_FORMS = ("kind", "labels")  # of a task: chosen in the first step, or read off the data
+NOT_IN_FORMS = ("kind", "labels", "range")  # chosen before, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
 

@@ -12,6 +12,7 @@ from app import background
 from app.library import DataEntry, ModelEntry
 from app.pages.train import advice
 from app.pages.train.choices import (
+    AIMS,
     NO_READER,
     Choices,
     Kind,
@@ -25,6 +26,7 @@ from app.pages.train.first import first_of
 from app.pages.train.look import Look, look
 from app.sample import sample_entry
 from app.studio import Studio
+from engine.data.reading import likely_task
 from engine.errors import StudioError, describe_validation
 from engine.messages import Answer, Estimate, Estimated, Refused, Working
 from engine.spec.dataset import StoredData
@@ -233,8 +235,10 @@ class TrainState(QObject):
                 return
             spec, present = entry.spec, self.choices.kind
             if present is None or advice.misfits(spec, present):
-                fitting = (kind for kind in Kind if not advice.misfits(spec, kind))
-                self.choose_kind(next(fitting, Kind.ONWARD))
+                likely = likely_task(spec.mapping, spec.labels).kind
+                fitting = [kind for kind in Kind if not advice.misfits(spec, kind)]
+                fitting.sort(key=lambda kind: AIMS[kind].task.kind != likely)
+                self.choose_kind(next(iter(fitting), Kind.ONWARD))
             self.choose_data(entry)
 
         self._with_lists(act)

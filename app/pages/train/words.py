@@ -15,8 +15,14 @@ def title(kind: Kind) -> str:
             return translate("Train", "Classify a pair")
         case Kind.TAGS:
             return translate("Train", "Tag words")
+        case Kind.LABELS:
+            return translate("Train", "Give several labels")
+        case Kind.NUMBER:
+            return translate("Train", "Guess a number")
         case Kind.QUESTIONS:
             return translate("Train", "Answer questions")
+        case Kind.CHOICES:
+            return translate("Train", "Choose an ending")
         case Kind.ONWARD:
             return translate("Train", "Go on pre-training")
         case Kind.SCRATCH:
@@ -37,6 +43,19 @@ def sentence(kind: Kind) -> str:
         case Kind.TAGS:
             return translate(
                 "Train", "A tag for each word: names of people and places, parts of speech."
+            )
+        case Kind.LABELS:
+            return translate(
+                "Train",
+                "A text or a pair, and any number of labels: topics, tones, what a text mentions.",
+            )
+        case Kind.NUMBER:
+            return translate(
+                "Train", "A text or a pair, and a number: how alike, how readable, how many stars."
+            )
+        case Kind.CHOICES:
+            return translate(
+                "Train", "A text and several endings: which of them fits? Also for quiz questions."
             )
         case Kind.QUESTIONS:
             return translate(

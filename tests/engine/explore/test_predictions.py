@@ -189,3 +189,47 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
         else:
             assert ours == list(zip(expected["tags"], words, strict=True))
             assert chances == pytest.approx(expected["probabilities"], abs=CLOSE)
+
+
+@torch.no_grad()
+def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
+    def theirs(kind, name):
+        return kind.from_pretrained(tmp_path / name).eval()
+
+    words = {"text": "a b c", "pair": "d e"}
+    given = load(folder(tmp_path / "any", Heads())).tokenizer.encode("a b c", "d e", 24)
+    inputs = {
+        "input_ids": torch.tensor([given.ids]),
+        "token_type_ids": torch.tensor([given.segments]),
+    }
+    labels = load(folder(tmp_path / "labels", Heads(outputs=3, kind="labels")))
+    said = predict(labels, Predict(checkpoint=Path("any"), **words)).guesses[0].ranked
+    model = theirs(transformers.BertForSequenceClassification, "labels")
+    wanted = model(**inputs).logits.sigmoid()[0]
+    for likely in said:
+        number = model.config.label2id[likely.label]
+        assert likely.probability == pytest.approx(float(wanted[number]), abs=CLOSE)
+    assert list(said) == sorted(said, key=lambda likely: -likely.probability)
+
+    number = load(folder(tmp_path / "number", Heads(outputs=1, kind="number")))
+    answer = predict(number, Predict(checkpoint=Path("any"), **words))
+    model = theirs(transformers.BertForSequenceClassification, "number")
+    assert answer.value == pytest.approx(float(model(**inputs).logits[0, 0]), abs=CLOSE)
+    assert answer.range is None
+
+    chooser = load(folder(tmp_path / "choices", Heads(outputs=1, kind="choices")))
+    asked = Predict(checkpoint=Path("any"), text="a b", pair="d", endings=("e", "f f", " ", "g"))
+    said = predict(chooser, asked).guesses[0].ranked
+    model = theirs(transformers.BertForMultipleChoice, "choices")
+    pairs = [chooser.tokenizer.encode("a b", f"d {ending}", 24) for ending in ("e", "g")]
+    both = {
+        "input_ids": torch.tensor([[pair.ids for pair in pairs]]),
+        "token_type_ids": torch.tensor([[pair.segments for pair in pairs]]),
+    }
+    wanted = model(**both).logits[0]  # of “e” and “g”, which are equally long
+    found = {likely.label: likely.probability for likely in said}
+    assert set(found) == {"e", "f f", "g"} and sum(found.values()) == pytest.approx(1)
+    ratio = float((wanted[0] - wanted[1]).exp())
+    assert found["e"] / found["g"] == pytest.approx(ratio, rel=1e-3)
+    with pytest.raises(StudioError, match="one of several endings"):
+        predict(chooser, asked.model_copy(update={"endings": ("e", " ")}))

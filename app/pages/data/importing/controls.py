@@ -218,7 +218,9 @@ class SeveralColumns(QToolButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._columns: tuple[str, ...] = ()
+        self._chosen: frozenset[str] = frozenset()
         self._list = QMenu(self)
+        self._list.aboutToShow.connect(self.fill)
         self.setMenu(self._list)
         self._say()
 
@@ -226,24 +228,31 @@ class SeveralColumns(QToolButton):
         """Offer these columns, none of them chosen."""
         self._columns = columns
         self._list.clear()
-        for column in columns:
-            action = self._list.addAction(one_line(column[:100]).replace("&", "&&"))
-            action.setCheckable(True)
-            action.triggered.connect(self._on_ticked)
-        self._say()
+        self.choose(())
 
     def choose(self, columns: tuple[str, ...]) -> None:
         """Tick just these, without a signal."""
-        for column, action in zip(self._columns, self._list.actions(), strict=True):
-            action.setChecked(column in columns)
+        self._chosen = frozenset(columns)
+        for column, action in zip(self._columns, self._list.actions(), strict=False):
+            action.setChecked(column in self._chosen)
         self._say()
 
     def chosen(self) -> tuple[str, ...]:
         """In the order of the file."""
-        pairs = zip(self._columns, self._list.actions(), strict=True)
-        return tuple(column for column, action in pairs if action.isChecked())
+        return tuple(column for column in self._columns if column in self._chosen)
 
-    def _on_ticked(self) -> None:
+    def fill(self) -> None:
+        """Make the entries of the menu, when it is opened: there may be thousands."""
+        if self._list.actions():
+            return
+        for column in self._columns:
+            action = self._list.addAction(one_line(column[:100]).replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(column in self._chosen)
+            action.triggered.connect(lambda on, column=column: self._on_ticked(column, on))
+
+    def _on_ticked(self, column: str, on: bool) -> None:
+        self._chosen = self._chosen | {column} if on else self._chosen - {column}
         self._say()
         self.changed.emit()
 

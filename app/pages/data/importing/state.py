@@ -23,12 +23,11 @@ from app.studio import Studio
 from engine.data.collecting import Collected, Source, reading_alike
 from engine.data.importing import import_dataset
 from engine.data.lines import Cancelled
-from engine.data.reading import check, recognise_reading
+from engine.data.reading import check, likely_task, recognise_reading
 from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.spec.dataset import Mapping, Part, Reading, Split
-from engine.spec.task import Classification
 
 PAUSE = 250  # ms after a choice before all rows are read for it
 LONGEST_NAME = 120
@@ -313,9 +312,9 @@ class ImportState(QObject):
         if self.counted is None or mapping is None:
             return []
         found = []
-        if mapping.label is not None:
-            wrong = check(self.columns, mapping, Classification(), self.counted.labels)
-            found += [Problem(error.problem, error.advice, False) for error in wrong]
+        task = likely_task(mapping, self.counted.labels)
+        wrong = check(self.columns, mapping, task, self.counted.labels)
+        found += [Problem(error.problem, error.advice, False) for error in wrong]
         return found
 
     # ── work off the window's thread ─────────────────────────────────────────────────────────

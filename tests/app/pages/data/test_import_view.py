@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QComboBox, QFileDialog
 
+from app.pages.data.importing.controls import SeveralColumns
 from app.pages.data.importing.state import Roles
 from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
@@ -83,10 +84,49 @@ def test_roles_are_chosen_and_shown_in_the_header(qtbot, page, reviews) -> None:
     view = begin(qtbot, page, reviews)
     heading = Qt.Orientation.Horizontal
     spoken = Qt.ItemDataRole.AccessibleTextRole
-    assert view.rows.headerData(0, heading, spoken) == "sentence, text"
+    assert view.rows.headerData(0, heading, spoken) == "sentence, Text"
     choose(qtbot, view.columns.label, "none")
     qtbot.waitUntil(lambda: view.state.roles.label is None)
     assert view.rows.headerData(1, heading, spoken) is None
+
+
+def tick(columns: SeveralColumns, *names: str) -> None:
+    """Open the menu of a button and tick these entries."""
+    columns.fill()
+    for action in columns.menu().actions():
+        if action.text() in names:
+            action.trigger()
+
+
+def test_columns_of_yes_and_no_are_ticked_and_counted(qtbot, page, write) -> None:
+    rows = "".join(f"a film {n},{n % 2},{'yes' if n % 4 == 0 else 'no'}\n" for n in range(40))
+    view = begin(qtbot, page, write("flags.csv", "text,rude,long\n" + rows))
+    view.columns.more.setChecked(True)
+    choose(qtbot, view.columns.label, "none")
+    tick(view.columns.lists["flags"], "rude", "long")
+    qtbot.waitUntil(lambda: view.state.counted is not None, timeout=PATIENCE)
+    assert view.state.roles == Roles("text", flags=("rude", "long"))
+    assert view.state.counted.flags == {"rude": 20, "long": 10}
+    assert view.columns.lists["flags"].text() == "rude, long"
+    assert view.state.problems() == []
+
+
+def test_a_cell_that_says_neither_yes_nor_no_is_told_with_its_line(qtbot, page, write) -> None:
+    view = begin(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
+    choose(qtbot, view.columns.label, "none")
+    tick(view.columns.lists["flags"], "rude")
+    qtbot.waitUntil(lambda: view.state.count_problem is not None, timeout=PATIENCE)
+    assert "line 3: “maybe” in the column “rude”" in view.state.count_problem.problem
+
+
+def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
+    rows = "".join(f"film {n},it was good,it was bad,{n % 2}\n" for n in range(20))
+    view = begin(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
+    assert view.state.roles.endings == ()
+    tick(view.columns.lists["endings"], "one", "other")
+    qtbot.waitUntil(lambda: view.state.counted is not None, timeout=PATIENCE)
+    assert view.state.roles == Roles("text", label="label", endings=("one", "other"))
+    assert view.state.problems() == []
 
 
 def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QTextCursor
 
 from app.pages.explore.view import ExplorePage
-from engine.messages import Found, Predicted
+from engine.messages import Found, Guess, Likely, Predicted
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
@@ -117,3 +117,67 @@ def test_classes_of_words_are_named_too(page, home, explorer, wait):
     face = page.answers.faces["tags"]
     assert face.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in face.text.toPlainText()
+
+
+def ranked(*chances: tuple[str, float]) -> tuple[Guess, ...]:
+    return (Guess(ranked=tuple(Likely(label=name, probability=p) for name, p in chances)),)
+
+
+def test_labels_are_given_each_by_itself(page, home, explorer, wait):
+    folder = make_model(home.models / "labels", Heads(outputs=3, kind="labels"))
+    page.arrive(folder)
+    page.text.set_text("the cat sat")
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
+    chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
+    answer(page, explorer, head="labels", guesses=chances)
+    face = page.answers.faces["labels"]
+    assert face.verdict.whole() == "mat, cat"
+    assert [(bar.emphasised, bar.apart) for bar in face.bars.shown] == [
+        (True, False), (True, False), (False, True),
+    ]  # fmt: skip
+    answer(page, explorer, head="labels", guesses=ranked(("mat", 0.1)))
+    assert face.verdict.whole() == "mat, cat"  # nobody has asked again
+    page.text.set_text("the dog")
+    wait(lambda: explorer.asked[-1].text == "the dog")
+    answer(page, explorer, head="labels", guesses=ranked(("mat", 0.1)))
+    assert face.verdict.whole() == "No label is likely enough"
+    assert_accessible(page)
+
+
+def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explorer, wait):
+    folder = make_model(home.models / "numbers", Heads(outputs=1, kind="number"))
+    page.arrive(folder)
+    page.text.set_text("the cat sat")
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
+    answer(page, explorer, head="number", value=3.14159, range=(0, 5))
+    face = page.answers.faces["number"]
+    assert face.verdict.whole() == "3.142"
+    assert face.gauge.share == pytest.approx(0.628, abs=1e-3)
+    assert face.gauge.accessibleDescription() == "3.142, between 0 and 5"
+    assert_accessible(page)
+    face.show_answer(Predicted(head="number", tokens=(), value=7, range=(0, 5)))
+    assert face.gauge.share == 1 and "outside of 0 to 5" in face.note.text()
+    face.show_answer(Predicted(head="number", tokens=(), value=7))
+    assert face.gauge.isHidden()
+
+
+def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
+    folder = make_model(home.models / "choices", Heads(outputs=1, kind="choices"))
+    page.arrive(folder)
+    page.text.set_text("the cat sat")
+    wait(lambda: "choices" in page.answers.faces)
+    face = page.answers.faces["choices"]
+    assert not explorer.of_kind("predict") and "two endings" in face.note.text()
+    qtbot.keyClicks(face.lines[0], "on the mat")
+    qtbot.keyClicks(face.lines[3], "on a dog")
+    assert len(face.lines) == 5  # another one came
+    wait(lambda: bool(explorer.of_kind("predict")))
+    assert explorer.asked[-1].endings == ("on the mat", "on a dog")
+    chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
+    answer(page, explorer, head="choices", guesses=chances)
+    assert face.verdict.whole() == "on a dog · 70.0 %" and face.bars.isVisible()
+    assert_accessible(page)
+    face.lines[3].clear()
+    qtbot.keyClicks(face.lines[3], " ")
+    wait(face.bars.isHidden)
+    assert "two endings" in face.note.text()

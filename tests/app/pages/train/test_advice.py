@@ -4,12 +4,13 @@ import pytest
 
 from app.pages.train import advice
 from app.pages.train.advice import Lengths
-from app.pages.train.choices import Choices, Data, Kind, Model, Scratch, Step, choices_of, job
+from app.pages.train.choices import AIMS, Choices, Data, Kind, Model, Scratch, Step, choices_of, job
+from engine.data.reading import likely_task
 from engine.messages import Estimated
 from engine.spec.dataset import FileData, Mapping
 from engine.spec.features import Features
 from engine.spec.model import PRESETS
-from engine.spec.task import Pretraining
+from engine.spec.task import Classification, MultiLabel, Pretraining
 from engine.spec.training import HardwareSpec
 from tests.app.pages.train.test_choices import MODEL, chosen, data, dataset
 
@@ -60,6 +61,60 @@ def test_each_step_says_in_a_sentence_what_is_missing() -> None:
     assert "“lost” is no longer there" in advice.obstacle(gone, Step.START)
     for kind in Kind:
         assert [advice.obstacle(chosen(kind), step) for step in Step] == [""] * 5
+
+
+@pytest.mark.parametrize(
+    "kind, others",
+    [
+        (Kind.LABELS, {Kind.SENTENCE}),  # a cell with several labels may be a class
+        (Kind.NUMBER, {Kind.LABELS}),
+        (Kind.CHOICES, {Kind.LABELS, Kind.NUMBER}),
+    ],
+)
+def test_each_kind_of_label_fits_its_task(kind: Kind, others: set[Kind]) -> None:
+    spec = dataset(kind)
+    fits = {one for one in Kind if not one.pretrains and not advice.misfits(spec, one)}
+    assert kind in fits and fits <= {kind, *others}
+    assert AIMS[kind].task == likely_task(spec.mapping, spec.labels)
+    assert "little" in advice.summary(chosen(kind))
+
+
+@pytest.mark.parametrize(
+    "kind, mapping, labels, says",
+    [
+        (Kind.NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
+        (Kind.NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in all rows"),
+        (Kind.NUMBER, {}, {}, "needs a number for each row"),
+        (Kind.LABELS, {}, {}, "a column that holds them"),
+        (Kind.LABELS, {"label": "label"}, {"": 5}, "No row has a label"),
+        (Kind.CHOICES, {"label": "label"}, {"0": 5, "1": 5}, "needs the endings"),
+        (Kind.CHOICES, {"endings": ("a", "b")}, {}, "which ending is right"),
+        (Kind.PAIR, {"pair": "other", "label": "label"}, {f"{n / 9}": 9 for n in range(99)},
+         "99 different numbers on a scale"),
+        (Kind.SENTENCE, {"endings": ("a", "b"), "label": "label"}, {"0": 5, "1": 5},
+         "endings to choose from"),
+    ],
+)  # fmt: skip
+def test_what_a_task_misses_is_said(kind: Kind, mapping: dict, labels: dict, says: str) -> None:
+    spec = dataset().model_copy(
+        update={
+            "mapping": Mapping(text="text", **mapping),
+            "labels": labels,
+            "columns": ("text", "other", "label", "a", "b"),
+        }
+    )
+    assert any(says in str(problem) for problem in advice.misfits(spec, kind))
+
+
+def test_weights_are_for_labels_of_the_data() -> None:
+    for kind, task in ((Kind.SENTENCE, Classification), (Kind.LABELS, MultiLabel)):
+        choices = chosen(kind)
+        right = choices.with_task(task(weights={"good": 2.0}))
+        assert advice.obstacle(right, Step.SETTINGS) == ""
+        wrong = choices.with_task(task(weights={"great": 2.0}))
+        assert "“great”, and no label" in advice.obstacle(wrong, Step.SETTINGS)
+        assert wrong.data is not None
+        assert advice.obstacle(wrong.with_data(wrong.data), Step.SETTINGS) == ""
 
 
 def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None:

@@ -39,7 +39,13 @@ MODEL = Model("little", Path("/models/little"), INFO)
 MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
     Kind.PAIR: Mapping(text="text", pair="other", label="label"),
     Kind.TAGS: Mapping(text="text", tags="other"),
+    Kind.CHOICES: Mapping(text="text", endings=("other", "another"), label="label"),
     Kind.QUESTIONS: Mapping(text="text", pair="other", answers="label"),
+}
+LABELS = {  # where they are no classes
+    Kind.LABELS: {"good|long": 500, "good": 300, "long": 200},
+    Kind.NUMBER: {f"{n / 10}": 20 for n in range(50)},
+    Kind.CHOICES: {"0": 500, "1": 500},
 }
 
 
@@ -51,9 +57,9 @@ def dataset(kind: Kind = Kind.SENTENCE) -> DatasetSpec:
         reading=Reading(),
         mapping=MAPPINGS.get(kind, Mapping(text="text", label="label")),
         split=Split(),
-        columns=("text", "other", "label"),
+        columns=("text", "other", "another", "label"),
         rows={"train": 900, "dev": 100},
-        labels={"bad": 500, "good": 500},
+        labels=LABELS.get(kind, {"bad": 500, "good": 500}),
         fingerprint="f" * 64,
     )
 

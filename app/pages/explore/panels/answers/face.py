@@ -18,3 +18,6 @@ class Face(QWidget):
     @abstractmethod
     def show_answer(self, answer: Predicted) -> None:
         """Bring everything in line with an answer of this kind."""
+
+    def show_nothing(self) -> None:
+        """There is no answer; only a face that asks for more than the text is shown then."""

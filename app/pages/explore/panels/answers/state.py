@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.asking import Asking
-from app.pages.explore.study import Study
+from app.pages.explore.study import Study, cleaned
 from engine.messages import Predict, Predicted
 
 
@@ -18,7 +18,8 @@ class AnswersState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.asking = Asking(study, explorer, _question)
+        self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
+        self.asking = Asking(study, explorer, self._question)
         self.asking.changed.connect(self.changed)
 
     @property
@@ -26,10 +27,27 @@ class AnswersState(QObject):
         answer = self.asking.answer
         return answer if isinstance(answer, Predicted) else None
 
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is awaited, or no question was asked yet."""
+        return self.asking.is_waiting or not self.study.is_settled
 
-def _question(study: Study) -> Predict | None:
-    if study.checkpoint is None or study.head is None:
-        return None
-    return Predict(
-        checkpoint=study.checkpoint, text=study.text, pair=study.pair, masked=study.masked
-    )
+    def set_endings(self, endings: tuple[str, ...]) -> None:
+        """Choose from these; lone surrogates, which JSON cannot hold, are replaced."""
+        clean = tuple(cleaned(ending) for ending in endings)
+        if clean != self.endings:
+            self.endings = clean
+            self.asking.ask()
+
+    def _question(self, study: Study) -> Predict | None:
+        if study.checkpoint is None or study.head is None:
+            return None
+        if study.head == "choices" and len(self.endings) < 2:
+            return None
+        return Predict(
+            checkpoint=study.checkpoint,
+            text=study.text,
+            pair=study.pair,
+            masked=study.masked,
+            endings=self.endings,
+        )

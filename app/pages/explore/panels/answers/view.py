@@ -5,8 +5,11 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.panels.answers.answer import AnswerInPassage
+from app.pages.explore.panels.answers.choices import Choices
 from app.pages.explore.panels.answers.classes import Classes
 from app.pages.explore.panels.answers.face import Face
+from app.pages.explore.panels.answers.labels import Labels
+from app.pages.explore.panels.answers.number import Number
 from app.pages.explore.panels.answers.state import AnswersState
 from app.pages.explore.panels.answers.tags import TagsInText
 from app.theme import SPACE
@@ -18,7 +21,11 @@ FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
     "classes": Classes,
     "tags": TagsInText,
     "answer": AnswerInPassage,
+    "labels": Labels,
+    "number": Number,
+    "choices": Choices,
 }
+ASKING: tuple[HeadKind, ...] = ("choices",)  # whose faces ask for more than the text
 
 
 class AnswersView(QWidget):
@@ -47,6 +54,11 @@ class AnswersView(QWidget):
             self.problem.title.setText(refusal.problem)
             self.problem.text.setText(refusal.advice)
             self.stack.setCurrentWidget(self.problem)
+        elif answer is None and self._state.study.head in ASKING and not self._state.waits:
+            head = self._state.study.head
+            assert head is not None
+            self._face(head).show_nothing()
+            self.stack.setCurrentWidget(self._areas[head])
         elif answer is None:
             self.stack.setCurrentWidget(self.waiting)
         else:
