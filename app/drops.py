@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.data.formats.conll import SUFFIXES as CONLL
+from engine.data.formats.folder import holds_texts
 
 MODEL_FILES = {
     "config.json",
@@ -34,7 +35,7 @@ def _kind(path: Path) -> str:
             return "models"
         if (path / "spec.json").is_file() and (path / "data.parquet").is_file():
             return "data"
-        return ""
+        return "data" if holds_texts(path) else ""
     if path.name in MODEL_FILES:
         return "models"
     return "data" if path.suffix.lower() in DATA_ENDINGS or not path.suffix else ""

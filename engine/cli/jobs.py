@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
+from engine.data.formats.folder import holds_texts
 from engine.data.reading import Recognised, read, recognise
 from engine.data.store import open_dataset
 from engine.errors import BadFile, StudioError, describe_validation
@@ -63,8 +64,8 @@ def compose(
         Path,
         typer.Option(
             help=(
-                "A file of texts (CSV, TSV, JSONL, plain text) or the folder of an imported "
-                "data set."
+                "A file (CSV, TSV, JSONL, CoNLL, SQuAD, plain text), a folder of texts with a "
+                "sub-folder for each label, or the folder of an imported data set."
             )
         ),
     ],
@@ -267,7 +268,7 @@ def _work(run: RunFolder) -> int:
 def _source(
     data: Path, dev: Path | None, named: dict[str, str | list[str]]
 ) -> FileData | StoredData:
-    if data.is_dir():
+    if data.is_dir() and not holds_texts(data):
         dataset = open_dataset(data.absolute())
         return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
     found = recognise(data)

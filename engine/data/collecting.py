@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.rows import Remarks, Row
 from engine.data.label_sets import yes_or_no
 from engine.data.lines import Progress, size_of
@@ -76,9 +77,9 @@ def collect(
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
             notes += [about + note for note in told]
-    digests: dict[str, str] = {one.source: sha256(one.path) for one in opened}
+    digests: dict[str, str] = {one.source: digest_of(one.path) for one in opened}
     for one in opened:
-        if _state(one.path) != one.state:
+        if state_of(one.path) != one.state:
             raise BadFile(one.path, "it was changed while it was read.", "Import it once more.")
     return writer.collected(digests, notes)
 
@@ -99,10 +100,10 @@ def _open(
     progress: Progress | None,
     cancelled: Callable[[], bool] | None,
 ) -> list[_Opened]:
-    total, done = sum(size_of(path) for path in sources.values()), 0
+    total, done = sum(_size(path) for path in sources.values()), 0
     opened: list[_Opened] = []
     for source, path in sources.items():
-        state = _state(path)
+        state = state_of(path)
         own = reading_alike(path, reading) if opened else reading
         told = None if progress is None else _shifted(progress, done, total)
         opened.append(_Opened(source, path, state, own, read(path, own, told, cancelled)))
@@ -110,7 +111,19 @@ def _open(
     return opened
 
 
-def _state(path: Path) -> tuple[int, int]:
+def digest_of(source: Path) -> str:
+    """SHA-256 of a file, or of all texts in a folder."""
+    return sha256_of_folder(source) if source.is_dir() else sha256(source)
+
+
+def _size(path: Path) -> int:
+    return size_of_folder(path) if path.is_dir() else size_of(path)
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """Bytes of a source, and when it was changed."""
+    if path.is_dir():
+        return state_of_folder(path)
     status = path.stat()
     return status.st_size, status.st_mtime_ns
 

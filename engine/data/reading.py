@@ -9,6 +9,7 @@ from typing import NamedTuple
 from engine.data.encodings import recognise_encoding
 from engine.data.formats.conll import SUFFIXES as CONLL
 from engine.data.formats.conll import guess_conll, open_conll
+from engine.data.formats.folder import first_text, never, no_lines, open_folder
 from engine.data.formats.jsonl import guess_jsonl, open_jsonl
 from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
@@ -52,6 +53,7 @@ FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
     "csv": Format("CSV", (".csv",), open_table, guess_table),
     "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
     "text": Format("Plain text", (".txt", ".text", ".md"), open_plain, guess_plain),
+    "folder": Format("Folder of texts", (), no_lines, never),
 }
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
@@ -102,7 +104,7 @@ def read(
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> Table:
-    """Read a file as `reading` says; `progress` is told bytes.
+    """Read a file, or a folder of texts, as `reading` says; `progress` is told bytes.
 
     `glance` says that only the first rows are wanted: columns that first appear far below, as they
     may in JSON lines, are then not known.
@@ -112,6 +114,9 @@ def read(
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
+    if reading.format == "folder" and path.is_dir():
+        content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
+        return Table(*content, remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
     columns, rows = FORMATS[reading.format].open(lines, reading, remarks)
     return Table(columns, rows, remarks)
@@ -136,6 +141,10 @@ def recognise(path: Path, reading: Reading | None = None) -> Recognised:
 
 def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
     """A reading, and what was noticed on the way."""
+    if path.is_dir():
+        encoding, note = recognise_encoding(first_text(path))
+        reading = Reading(format="folder", encoding=encoding)
+        return reading, (note,) if note else ()
     encoding, note = recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):

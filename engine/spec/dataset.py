@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from engine.spec import Spec
 
-FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text"]
+FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text", "folder"]
 Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
 

@@ -14,11 +14,13 @@ from app.widgets.page import EmptyState, Page
 
 class DataList(Page):
     """Signals:
-    import_asked, sample_asked: the user wants to choose files, or the sample.
+    import_asked, folder_asked, sample_asked: the user wants to choose files, a folder of texts, or
+        the sample.
     opened: the folder of a version.
     """
 
     import_asked = Signal()
+    folder_asked = Signal()
     sample_asked = Signal()
     opened = Signal(object)
 
@@ -27,15 +29,20 @@ class DataList(Page):
         self.set_title(
             self.tr("Data"),
             self.tr(
-                "Texts to learn from. Drop files or a folder here: CSV, TSV, JSON lines, text."
+                "Texts to learn from. Drop files or a folder here: CSV, TSV, JSON lines, "
+                "CoNLL, SQuAD, text."
             ),
         )
         self._words = Words(self)
         self.sample = buttons.plain(self.tr("Add the &sample"), self.sample_asked.emit, "book-open")
+        self.folder_button = buttons.plain(
+            self.tr("Import a &folder…"), self.folder_asked.emit, "folder-open"
+        )
         self.import_button = buttons.primary(
             self.tr("&Import…"), self.import_asked.emit, "file-plus"
         )
         self.action_row.addWidget(self.sample)
+        self.action_row.addWidget(self.folder_button)
         self.action_row.addWidget(self.import_button)
         self.list = EntryList(self.tr("Data sets"))
         self.list.opened.connect(self.opened)

@@ -11,8 +11,10 @@ from app import background, trash
 from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
+from engine.data.collecting import digest_of, state_of
 from engine.data.store import open_dataset
-from engine.durable import sha256, whole_folder
+from engine.durable import whole_folder
+from engine.errors import StudioError
 from engine.home import free_folder
 from engine.record.runs import all_runs
 from engine.spec.dataset import DatasetSpec, StoredData
@@ -194,11 +196,10 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
     states = set()
     for part, path in spec.sources.items():
         try:
-            stat = path.stat()
-            key = (path, stat.st_size, stat.st_mtime_ns)
+            key = (path, *state_of(path))
             if key not in digests:
-                digests[key] = sha256(path)
-        except OSError:
+                digests[key] = digest_of(path)
+        except (OSError, StudioError):
             states.add("missing")
             continue
         states.add("same" if digests[key] == spec.source_sha256.get(part) else "changed")

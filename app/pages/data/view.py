@@ -41,6 +41,7 @@ class DataPage(QWidget):
         self.stack.addWidget(self.importing)
         studio.settings.remember(self.importing.splitter, "data.import")
         self.list.import_asked.connect(self.choose_files)
+        self.list.folder_asked.connect(self.choose_folder)
         self.list.sample_asked.connect(self.state.add_sample)
         self.list.opened.connect(self.open_dataset)
         self.importing.left.connect(self.show_list)
@@ -80,6 +81,14 @@ class DataPage(QWidget):
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([self.tr("Data ({0})").format(FILTER), self.tr("All files (*)")])
         dialog.filesSelected.connect(lambda files: self.import_from([Path(f) for f in files]))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def choose_folder(self) -> None:
+        """A folder of texts, or one with the files of a data set."""
+        dialog = QFileDialog(self, self.tr("Import a folder of texts"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.filesSelected.connect(lambda folders: self.import_from([Path(f) for f in folders]))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -40,6 +41,7 @@ class ReadingControls(Section):
         self.format = QComboBox()
         for name, one in FORMATS.items():
             self.format.addItem(one.title, name)
+        self._hide_folder()
         self.encoding = QComboBox(editable=True)
         self.encoding.addItems(ENCODINGS)
         self.encoding.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
@@ -73,6 +75,13 @@ class ReadingControls(Section):
         assert typed is not None
         typed.textEdited.connect(lambda _: self._pause.start())
 
+    def _hide_folder(self) -> None:
+        """No file can be read as a folder."""
+        model = self.format.model()
+        assert isinstance(model, QStandardItemModel)
+        item = model.item(self.format.findData("folder"))
+        item.setEnabled(False)
+
     def show_reading(self) -> None:
         """Show what the state has."""
         reading = self._state.reading
@@ -87,6 +96,7 @@ class ReadingControls(Section):
         self.header.setChecked(reading.header)
         for control in (self.delimiter, self.quoted, self.header):
             self.show_row(control, reading.format in ("csv", "tsv"))
+        self.format.setEnabled(reading.format != "folder")  # a file is none, and it is no file
         self.show_note("\n".join(self._state.notes))
 
     def _on_changed(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.data.formats.conll import SUFFIXES as CONLL
+from engine.data.formats.folder import is_text_folder, parts_in
 from engine.data.splitting import part_named
 from engine.spec.dataset import PARTS, Part
 
@@ -15,11 +16,14 @@ MOST = 200  # entries of a folder that are looked at
 def data_files(paths: Sequence[Path]) -> list[Path]:
     """The files among `paths`, and in each folder those whose names end as data do.
 
+    A folder of documents stands for itself, and one with such folders for its parts gives these.
     A file that is named outright is taken whatever its name is; the reader judges it.
     """
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
+        if path.is_dir() and (folders := _text_folders(path)):
+            found += folders
+        elif path.is_dir():
             inside = sorted(entry for _, entry in zip(range(MOST), path.iterdir(), strict=False))
             found += [entry for entry in inside if _is_data(entry)]
         else:
@@ -52,6 +56,10 @@ def suggested_name(files: Sequence[Path]) -> str:
     if (len(files) > 1 or _named(first) is not None) and first.parent.name:
         return first.parent.name
     return first.stem or first.name
+
+
+def _text_folders(folder: Path) -> list[Path]:
+    return parts_in(folder) or ([folder] if is_text_folder(folder) else [])
 
 
 def _is_data(file: Path) -> bool:

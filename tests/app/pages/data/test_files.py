@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.drops import page_for
 from app.pages.data.importing.files import data_files, guess_parts, suggested_name
 
 
@@ -50,3 +51,16 @@ def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_parts(
     files: list[str], name: str
 ) -> None:
     assert suggested_name([Path(file) for file in files]) == name
+
+
+def test_a_folder_of_documents_stands_for_itself_or_for_its_parts(tmp_path: Path) -> None:
+    for part in ("train", "test"):
+        for label in ("neg", "pos"):
+            (tmp_path / part / label).mkdir(parents=True)
+            (tmp_path / part / label / "0.txt").touch()
+    (tmp_path / "vocabulary.txt").touch()
+    assert data_files([tmp_path]) == [tmp_path / "test", tmp_path / "train"]
+    assert data_files([tmp_path / "train"]) == [tmp_path / "train"]
+    assert guess_parts(data_files([tmp_path])) == ["test", "train"]
+    assert page_for([tmp_path]) == page_for([tmp_path / "train"]) == "data"
+    assert page_for([tmp_path / "train" / "neg"]) == ""

@@ -306,3 +306,16 @@ def test_a_tag_that_fits_no_word_blocks_the_import(importing, write) -> None:
     state.set_roles(Roles("text", tags="tags"))
     importing.count()
     assert "x.csv, line 4: there are 2 words and one tag." in state.why_not()
+
+
+def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
+    for number in range(20):
+        write(f"moods/{'good' if number % 2 else 'bad'}/{number}.txt", f"it was {number}")
+    folder = write("moods/good/x.txt", "so good").parent.parent
+    state = importing.open(folder)
+    assert state.files == [folder] and state.name == "moods"
+    assert state.reading.format == "folder"
+    assert state.roles == Roles("text", None, "label")
+    importing.count()
+    assert not state.why_not()
+    assert open_dataset(importing.finish()).spec.labels == {"bad": 10, "good": 11}

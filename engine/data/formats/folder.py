@@ -1,0 +1,222 @@
+"""Folders of text: every file is a document, and its sub-folder may be its label."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from engine.data.formats.plain import LONGEST_TEXT
+from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.lines import LARGEST_FILE, Cancelled, Lines, Progress, reason
+from engine.data.splitting import part_named
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+
+SUFFIXES = (".txt", ".text")
+MOST_FILES = 2_000_000
+GLANCED = 2_000  # files where only the first rows are wanted
+FEW = 3  # text files that may be the parts of a data set, and not documents
+UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts have no label
+ABOUT = ("readme", "licence", "license")
+
+
+def is_text_folder(folder: Path) -> bool:
+    """Whether a folder is one of documents: several sub-folders with texts, or many texts.
+
+    Sub-folders that are parts of a data set are not counted, whatever is in them.
+    """
+    if len([name for name in _labels(folder) if part_named(name) is None]) > 1:
+        return True
+    return _has_texts(folder, FEW + 1) and not any(
+        entry.suffix.lower() in (".csv", ".tsv", ".jsonl", ".json") for entry in folder.iterdir()
+    )
+
+
+def holds_texts(folder: Path) -> bool:
+    """Whether a folder is one of documents, or has one for each part of a data set."""
+    return is_text_folder(folder) or bool(parts_in(folder))
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """The sub-folders of documents that are parts of a data set by their names."""
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if part_named(entry.name) and entry.is_dir() and is_text_folder(entry)
+    )
+
+
+def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
+    """A file is no folder."""
+    raise BadFile(lines.path, "this is a file, no folder of texts.", "Choose another format.")
+
+
+def never(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+    """No file is a folder."""
+    return None
+
+
+def open_folder(
+    folder: Path,
+    encoding: str,
+    remarks: Remarks,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    glance: bool = False,
+) -> Content:
+    """A row for each file, in the order of their names: its text, its label, and which it is.
+
+    The label is the name of the sub-folder, where there are several with texts; else there is no
+    such column. A row's “line” is the number of its file. What is longer than a million characters
+    becomes several rows.
+
+    Raises:
+        BadFile: where there are no texts; with the file, where that cannot be read.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    labels = _labels(folder)
+    if parts := parts_in(folder):
+        raise BadFile(
+            folder,
+            f"its sub-folders {', '.join(p.name for p in parts)} are parts of a data set.",
+            "Choose each of them for its part.",
+        )
+    known = [label for label in labels if label.lower() not in UNLABELLED]
+    if len(known) > 1:
+        for label in labels:
+            if label not in known:
+                remarks.saw(f"The texts in “{label}” have no label and are left out", 1)
+        columns: tuple[str, ...] = ("text", "label", "file")
+        files = [(label, file) for label in known for file in _texts(folder / label)]
+        if _has_texts(folder):
+            remarks.saw("Texts beside the sub-folders have no label and are left out", 1)
+    else:
+        columns = ("text", "file")
+        files = [("", file) for file in _all_texts(folder)]
+    if not files:
+        raise BadFile(folder, "there are no .txt files in it.", "Choose a folder with texts.")
+    read = _read(folder, files, encoding, remarks, progress, cancelled)
+    rows = (Row(n, (text, label, name) if label else (text, name)) for n, text, label, name in read)
+    return Content(columns, islice(rows, GLANCED) if glance else rows)
+
+
+def _read(
+    folder: Path,
+    files: list[tuple[str, Path]],
+    encoding: str,
+    remarks: Remarks,
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> Iterator[tuple[int, str, str, str]]:
+    """Number, text, label and name of each document."""
+    whole, done = size_of_folder(folder) if progress is not None else 0, 0
+    for number, (label, file) in enumerate(files, start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        name = file.relative_to(folder).as_posix()
+        size = file.stat().st_size
+        lines = Lines(file, encoding).upto(LONGEST_TEXT, cut=True) if size else iter(())
+        texts = list(_cut(lines))
+        if len(texts) > 1:
+            remarks.saw("A text of more than a million characters becomes several rows", number)
+        if not texts:
+            remarks.saw("A file has no text; it is left out", number)
+        for text in texts:
+            yield number, text, label, name
+        done += size
+        if progress is not None:
+            progress(min(done, whole), whole)
+
+
+def _cut(lines: Iterator[str]) -> Iterator[str]:
+    """The lines together, as texts that are not too long, without what is white around them."""
+    part: list[str] = []
+    length = 0
+    for line in lines:
+        if length + len(line) > LONGEST_TEXT:
+            yield "".join(part).strip()
+            part, length = [], 0
+        part.append(line.replace("\r\n", "\n"))
+        length += len(line)
+    if text := "".join(part).strip():
+        yield text
+
+
+def first_text(folder: Path) -> Path:
+    """The first file that is not empty, by which the encoding of all is told.
+
+    Raises BadFile where there is none.
+    """
+    full = (file for file in _all_texts(folder) if file.stat().st_size)
+    found = next(full, None)
+    if found is None:
+        raise BadFile(folder, "there are no texts in it.", "Choose a folder with .txt files.")
+    return found
+
+
+def size_of_folder(folder: Path) -> int:
+    """The bytes of all texts.
+
+    Raises BadFile where they are too many.
+    """
+    size = sum(file.stat().st_size for file in _all_texts(folder))
+    if size > LARGEST_FILE:
+        raise BadFile(folder, "its texts are more than can be read.", "Take a part of them.")
+    return size
+
+
+def state_of_folder(folder: Path) -> tuple[int, int]:
+    """All bytes, and the latest change of a text or of the folder itself."""
+    states = [file.stat() for file in _all_texts(folder)]
+    changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
+    return sum(state.st_size for state in states), max(changes)
+
+
+def sha256_of_folder(folder: Path) -> str:
+    """SHA-256 over names and contents of all texts."""
+    found = hashlib.sha256()
+    for file in _all_texts(folder):
+        with open(file, "rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        found.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
+    return found.hexdigest()
+
+
+def _labels(folder: Path) -> list[str]:
+    """The sub-folders with texts, by name."""
+    try:
+        inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+    except OSError as error:
+        raise BadFile(folder, f"it cannot be read: {reason(error)}.", "Try again.") from error
+    return [entry.name for entry in inside if not entry.name.startswith(".") and _has_texts(entry)]
+
+
+def _has_texts(folder: Path, count: int = 1) -> bool:
+    """Whether a folder itself has so many texts at least; it is not read to its end."""
+    with os.scandir(folder) as entries:
+        texts = (entry for entry in entries if _is_text(entry.name))
+        return len(list(islice(texts, count))) == count
+
+
+def _texts(folder: Path) -> list[Path]:
+    """The texts in a folder itself, in the order of their names."""
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if _is_text(entry.name))
+    return [folder / name for name in names]
+
+
+def _all_texts(folder: Path) -> list[Path]:
+    """The texts in a folder and below, in the order of their paths; no link is followed."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(place) / name for name in names if _is_text(name)]
+        if len(found) > MOST_FILES:
+            raise BadFile(folder, f"it has more than {MOST_FILES:,} texts.", "Take a part of them.")
+    return sorted(found)
+
+
+def _is_text(name: str) -> bool:
+    lower = name.lower()
+    return lower.endswith(SUFFIXES) and not lower.startswith((".", *ABOUT))
