@@ -15,7 +15,7 @@ from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_o
 from engine.data.formats.rows import Remarks, Row
 from engine.data.label_sets import yes_or_no
 from engine.data.lines import Progress, size_of
-from engine.data.reading import Table, read, recognise
+from engine.data.reading import Table, read, recognise_reading
 from engine.data.splitting import part_named
 from engine.data.tag_column import TagColumn, counted
 from engine.durable import sha256
@@ -140,7 +140,7 @@ def _shifted(progress: Progress, done: int, total: int) -> Progress:
 
 def reading_alike(path: Path, reading: Reading) -> Reading:
     """The reading of a further source: its own encoding and header, all else as in the first."""
-    own = recognise(path).reading
+    own, _ = recognise_reading(path)
     header = own.header if own.format == reading.format else reading.header
     return reading.model_copy(update={"encoding": own.encoding, "header": header})
 

@@ -205,11 +205,16 @@ def _sample(
     return rows, True
 
 
-def _agreement(rows: list[list[str]]) -> tuple[int, float]:
-    """The usual number of cells, and the share of the rows that have it."""
+def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
+    """The usual number of cells, and the share of the rows that have it.
+
+    Between tabs there may be more, since no text has tabs: `open_table` fills the others up.
+    """
     if not rows:
         return 0, 0.0
     width, count = Counter(map(len, rows)).most_common(1)[0]
+    if delimiter == "\t" and width > 2:
+        count = sum(len(row) >= width for row in rows)
     return width, count / len(rows)
 
 
@@ -220,7 +225,7 @@ def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
     for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
         for quoted in (True, False):
             rows, paired = _sample(lines, delimiter, quoted, whole)
-            width, share = _agreement(rows)
+            width, share = _agreement(rows, delimiter)
             if paired and width > 1 and share >= AGREE and share > score:
                 best, score = delimiter, share
     return best
@@ -233,7 +238,8 @@ def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
         return delimiter != "\t"
     rows, paired = _sample(lines, delimiter, True, whole)
     plain, _ = _sample(lines, delimiter, False, whole)
-    (_, share), (width, plain_share) = _agreement(rows), _agreement(plain)
+    _, share = _agreement(rows, delimiter)
+    width, plain_share = _agreement(plain, delimiter)
     even = plain_share == 1.0 and width > 1  # quotes hide no delimiter and no line end
     if not paired:
         return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_share >= AGREE))

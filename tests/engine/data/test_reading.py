@@ -201,7 +201,8 @@ MAPPED = Mapping(text="text", label="label")
         (MAPPED, {"a": 6}, "nothing to tell apart"),
         (MAPPED, {}, "no rows"),
         (MAPPED, {"": 2, "a": 3, "b": 3}, "2 of 8 rows"),
-        (MAPPED, {str(n): 1 for n in range(500)}, "too many"),
+        (MAPPED, {f"no {n}": 1 for n in range(500)}, "too many"),
+        (MAPPED, {str(n): 1 for n in range(500)}, "on a scale"),
     ],
 )
 def test_what_keeps_data_from_classification_is_named(mapping, labels, says):

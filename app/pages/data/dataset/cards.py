@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app.library import ModelEntry
 from app.pages.data.dataset.histogram import Histogram
 from app.pages.data.dataset.labels import Balance, LabelBars
+from app.pages.data.dataset.scale import Scale
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.words import Words
 from app.theme import SPACE
@@ -18,6 +19,8 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
+from engine.data.label_sets import counted
+from engine.data.numbers import is_scale
 from engine.spec.dataset import DatasetSpec
 
 CUTS = (64, 128, 256, 512)
@@ -39,7 +42,9 @@ class LabelsCard(Card):
         self.bars = LabelBars()
         self.all = buttons.quiet(self.tr("Show the rows of all labels"), self.choose_none)
         self.all.hide()
-        for widget in (self.title, self.balance, self.bars, self.all):
+        self.scale = Scale()
+        self.scale.hide()
+        for widget in (self.title, self.balance, self.bars, self.scale, self.all):
             self.body.addWidget(widget)
         self.bars.chosen.connect(self._on_chosen)
 
@@ -55,6 +60,48 @@ class LabelsCard(Card):
         self.bars.setSelectionMode(LabelBars.SelectionMode.NoSelection)
         self.bars.setVisible(bool(spans))
         self.bars.show_labels(spans)
+
+    def show_spec(self, spec: DatasetSpec) -> None:
+        """Show what can be learned from the rows, in the way that suits it."""
+        mapping, rows = spec.mapping, sum(spec.rows.values())
+        if mapping.tags is not None:
+            self.show_spans(spec.spans, mapping.tags)
+        elif mapping.flags:
+            self.show_several(spec.labels, rows)
+        elif mapping.label is None:
+            self.show_labels(None)
+        elif mapping.endings:
+            self.show_endings(spec.labels)
+        elif is_scale(spec.labels):
+            self.show_scale(spec.labels)
+        elif (several := counted(spec.labels)) is not None:
+            self.show_several(several, rows)
+        else:
+            self.show_labels(spec.labels)
+
+    def show_scale(self, labels: dict[str, int]) -> None:
+        """Show how numbers are spread."""
+        self.bars.hide()
+        self.scale.show()
+        self.scale.show_numbers(labels)
+        self.title.setText(self.tr("Numbers"))
+        self.balance.setText(self.scale.sentence())
+
+    def show_several(self, labels: dict[str, int], rows: int) -> None:
+        """Show labels of which each of so many rows may have any number."""
+        self.bars.setVisible(bool(labels))
+        self.title.setText(self.tr("%n label(s)", "", len(labels)))
+        mean = numbers.decimal(sum(labels.values()) / max(rows, 1), 1)
+        self.balance.setText(
+            self.tr("Each row may have any number of them; in the mean it has {0}.").format(mean)
+        )
+        self.bars.show_labels(labels, rows)
+
+    def show_endings(self, labels: dict[str, int]) -> None:
+        """Show how often each ending is the right one."""
+        self.show_labels(labels)
+        self.title.setText(self.tr("The right ending"))
+        self.balance.setText(self.tr("How often each label names the right one of the endings."))
 
     def show_labels(self, labels: dict[str, int] | None) -> None:
         """Show these; None where the rows have no labels."""

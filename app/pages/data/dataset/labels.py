@@ -39,10 +39,13 @@ BALANCED = 1.5  # times that the most frequent label may outnumber the rarest
 class LabelsModel(QAbstractTableModel):
     """Labels by falling count: name, and how many rows have it."""
 
-    def __init__(self, labels: dict[str, int], parent: QObject | None = None) -> None:
+    def __init__(
+        self, labels: dict[str, int], rows: int = 0, parent: QObject | None = None
+    ) -> None:
+        """`rows` is of how many the shares are; 0 where each row has one label."""
         super().__init__(parent)
         self.labels = sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))
-        self._total = max(sum(labels.values()), 1)
+        self._total = max(rows or sum(labels.values()), 1)
         self._most = max(labels.values(), default=1)
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -90,8 +93,9 @@ class LabelBars(QTableView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setItemDelegateForColumn(1, _Bar(self))
 
-    def show_labels(self, labels: dict[str, int]) -> None:
-        model = LabelsModel(labels, self)
+    def show_labels(self, labels: dict[str, int], rows: int = 0) -> None:
+        """Show these; of so many rows, where each may have several."""
+        model = LabelsModel(labels, rows, self)
         self.setModel(model)
         header = self.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)

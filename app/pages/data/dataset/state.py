@@ -124,10 +124,8 @@ class DatasetState(QObject):
 
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        mapping = dataset.spec.mapping
-        roles = (mapping.text, mapping.pair, mapping.label, mapping.tags)
-        first = [column for column in roles if column is not None]
-        self.columns = tuple(dict.fromkeys([*first, *dataset.spec.columns]))[:MOST_COLUMNS]
+        columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
+        self.columns = tuple(dict.fromkeys(columns))[:MOST_COLUMNS]
         self._take(np.arange(len(dataset), dtype=np.int64))
         self.opened.emit()
         self.found.emit()

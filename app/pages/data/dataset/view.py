@@ -27,7 +27,9 @@ from app.widgets.buttons import Segments
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
+from engine.data.reading import likely_task
 from engine.spec.dataset import PARTS
+from engine.spec.task import Pretraining
 
 PAUSE = 250  # ms after a key before rows are sought
 SIDE = 92 * SPACE
@@ -160,16 +162,12 @@ class DatasetView(Page):
             return
         spec = self.state.spec
         self.set_title(spec.name, self._words.line(spec))
-        is_labelled = spec.mapping.label is not None
-        teaches = is_labelled or spec.mapping.tags is not None or spec.mapping.answers is not None
+        teaches = not isinstance(likely_task(spec.mapping), Pretraining)
         text = self.tr("Fine-tune on this…") if teaches else self.tr("Pre-train on this…")
         self.train.setText(text)
         self.train.setAccessibleName(text)
         self.train.show()
-        if spec.mapping.tags is not None:
-            self.labels.show_spans(spec.spans, spec.mapping.tags)
-        else:
-            self.labels.show_labels(spec.labels if is_labelled else None)
+        self.labels.show_spec(spec)
         self.facts.show_spec(spec, self.state.folder, "")
         for number, part in enumerate(PARTS, start=1):
             self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))

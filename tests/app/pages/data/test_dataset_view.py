@@ -256,3 +256,30 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
     assert view.labels.choice is None
     assert_accessible(view)
     screen(page, "data tags")
+
+
+def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
+    rows = "".join(f"a film that is {n},{(n * n % 101) / 10}\n" for n in range(101))
+    view = opened(qtbot, page, write("scores.csv", "text,score\n" + rows))
+    assert view.labels.title.text() == "Numbers"
+    assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
+    assert view.labels.balance.text().startswith("The numbers go from 0 to 10; half of the rows")
+    assert view.labels.scale.bars.sum() == 101
+    assert "numbers from 0 to 10" in view._words.line(view.state.spec)
+    assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["dev"] == 10
+    assert_accessible(view)
+    screen(view, "data scale")
+
+
+def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, write) -> None:
+    cells = ("good|long", "good", "long", "", "odd|good")
+    rows = "".join(f"a film that is {n},{cells[n % 5]}\n" for n in range(50))
+    view = opened(qtbot, page, write("topics.csv", "text,label\n" + rows))
+    assert view.labels.title.text() == "3 label(s)"
+    assert "in the mean it has 1.2" in view.labels.balance.text()
+    model = view.labels.bars.model()
+    assert [model.index(row, 0).data() for row in range(3)] == ["good", "long", "odd"]
+    assert model.index(0, 1).data() == "30  60.0 %"
+    view.labels.bars.selectRow(1)
+    qtbot.waitUntil(lambda: len(view.state.numbers) == 20, timeout=PATIENCE)
+    assert view.count.text() == "20 of 50 rows"
