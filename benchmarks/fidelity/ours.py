@@ -112,6 +112,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
         encoding="utf-8",
     )
     _studio("train", job, "--into", folder / "run")
+    _check_finished(folder / "run")
     last = max((folder / "run" / "checkpoints").glob("step-*"))
     figures: dict[str, float] = {}
     for prefix, name in setting.judged.items():
@@ -120,6 +121,17 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
         found = kind.figures(json.loads(told))
         figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
     return figures
+
+
+def _check_finished(run: Path) -> None:
+    """A run that was stopped ends well too, and must not be judged.
+
+    Raises:
+        SystemExit: where it was not trained to its end.
+    """
+    last = json.loads((run / "events.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    if last["kind"] != "ended" or last["outcome"] != "finished":
+        raise SystemExit(f"{run} was not trained to its end, so it is not judged.")
 
 
 def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:

@@ -162,3 +162,18 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
     assert last == (
         "| codah | accuracy | 60.00 ± 10.00 | 25.00 ± 7.07 (2 of 3 runs) | -35.00 | yes |"
     )
+
+
+@pytest.mark.parametrize("outcome", ["finished", "stopped", None])
+def test_only_a_run_that_was_trained_to_its_end_is_judged(script, tmp_path, outcome):
+    ours = script("ours")
+    lines = [{"kind": "started"}, {"kind": "saved", "step": 8}]
+    if outcome is not None:
+        lines.append({"kind": "ended", "outcome": outcome})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "events.jsonl").write_text(text, encoding="utf-8")
+    if outcome == "finished":
+        ours._check_finished(tmp_path)
+    else:
+        with pytest.raises(SystemExit, match="not trained to its end"):
+            ours._check_finished(tmp_path)
