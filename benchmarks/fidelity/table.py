@@ -45,11 +45,11 @@ def _compare(
 
 
 def _shown(values: list[float]) -> str:
-    """Mean ± standard deviation, and how many runs where not all are there."""
+    """Mean ± standard deviation, and how many runs where these are not as many as the seeds."""
     if not values:
         return ""
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    runs = "" if len(values) == len(SEEDS) else f" ({len(values)} of {len(SEEDS)} runs)"
+    runs = "" if len(values) == len(SEEDS) else f" (runs: {len(values)})"
     return f"{statistics.fmean(values):.2f}{spread}{runs}"
 
 
