@@ -81,7 +81,15 @@ class Checkpoints(QAbstractListModel):
             return visible(problem)
         said = [size_in_words(entry)] if entry.info else []
         if entry.info and entry.info.labels:
-            said.append(self.tr("%n class(es)", "", len(entry.info.labels)))
+            count = len(entry.info.labels)
+            kind = next((k for k in ("labels", "tags") if k in entry.info.task_heads), "classes")
+            said.append(
+                {
+                    "classes": self.tr("%n class(es)", "", count),
+                    "labels": self.tr("%n label(s)", "", count),
+                    "tags": self.tr("%n tag(s)", "", count),
+                }[kind]
+            )
         if entry.origin == "run":
             said.append(
                 self.tr("best checkpoint, step {0}").format(numbers.count(entry.step))

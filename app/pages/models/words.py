@@ -68,6 +68,11 @@ class Words(QObject):
             "masked words": self.tr("masked words"),
             "next sentence": self.tr("next sentence"),
             "classes": self.tr("%n class(es)", "", len(info.labels)),
+            "labels": self.tr("%n label(s)", "", len(info.labels)),
+            "number": self.tr("a number"),
+            "tags": self.tr("%n tag(s)", "", len(info.labels)),
+            "answer": self.tr("answers"),
+            "choices": self.tr("endings"),
         }
         return [names[head] for head in info.task_heads if head in names]
 

@@ -16,11 +16,13 @@ from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import copy_model, model_folder
 from app.pages.models.view import ModelsPage
+from app.pages.models.words import Words
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
 from engine.data.checkpoint_info import checkpoint_info
 from engine.durable import verify, whole_folder
 from engine.errors import BadCheckpoint
+from engine.messages import CheckpointInfo
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
@@ -47,6 +49,26 @@ def names(page: ModelsPage) -> list[str]:
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "head, said",
+    [
+        ("classes", "3 class(es)"),
+        ("labels", "3 label(s)"),
+        ("tags", "3 tag(s)"),
+        ("number", "a number"),
+        ("answer", "answers"),
+        ("choices", "endings"),
+    ],
+)
+def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
+    labels = ("a", "b", "c") if "3" in said else ()
+    info = CheckpointInfo(
+        layers=1, width=4, heads=1, inner=8, positions=8, vocabulary=9, parameters=9,
+        task_heads=("pooler", head), labels=labels,
+    )  # fmt: skip
+    assert Words().heads(info) == [said]
 
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:
