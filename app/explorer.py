@@ -28,10 +28,12 @@ class Channel(QObject):
     Signals:
         told: an Answer.
         ended: how it ended in a few words, and what it printed last. Not after `end`.
+        gone: after `end`, once there is no process any more.
     """
 
     told = Signal(object)
     ended = Signal(str, str)
+    gone = Signal()
 
     def __init__(self, scratch: Path, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,6 +60,7 @@ class Channel(QObject):
         """Kill the process and hear no more of it."""
         self._is_wanted = False
         if self._process.state() == QProcess.ProcessState.NotRunning:
+            self.gone.emit()
             self.deleteLater()
             return
         self.setParent(None)
@@ -96,6 +99,7 @@ class Channel(QObject):
     def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
         if not self._is_wanted:
             _ending.discard(self)
+            self.gone.emit()
             self.deleteLater()
             return
         self._on_print()
@@ -280,9 +284,10 @@ class Errand(QObject):
         self._channel.start()
         self._channel.send(question)
 
-    def cancel(self) -> None:
-        """End the process at once; nobody is called any more."""
+    def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
+        """End the process at once; nobody is called any more but `gone`, when it has ended."""
         if self._channel is not None:
+            self._channel.gone.connect(gone)
             self._channel.end()
             self._channel = None
             _errands.discard(self)

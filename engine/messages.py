@@ -441,6 +441,22 @@ class Comparison(Message):
     least_agreement: float = 0
     chance: float | None = Field(None, description="The largest difference of a probability.")
 
+    def sentence(self) -> str:
+        off = f"largest difference {self.difference:.1e} of the largest number ({self.scale:.4g})"
+        if not self.difference:
+            off = "no difference at all"
+        elif self.bound is not None:
+            off += f", at most {self.bound:.0e} allowed"
+        parts = [off]
+        if self.agreement is not None:
+            parts.append(
+                f"{self.agreement:.1%} of {self.rows} picks agree, at least "
+                f"{self.least_agreement:.0%} needed"
+            )
+        if self.chance:
+            parts.append(f"probabilities differ by at most {self.chance:.2g}")
+        return f"{self.output}: {'; '.join(parts)}."
+
 
 class ExportReport(Message):
     """What an export was held against, in a process that knew nothing but its files."""

@@ -61,7 +61,7 @@ def export(
         )
     precision: Precision = "int8" if int8 else "float32" if dtype is None else dtype.value
     from engine.export.exporting import export as carry_out
-    from engine.export.report import TEXT, sentence
+    from engine.export.report import TEXT
 
     done = carry_out(
         Export(
@@ -74,5 +74,5 @@ def export(
         tell=lambda working: print(f"{working.stage} …", file=sys.stderr),
     )
     for one in done.report.comparisons:
-        print(sentence(one))
+        print(one.sentence())
     print(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")

@@ -96,6 +96,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
                 versions=_versions(),
             )
             write_report(inside, report)
+            _check(wanted)  # again: whoever came first in the meantime keeps the place
         give_usual_rights(wanted.into)
     size = sum(file.stat().st_size for file in wanted.into.iterdir())
     return Exported(to=wanted.number, folder=wanted.into, bytes=size, report=report)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.messages import Comparison, ExportReport
+from engine.messages import ExportReport
 
 TEXT, DATA = "export-report.txt", "export-report.json"
 FORMS = {
@@ -44,7 +44,7 @@ def _lines(report: ExportReport) -> list[str]:
         *(f"{'Note':{WIDTH}}{note}" for note in report.notes),
         "",
         *checked,
-        *(sentence(one) for one in report.comparisons),
+        *(one.sentence() for one in report.comparisons),
         "",
         "Versions",
         *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),
@@ -52,21 +52,6 @@ def _lines(report: ExportReport) -> list[str]:
         "Texts",
         *(f"  {number:3}  {_shown(text)}" for number, text in enumerate(report.texts, 1)),
     ]
-
-
-def sentence(one: Comparison) -> str:
-    """A comparison in words."""
-    parts = [f"largest difference {one.difference:.1e} of the largest number ({one.scale:.4g})"]
-    if one.bound is not None:
-        parts[0] += f", at most {one.bound:.0e} allowed"
-    if one.agreement is not None:
-        parts.append(
-            f"{one.agreement:.1%} of {one.rows} picks agree, at least {one.least_agreement:.0%} "
-            "needed"
-        )
-    if one.chance is not None:
-        parts.append(f"probabilities differ by at most {one.chance:.2g}")
-    return f"{one.output}: {'; '.join(parts)}."
 
 
 def _shown(text: str) -> str:

@@ -25,6 +25,7 @@ from engine.messages import (
     Working,
 )
 from engine.models.heads import Heads
+from engine.runs import launch
 from tests.engine.models.small import folder
 
 PATIENCE = 120_000  # ms; a worker loads torch first, maybe on a busy machine
@@ -111,7 +112,7 @@ def test_a_worker_killed_at_rest_is_told_of_and_starts_with_the_next_question(
 
 def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     """Start `program` in place of the worker."""
-    monkeypatch.setattr(module, "arguments", lambda scratch: ["-c", program, str(scratch)])
+    monkeypatch.setattr(launch, "worker", lambda *given: [sys.executable, "-c", program, given[-1]])
 
 
 def test_a_question_that_ends_two_workers_is_refused_with_what_they_said(

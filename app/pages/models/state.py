@@ -1,4 +1,4 @@
-"""The models that there are; importing, copying and deleting them. No widgets."""
+"""The models that there are; importing and deleting them. No widgets."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
-from app.copying import copy_model
 from app.drops import MODEL_FILES
 from app.explorer import Errand
+from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
-from engine.home import folder_name, free_folder
+from engine.home import free_folder
 from engine.messages import Answer, Import, Imported, Refused, Working
 
 
@@ -29,13 +29,11 @@ class ModelsState(QObject):
     """Signals:
     listed: `models` is another now.
     importing_changed: how far the import is, or how it ended.
-    copying_changed: how far the copy is; bytes done and in all, both 0 when it is over.
     removed: the path of a model that is in the trash now.
     """
 
     listed = Signal()
     importing_changed = Signal()
-    copying_changed = Signal(object, object)
     removed = Signal(Path)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
@@ -47,7 +45,6 @@ class ModelsState(QObject):
         self.imported: Imported | None = None
         self.problem: Refused | None = None
         self._reading: background.Job | None = None
-        self._copying: background.Job | None = None
         self._errand: Errand | None = None
         studio.models_changed.connect(self.read_list)
 
@@ -111,45 +108,10 @@ class ModelsState(QObject):
         self._errand, self.working, self.problem = None, None, refusal
         self.importing_changed.emit()
 
-    # ── copying out ──────────────────────────────────────────────────────────────────────────
-
-    @property
-    def is_copying(self) -> bool:
-        return self._copying is not None
-
-    def save_copy(self, model: ModelEntry, parent: Path) -> None:
-        """Copy the model's folder into `parent`, whole or not at all, under a name that is free."""
-        if self.is_copying:
-            return
-        name = folder_name(model.name)
-        self._copying = background.run(
-            self,
-            lambda progress: copy_model(model.path, free_folder(parent, name), progress),
-            self._on_copied,
-            self._on_not_copied,
-            progress=self.copying_changed.emit,
-        )
-        self.copying_changed.emit(0, model.info.bytes if model.info else 1)
-
-    def cancel_copy(self) -> None:
-        if self._copying is not None:
-            self._copying.cancel()
-            self._copying = None
-            self.copying_changed.emit(0, 0)
-
-    def _on_copied(self, copy: Path | None) -> None:
-        self._copying = None
-        self.copying_changed.emit(0, 0)
-        self._studio.notices.say(
-            self.tr(
-                "The copy is complete. Any program that reads BERT can load it from {0}."
-            ).format(copy)
-        )
-
-    def _on_not_copied(self, error: BaseException) -> None:
-        self._copying = None
-        self.copying_changed.emit(0, 0)
-        self._studio.notices.show(error)
+    def export_of(self, model: ModelEntry) -> ExportState:
+        """An export of a model, for the dialog that asks what is wanted."""
+        stored = model.info.dtype if model.info else "float32"
+        return ExportState(self._studio, model.path, model.name, stored, self)
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 

@@ -5,15 +5,14 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
+from app.exporting import view as exporting
 from app.pages.models.importing import ImportPage
 from app.pages.models.listing import ModelList
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import ModelsState, model_folder
 from app.studio import Studio
-from app.theme import SPACE
 from app.widgets import dialogs
 from app.widgets.dialogs import Choice
-from app.widgets.progress import ProgressLine
 
 
 class ModelsPage(QWidget):
@@ -28,11 +27,7 @@ class ModelsPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.copying = ProgressLine(self.tr("Copy of a model"), in_bytes=True)
-        self.copying.setContentsMargins(7 * SPACE, 4 * SPACE, 7 * SPACE, 0)
-        self.copying.cancelled.connect(self.state.cancel_copy)
         self.stack = QStackedWidget()
-        column.addWidget(self.copying)
         column.addWidget(self.stack, 1)
         self.list = ModelList(self.stack)
         self.importing = ImportPage(self.state, self.stack)
@@ -45,7 +40,6 @@ class ModelsPage(QWidget):
         self.importing.left.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
         self.state.removed.connect(self._on_removed)
-        self.state.copying_changed.connect(self._on_copying)
 
     def arrive(self, argument: object = None) -> None:
         """A folder opens that model, {"import": True} the dialog for one; None changes nothing."""
@@ -93,7 +87,7 @@ class ModelsPage(QWidget):
         view.left.connect(self.show_list)
         view.explored.connect(lambda: self._studio.go.emit("explore", model.path))
         view.tuned.connect(lambda: self._studio.go.emit("train", {"model": model.path}))
-        view.copied.connect(self._on_copy)
+        view.exported.connect(self._on_export)
         view.deleted.connect(self._on_delete)
         self.model = view
         self.stack.addWidget(view)
@@ -125,22 +119,9 @@ class ModelsPage(QWidget):
         if self.model is not None and self.model.state.model.path == path:
             self.show_list()
 
-    def _on_copy(self) -> None:
+    def _on_export(self) -> None:
         assert self.model is not None
-        model = self.model.state.model
-        dialog = QFileDialog(self, self.tr("Save a copy of “{0}” in").format(model.name))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda chosen: self.state.save_copy(model, Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-
-    def _on_copying(self, done: int, total: int) -> None:
-        if not total:
-            self.copying.end()
-        elif self.copying.isHidden():
-            self.copying.begin(self.tr("Writing the copy"))
-        else:
-            self.copying.tell(done, total)
+        exporting.ask(self, self.state.export_of(self.model.state.model))
 
     def _on_delete(self) -> None:
         assert self.model is not None

@@ -7,7 +7,6 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, QUrl, 
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QTableView,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources
+from app.exporting import view as exporting
 from app.pages.runs import words
 from app.pages.runs.branch_question import ask_to_branch
 from app.pages.runs.run_state import RunState, Saved
@@ -23,7 +23,6 @@ from app.pages.runs.table import Index
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import Choice, ask
-from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, tooltip
 
 NOWHERE = QModelIndex()
@@ -123,7 +122,7 @@ class CheckpointsTab(QWidget):
         self.use = buttons.plain(
             self.tr("&Use as start"), lambda: self._emit(self.use_wanted), "flag"
         )
-        self.export = buttons.plain(self.tr("&Export a copy…"), self._on_export, "upload")
+        self.export = buttons.plain(self.tr("&Export…"), self._on_export, "upload")
         self.folder = buttons.plain(self.tr("Open the &folder"), self._on_folder, "folder-open")
         self.branch = buttons.plain(self.tr("&Branch from here…"), self._on_branch, "git-branch")
         self.delete = buttons.quiet(self.tr("&Delete"), self._on_delete, "trash-2")
@@ -141,20 +140,16 @@ class CheckpointsTab(QWidget):
         for button in self._buttons:
             row.addWidget(button)
         row.addStretch()
-        self.copying = ProgressLine(self.tr("Copy of a checkpoint"), in_bytes=True)
-        self.copying.cancelled.connect(state.cancel_copy)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addLayout(row)
-        column.addWidget(self.copying)
         column.addWidget(self.none)
         column.addWidget(self.table, 1)
         column.addWidget(self.sum)
         state.changed.connect(self._on_row)
         state.deletion_asked.connect(self._on_deletion_asked)
         state.checkpoints_read.connect(self.show_saved)
-        state.copying.connect(self._on_copying)
         self.show_saved([])
 
     def show_saved(self, saved: list[Saved]) -> None:
@@ -236,22 +231,4 @@ class CheckpointsTab(QWidget):
     def _on_export(self) -> None:
         chosen = self.chosen()
         if chosen is not None:
-            ask_where(self, self._state, chosen)
-
-    def _on_copying(self, done: int, total: int) -> None:
-        if not total:
-            self.copying.end()
-            return
-        if self.copying.isHidden():
-            self.copying.begin(self.tr("Copying the checkpoint"))
-        self.copying.tell(done, total)
-
-
-def ask_where(owner: QWidget, state: RunState, checkpoint: Path) -> None:
-    """Ask for a folder, and copy the checkpoint into it."""
-    title = words.translate("Runs", "Where should the copy go?")
-    dialog = QFileDialog(owner, title)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.fileSelected.connect(lambda chosen: state.copy_out(checkpoint, Path(chosen)))
-    dialog.finished.connect(dialog.deleteLater)
-    dialog.open()
+            exporting.ask(self, self._state.export_of(chosen))

@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
 from app import background, trash
-from app.copying import copy_model
 from app.explorer import Explorer
+from app.exporting.state import ExportState
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
-from engine.home import folder_name, free_folder
 from engine.messages import Measured
 from engine.record.checkpoints import checkpoints_of, match_folders
 from engine.record.metrics import Point, curves
@@ -84,7 +83,6 @@ class RunState(QObject):
     staged: what the worker does before and between steps; stage, done, total.
     log_read: the end of the worker's log is another now.
     checkpoints_read: the checkpoints are others now, a list of Saved.
-    copying: bytes of a checkpoint that were copied, and in all; both 0 when it is over.
     deletion_asked: a checkpoint, and what would be lost with it, in a sentence.
     certificate_read: the Certificate of the run as it is now.
     checking: checkpoints whose files were read, and how many there are; both 0 when it is over.
@@ -98,7 +96,6 @@ class RunState(QObject):
     staged = Signal(str, int, int)
     log_read = Signal(str)
     checkpoints_read = Signal(object)
-    copying = Signal(object, object)
     deletion_asked = Signal(object, str)
     certificate_read = Signal(object)
     checking = Signal(int, int)
@@ -113,7 +110,6 @@ class RunState(QObject):
         self.log = ""
         self._pace = _Pace()
         self._waiting: list[Measured] | None = []  # None once the curves were read
-        self._copying: background.Job | None = None
         self._checking: background.Job | None = None
         self._certifying: background.Job | None = None
         self._heard = QElapsedTimer()
@@ -232,6 +228,11 @@ class RunState(QObject):
         record, run_id = self._studio.record, self.run_id
         background.run(self, lambda: read_checkpoints(record, run_id), self.checkpoints_read.emit)
 
+    def export_of(self, checkpoint: Path) -> ExportState:
+        """An export of a checkpoint, for the dialog that asks what is wanted."""
+        run = self.row.name if self.row else self.run_id
+        return ExportState(self._studio, checkpoint, f"{run}-{checkpoint.name}", parent=self)
+
     def want_deleted(self, saved: Saved) -> None:
         """Delete a checkpoint, at once where nothing is lost with it; else ask first."""
         if self.row is None:
@@ -345,41 +346,6 @@ class RunState(QObject):
             self._checking.cancel()
             self._checking = None
             self.checking.emit(0, 0)
-
-    def copy_out(self, saved: Path, parent: Path) -> None:
-        """Copy a checkpoint into `parent` under a free name, whole or not at all."""
-        if self._copying is not None or self.row is None:
-            return
-        name = folder_name(f"{self.row.name}-{saved.name}")
-        self._copying = background.run(
-            self,
-            lambda progress: copy_model(saved, free_folder(parent, name), progress),
-            self._on_copied,
-            self._on_not_copied,
-            progress=self.copying.emit,
-        )
-        self.copying.emit(0, 1)
-
-    def cancel_copy(self) -> None:
-        if self._copying is not None:
-            self._copying.cancel()
-            self._end_copy()
-
-    def _end_copy(self) -> None:
-        self._copying = None
-        self.copying.emit(0, 0)
-
-    def _on_copied(self, copy: Path | None) -> None:
-        self._end_copy()
-        self._studio.notices.say(
-            self.tr(
-                "The copy is complete. Any program that reads BERT can load it from {0}."
-            ).format(copy)
-        )
-
-    def _on_not_copied(self, error: BaseException) -> None:
-        self._end_copy()
-        self._studio.notices.show(error)
 
 
 # ── reading, off the window's thread ─────────────────────────────────────────────────────────

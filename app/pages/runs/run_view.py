@@ -5,12 +5,13 @@ from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QTabWidget, QVBoxLayout, QWidget
 
 from app import resources
+from app.exporting import view as exporting
 from app.pages.runs.actions import deeds, resume_text
 from app.pages.runs.batch_state import BatchState
 from app.pages.runs.batch_tab import BatchTab
 from app.pages.runs.certificate_tab import CertificateTab
 from app.pages.runs.charts import Charts
-from app.pages.runs.checkpoints_tab import CheckpointsTab, ask_where
+from app.pages.runs.checkpoints_tab import CheckpointsTab
 from app.pages.runs.facts_tab import FactsTab
 from app.pages.runs.log_tab import LogTab
 from app.pages.runs.problem_banner import ProblemBanner
@@ -235,7 +236,7 @@ class RunView(QWidget):
             action.setEnabled(not why)
             action.setToolTip(why)
             action.triggered.connect(lambda _=False, key=deed.key: self._do(key))
-        export = menu.addAction(resources.icon("upload"), self.tr("&Export a copy…"))
+        export = menu.addAction(resources.icon("upload"), self.tr("&Export…"))
         export.setEnabled(row.checkpoint is not None)
         export.triggered.connect(lambda _=False: self._do("export"))
         menu.aboutToHide.connect(menu.deleteLater)
@@ -253,7 +254,7 @@ class RunView(QWidget):
             case "use" if row.checkpoint:
                 runs.start_from(row.checkpoint)
             case "export" if row.checkpoint:
-                ask_where(self, self.state, row.checkpoint)
+                exporting.ask(self, self.state.export_of(row.checkpoint))
             case "again":
                 runs.start_again(row)
             case "rename":

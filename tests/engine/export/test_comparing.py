@@ -5,7 +5,6 @@ import pytest
 
 from engine.export.comparing import BOUNDS, SAME_CODE, bounds, compare
 from engine.export.reloading import BrokenExport
-from engine.export.report import sentence
 from engine.export.saying import Said
 from engine.spec.export import Output
 
@@ -87,8 +86,10 @@ def test_other_shapes_and_other_pieces_are_refused():
 
 
 def test_a_comparison_is_told_in_a_sentence():
-    told = sentence(compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])))
+    told = compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])).sentence()
     assert told == (
         "logits: largest difference 5.0e-05 of the largest number (1), at most 1e-04 allowed; "
         "100.0% of 1 picks agree, at least 100% needed; probabilities differ by at most 1.2e-05."
     )
+    same = compared(ONE, said([0.5, 0.1]), said([0.5, 0.1])).sentence()
+    assert same == ("logits: no difference at all; 100.0% of 1 picks agree, at least 100% needed.")

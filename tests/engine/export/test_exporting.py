@@ -159,7 +159,7 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
         f"{written.tensors} tensors",
         "bit for bit",
         "bad, good, so-so",
-        "1e-05",
+        "no difference",
     ):
         assert part in text
     assert "The president of the United States" in text
@@ -250,6 +250,21 @@ def test_what_stands_at_the_target_stays(tmp_path, here):
             exported(tmp_path, into=tmp_path / name)
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "mine").read_text() == "mine"
     assert left_in(tmp_path) == ["dangling", "file", "folder", "link", "model"]
+
+
+def test_what_came_to_the_target_meanwhile_stays(tmp_path, here, monkeypatch):
+    write = exporting._write
+
+    def slow(*given: object) -> None:
+        write(*given)
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "mine").write_text("mine")
+
+    monkeypatch.setattr(exporting, "_write", slow)
+    with pytest.raises(StudioError, match="something at"):
+        exported(tmp_path)
+    assert left_in(tmp_path / "out") == ["mine"]
+    assert left_in(tmp_path) == ["model", "out"]
 
 
 def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):

@@ -19,13 +19,13 @@ from app.widgets.text import Text
 class ModelView(Page):
     """Signals:
     left: back to the list.
-    explored, tuned, copied, deleted: the button of that name was pressed.
+    explored, tuned, exported, deleted: the button of that name was pressed.
     """
 
     left = Signal()
     explored = Signal()
     tuned = Signal()
-    copied = Signal()
+    exported = Signal()
     deleted = Signal()
 
     def __init__(
@@ -71,10 +71,10 @@ class ModelView(Page):
 
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
         self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
-        self.copy = buttons.plain(self.tr("Save a copy…"), self.copied.emit, "download")
+        self.export = buttons.plain(self.tr("Export…"), self.exported.emit, "upload")
         self.tune = buttons.plain(self.tr("Fine-tune…"), self.tuned.emit, "sliders-horizontal")
         self.explore = buttons.primary(self.tr("Look inside"), self.explored.emit, "microscope")
-        for button in (self.delete, self.copy, self.tune, self.explore):
+        for button in (self.delete, self.export, self.tune, self.explore):
             self.action_row.addWidget(button)
         if why_not_delete:
             self.delete.setEnabled(False)
@@ -82,7 +82,7 @@ class ModelView(Page):
             self.delete.setAccessibleDescription(why_not_delete)
             self.body.insertWidget(0, Text(why_not_delete, "small"))
         if model.info is None:
-            for button in (self.copy, self.tune, self.explore):
+            for button in (self.export, self.tune, self.explore):
                 button.setEnabled(False)
                 button.setToolTip(self.tr("This model cannot be used."))
             self.body.insertWidget(0, Text(model.problem, "bad", selectable=True))

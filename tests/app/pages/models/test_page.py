@@ -1,27 +1,24 @@
 """The Models page: list, one model, copies, deleting, importing with a real worker."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QPlainTextEdit
 
-from app.background import Progress
 from app.drops import page_for
+from app.exporting.view import ExportDialog
 from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
-from app.pages.models.state import copy_model, model_folder
+from app.pages.models.state import model_folder
 from app.pages.models.view import ModelsPage
 from app.pages.models.words import Words
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
 from engine.data.checkpoint_info import checkpoint_info
-from engine.durable import verify, whole_folder
-from engine.errors import BadCheckpoint
+from engine.durable import verify
 from engine.messages import CheckpointInfo
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
@@ -197,7 +194,7 @@ def test_every_tab_is_accessible(qtbot, page, looks, screen, look, little) -> No
     assert_accessible(page)
 
 
-# ── deleting and copying ─────────────────────────────────────────────────────────────────────
+# ── deleting and exporting ─────────────────────────────────────────────────────────────────────
 
 
 def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, trash) -> None:
@@ -226,92 +223,21 @@ def test_what_is_not_imported_says_why_it_stays(qtbot, page, little, origin, sai
     qtbot.waitUntil(lambda: view.state.contents is not None)
 
 
-def test_a_copy_is_whole_and_leaves_the_resume_state_behind(
-    qtbot, page, studio, little, tmp_path
-) -> None:
-    (little / "resume").mkdir()
-    (little / "resume" / "optimiser.safetensors").write_bytes(b"x")
-    view = opened(qtbot, page, little)
-    qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
-    dialog = page.findChild(QFileDialog)
-    dialog.fileSelected.emit(str(tmp_path))
+def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
+    model = small_checkpoint(studio.home.models / "small")
+    studio.models_changed.emit()
+    view = opened(qtbot, page, model)
+    qtbot.mouseClick(view.export, Qt.MouseButton.LeftButton)
+    dialog = page.findChild(ExportDialog)
+    assert dialog.state.name == "small"
+    dialog.state.set_place(tmp_path)
+    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not dialog.state.is_running, timeout=PATIENCE)
+    assert dialog.state.exported is not None, dialog.state.problem
+    exported = tmp_path / "small-hf"
+    verify(exported)
+    assert checkpoint_info(exported) == checkpoint_info(model)
     dialog.close()
-    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
-    copy = tmp_path / "little"
-    assert str(copy) in studio.notices.shown[-1].problem
-    verify(copy)
-    assert checkpoint_info(copy) == checkpoint_info(little)
-    assert not (copy / "resume").exists()
-    qtbot.waitUntil(page.copying.isHidden)
-
-
-def never(_done: int, _total: int) -> None:
-    """Progress that nobody looks at."""
-
-
-class Cancelled:
-    """A Progress that was cancelled before it began."""
-
-    def __call__(self, done: int, total: int) -> None:
-        never(done, total)
-
-    def cancelled(self) -> bool:
-        return True
-
-
-def test_a_cancelled_copy_leaves_nothing(little, tmp_path) -> None:
-    assert copy_model(little, tmp_path / "copy", Cancelled()) is None
-    assert not [entry for entry in tmp_path.iterdir() if "copy" in entry.name]
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_place_that_cannot_be_written_is_told(qtbot, page, studio, little, tmp_path) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    page.state.save_copy(page.state.model_at(little), locked)
-    qtbot.waitUntil(lambda: bool(studio.notices.shown))
-    assert "could not be copied" in studio.notices.shown[-1].problem
-
-
-def test_a_full_disk_is_told_and_leaves_nothing(little, tmp_path, monkeypatch) -> None:
-    """A limit on the size of files makes every large write fail as a full disk does."""
-    resource = pytest.importorskip("resource")
-    big = little / "model.safetensors"
-    big.write_bytes(big.read_bytes() + b"\0" * 3_000_000)
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, old[1]))
-    try:
-        with pytest.raises(Exception, match="disk is full"):
-            copy_model(little, tmp_path / "copy", Progress(never, _Event()))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
-    assert not [entry for entry in tmp_path.iterdir() if "copy" in entry.name]
-
-
-class _Event:
-    def is_set(self) -> bool:
-        return False
-
-
-def test_a_damaged_checkpoint_is_not_copied(little, tmp_path) -> None:
-    saved = tmp_path / "saved"
-    with whole_folder(saved) as folder:
-        shutil.copytree(little, folder, dirs_exist_ok=True)
-    with open(saved / "model.safetensors", "r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        file.write(b"\x7f")
-    with pytest.raises(BadCheckpoint, match="damaged"):
-        copy_model(saved, tmp_path / "copy", Progress(never, _Event()))
-    assert not (tmp_path / "copy").exists()
-
-
-def test_a_link_at_the_target_is_not_followed(little, tmp_path) -> None:
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    (tmp_path / "copy").symlink_to(victim)
-    copy_model(little, tmp_path / "copy", Progress(never, _Event()))
-    assert not list(victim.iterdir())
-    assert not (tmp_path / "copy").is_symlink()
 
 
 # ── importing ────────────────────────────────────────────────────────────────────────────────

@@ -124,34 +124,14 @@ def test_a_removed_run_is_told(
     assert run_id not in runs.rows
 
 
-def test_a_checkpoint_is_copied_out_without_what_only_a_resume_needs(
+def test_an_export_of_a_checkpoint_is_named_after_its_run(
     runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    run_id = make_run("mine/..\\x")
-    state = opened(runs, studio, run_id, qtbot)
+    state = opened(runs, studio, make_run("mine/..\\x"), qtbot)
     assert state.row is not None and state.row.checkpoint is not None
-    (state.row.checkpoint / "resume").mkdir()
-    target = tmp_path / "out"
-    target.mkdir()
-    ends: list[tuple[int, int]] = []
-    state.copying.connect(lambda done, total: ends.append((done, total)))
-    state.copy_out(state.row.checkpoint, target)
-    qtbot.waitUntil(lambda: ends[-1:] == [(0, 0)])
-    [copy] = target.iterdir()
-    assert sorted(file.name for file in copy.iterdir()) == ["config.json", "manifest.json"]
-    qtbot.waitUntil(lambda: str(copy) in studio.notices.shown[-1].problem)
-
-
-def test_a_checkpoint_that_cannot_be_copied_says_why(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
-) -> None:
-    state = opened(runs, studio, make_run("mine"), qtbot)
-    file = tmp_path / "file"
-    file.touch()
-    assert state.row is not None and state.row.checkpoint is not None
-    state.copy_out(state.row.checkpoint, file)
-    qtbot.waitUntil(lambda: bool(studio.notices.shown))
-    assert studio.notices.shown[0].is_error
+    export = state.export_of(state.row.checkpoint)
+    export.set_place(tmp_path)
+    assert export.target == tmp_path / f"mine-..-x-{state.row.checkpoint.name}-hf"
 
 
 def test_many_points_are_read_without_holding_the_window(

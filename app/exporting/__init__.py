@@ -1,0 +1,1 @@
+"""Export of a checkpoint, from wherever one is shown."""

@@ -1,0 +1,234 @@
+"""The dialog of an export, with a studio that answers as the test says, and once with a worker."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.exporting.state import ExportState
+from app.exporting.view import ExportDialog, ask
+from app.studio import Studio
+from app.widgets.text import Text
+from engine.messages import (
+    Answer,
+    Comparison,
+    Export,
+    Exported,
+    ExportReport,
+    Refused,
+    Working,
+)
+from tests.app.accessible import assert_accessible
+from tests.engine.models.small import folder as small_checkpoint
+
+PATIENCE = 60_000  # ms; a worker loads torch first
+
+
+class Desk:
+    """Takes errands in the studio's place; the test answers them."""
+
+    def __init__(self) -> None:
+        self.asked: list[Export] = []
+        self.cancelled = 0
+
+    def errand(
+        self,
+        question: Export,
+        done: Callable[[Answer], object],
+        refused: Callable[[Refused], object],
+        working: Callable[[Working], object],
+        owner: object,
+    ) -> "Desk":
+        self.asked.append(question)
+        self.done, self.refused, self.working = done, refused, working
+        return self
+
+    def cancel(self, gone: Callable[[], object]) -> None:
+        self.cancelled += 1
+        gone()
+
+
+@pytest.fixture
+def desk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk()
+    monkeypatch.setattr(studio, "errand", made.errand)
+    return made
+
+
+@pytest.fixture
+def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
+    """Open, for a model “little” and the folder of the test."""
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    owner.show()
+    model = small_checkpoint(studio.home.models / "little")
+    state = ExportState(studio, model, "little", parent=owner)
+    state.set_place(tmp_path)
+    made = ask(owner, state)
+    qtbot.waitUntil(made.isVisible)
+    yield made
+    owner.close()
+
+
+def report(**more: object) -> ExportReport:
+    values: dict[str, object] = {
+        "checkpoint": "/models/little",
+        "form": "hf",
+        "precision": "float32",
+        "heads": ("masked words",),
+        "tensors": 12,
+        "parameters": 3456,
+        "labels": (),
+        "weights_equal": True,
+        "texts": ("a", "b"),
+        "sources": ("2 built in",),
+        "comparisons": (Comparison(output="logits", rows=2, difference=1e-6, scale=3, bound=1e-5),),
+        "versions": {},
+    }
+    return ExportReport.model_validate(values | more)
+
+
+def said(dialog: ExportDialog) -> str:
+    return "\n".join(text.text() for text in dialog.outcome.findChildren(Text))
+
+
+def choose(qtbot, box, data: str) -> None:
+    """As the user does: pick an entry of a list."""
+    box.setCurrentIndex(box.findData(data))
+    box.activated.emit(box.currentIndex())
+
+
+def test_the_form_says_which_precisions_there_are(qtbot, dialog):
+    choices = dialog.choices
+
+    def precisions() -> list[str]:
+        return [choices.precision.itemData(n) for n in range(choices.precision.count())]
+
+    assert precisions() == ["float32", "float16", "bfloat16"]
+    choose(qtbot, choices.precision, "float16")
+    assert "Half the size" in choices.precision_help.text()
+    assert dialog.state.target.name == "little-hf-float16"
+    choose(qtbot, choices.form, "onnx")
+    assert precisions() == ["float32", "int8"]
+    assert dialog.state.precision == "float32"
+    choose(qtbot, choices.form, "tf1")
+    assert not choices.precision.isEnabled()
+    assert choices.target.text().startswith("little-tf1 in /")
+
+
+def test_half_precision_is_offered_first_where_the_model_is_stored_so(studio, tmp_path):
+    state = ExportState(studio, tmp_path, "m", "bfloat16")
+    assert (state.form, state.precision) == ("hf", "bfloat16")
+    assert ExportState(studio, tmp_path, "m", "float64").precision == "float32"
+
+
+def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
+    other = tmp_path / "other"
+    (other / "little-hf").mkdir(parents=True)
+    qtbot.mouseClick(dialog.choices.place, Qt.MouseButton.LeftButton)
+    dialog.findChild(QFileDialog).fileSelected.emit(str(other))
+    assert dialog.state.target == other / "little-hf-2", "the first free name"
+    qtbot.mouseClick(dialog.choices.choose_texts, Qt.MouseButton.LeftButton)
+    dialog.findChildren(QFileDialog)[-1].fileSelected.emit(str(tmp_path / "rows.csv"))
+    assert "rows.csv" in dialog.choices.texts.text()
+    assert dialog.state.texts == tmp_path / "rows.csv"
+    qtbot.mouseClick(dialog.choices.no_texts, Qt.MouseButton.LeftButton)
+    assert dialog.state.texts is None
+    for each in dialog.findChildren(QFileDialog):
+        each.close()
+
+
+def test_what_is_chosen_is_asked_and_its_report_is_shown(qtbot, desk, dialog, tmp_path):
+    choose(qtbot, dialog.choices.form, "onnx")
+    choose(qtbot, dialog.choices.precision, "int8")
+    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    (asked,) = desk.asked
+    assert (asked.form, asked.precision) == ("onnx", "int8")
+    assert asked.into == tmp_path / "little-onnx-int8"
+    assert asked.checkpoint.name == "little"
+    desk.working(Working(stage="Asking the model", done=1, total=4))
+    assert dialog.parts.currentWidget() is dialog.progress
+    assert dialog.progress.stage.text() == "Asking the model …"
+    assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
+    told = report(notes=("A note.",), weights_equal=None)
+    desk.done(Exported(folder=asked.into, bytes=5_000_000, report=told))
+    assert dialog.parts.currentWidget() is dialog.outcome
+    for part in ("5.0 MB", str(asked.into), "logits: largest difference", "2 built in", "A note."):
+        assert part in said(dialog)
+    assert "tensors" not in said(dialog)
+    assert dialog.outcome.folder.isVisible()
+    assert not dialog.outcome.back.isVisible()
+
+
+@pytest.mark.parametrize(
+    "precision,words", [("float32", "bit for bit"), ("float16", "rounded to float16")]
+)
+def test_equal_weights_are_told(desk, dialog, precision, words):
+    dialog.state.start()
+    told = report(precision=precision)
+    desk.done(Exported(folder=dialog.state.target, bytes=1, report=told))
+    assert "12 tensors" in said(dialog)
+    assert words in said(dialog)
+
+
+def test_a_failure_says_why_and_leads_back(qtbot, desk, dialog, tmp_path):
+    left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
+    left.mkdir()
+    mine = tmp_path / ".other.tmp-0a"
+    mine.mkdir()
+    dialog.state.start()
+    desk.refused(Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9))
+    assert "It was <b>broken</b>." in said(dialog)
+    assert "Do so." in said(dialog)
+    qtbot.waitUntil(lambda: not left.exists())
+    assert mine.exists(), "what others wrote stays"
+    assert not dialog.outcome.folder.isVisible()
+    qtbot.mouseClick(dialog.outcome.back, Qt.MouseButton.LeftButton)
+    assert dialog.parts.currentWidget() is dialog.choices
+    dialog.state.start()
+    assert len(desk.asked) == 2
+
+
+def test_closing_stops_an_export_and_nothing_stays(qtbot, desk, dialog, tmp_path):
+    dialog.state.start()
+    left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
+    left.mkdir()
+    with qtbot.waitSignal(dialog.destroyed):
+        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert desk.cancelled == 1
+    qtbot.waitUntil(lambda: not left.exists())
+
+
+def test_the_end_of_the_program_stops_an_export(qapp, desk, dialog):
+    dialog.state.start()
+    qapp.aboutToQuit.emit()
+    assert desk.cancelled == 1
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_every_part_can_be_used_and_seen(desk, dialog, screen, looks, look):
+    looks(look)
+    screen(dialog, f"export-choices-{look}")
+    dialog.state.start()
+    desk.working(Working(stage="Writing the export", done=2, total=4))
+    screen(dialog, f"export-progress-{look}")
+    desk.done(Exported(folder=dialog.state.target, bytes=34_000_000, report=report()))
+    screen(dialog, f"export-done-{look}")
+    dialog.state.back()
+    dialog.state.start()
+    desk.refused(Refused(problem="There is something here.", advice="Choose another folder."))
+    screen(dialog, f"export-failed-{look}")
+    assert_accessible(dialog)
+
+
+def test_a_worker_that_is_stopped_leaves_nothing(qtbot, dialog, tmp_path):
+    """A real one, stopped while its export is loaded again."""
+    state = dialog.state
+    state.start()
+    qtbot.waitUntil(lambda: state.working is None or state.working.done == 3, timeout=PATIENCE)
+    assert state.is_running
+    assert [path.name for path in tmp_path.iterdir() if ".little-hf.tmp-" in path.name]
+    dialog.close()
+    qtbot.waitUntil(lambda: not [path for path in tmp_path.iterdir() if "little" in path.name])
