@@ -459,7 +459,10 @@ class Comparison(Message):
 
 
 class ExportReport(Message):
-    """What an export was held against, in a process that knew nothing but its files."""
+    """What an export was held against, in a process that knew nothing but its files.
+
+    It goes along with the export, so it holds no path and no row of the user's data.
+    """
 
     at: AwareDatetime = Field(default_factory=now)
     checkpoint: str
@@ -475,7 +478,7 @@ class ExportReport(Message):
     weights_equal: bool | None = Field(
         description="Bit for bit, rounded to `precision`; None where they have another form."
     )
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = Field(description="Built-in texts themselves; of others the names.")
     sources: tuple[str, ...] = Field(description="Where the texts come from.")
     comparisons: tuple[Comparison, ...]
     versions: dict[str, str]

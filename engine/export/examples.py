@@ -4,8 +4,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.data.choices import endings_in
 from engine.data.reading import read, recognise
-from engine.data.store import open_dataset
+from engine.data.store import Rows, open_dataset
+from engine.data.words import words_of
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import StoredData
@@ -44,9 +46,14 @@ ENDINGS: tuple[Example, ...] = tuple(
 
 
 class Examples(NamedTuple):
-    """The examples, and for people: where they come from."""
+    """The examples, and for people: a name for each, and where they come from.
+
+    An export is made to be passed on. So our own texts are named by themselves, rows of the user by
+    their number alone.
+    """
 
     examples: tuple[Example, ...]
+    names: tuple[str, ...]
     sources: tuple[str, ...]
 
 
@@ -54,41 +61,45 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
     """Our own examples; with them the first rows of `texts`, or else of the checkpoint's run.
 
     Args:
-        chooses: the model chooses one of several endings, of which only our own are there.
+        chooses: the model chooses one of several endings.
+
+    Raises StudioError where `texts` cannot be read, or has not the columns for such a model.
     """
     ours = ENDINGS if chooses else OURS
+    names = [" | ".join(dict.fromkeys(_parts(example))) for example in ours]
     sources = [f"{len(ours)} built in"]
     found: tuple[Example, ...] = ()
     if texts is not None:
-        if chooses:
-            raise StudioError(
-                "A model that chooses one of several endings is tried with built-in texts only.",
-                "Export it without a file of texts.",
-            )
-        found = _of_file(texts)
+        found = _examples(_of_file(texts), chooses)
+        names += [f"row {number} of {texts.name}" for number in range(1, len(found) + 1)]
         sources.append(f"the first {len(found)} rows of {texts.name}")
-    elif not chooses:
+    else:
+        run = _run(checkpoint).path.name
         try:
-            found = _of_run(checkpoint)
+            rows = _of_run(checkpoint)
+            found = () if rows is None else _examples(rows, chooses)
         except StudioError as error:
-            sources.append(f"none of the run, whose data could not be read ({error.problem})")
+            sources.append(f"none of the run {run}, whose data cannot be used ({error.problem})")
         if found:
-            sources.append(f"{len(found)} dev rows of the run {_run(checkpoint).path.name}")
-    return Examples(ours + found, tuple(sources))
+            names += [f"dev row {number} of the run {run}" for number in range(1, len(found) + 1)]
+            sources.append(f"{len(found)} dev rows of the run {run}")
+    return Examples(ours + found, tuple(names), tuple(sources))
 
 
-def _of_file(path: Path) -> tuple[Example, ...]:
+def _parts(example: Example) -> list[str]:
+    return [part for sequence in example for part in sequence if part is not None]
+
+
+def _of_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
             f"It is not clear which column of {path.name} holds the text.",
             "Give it a header with the columns “text” and, for pairs, “pair”.",
         )
-    text = recognised.columns.index(mapping.text)
-    pair = None if mapping.pair is None else recognised.columns.index(mapping.pair)
-    rows = islice(read(path, recognised.reading, glance=True), MOST)
-    cells = (row.cells for row in rows)
-    return tuple(((one[text], None if pair is None else one[pair]),) for one in cells)
+    found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MOST)]
+    cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
+    return Rows.of(mapping, cells)
 
 
 def _run(checkpoint: Path) -> RunFolder:
@@ -96,19 +107,39 @@ def _run(checkpoint: Path) -> RunFolder:
     return RunFolder(checkpoint.absolute().parent.parent)
 
 
-def _of_run(checkpoint: Path) -> tuple[Example, ...]:
-    """The first dev rows of the checkpoint's run; none where the run or its data is not there."""
+def _of_run(checkpoint: Path) -> Rows | None:
+    """The first dev rows of the checkpoint's run; None where the run or its data is not there."""
     run = _run(checkpoint)
     if checkpoint.absolute().parent != run.checkpoints or not run.spec_file.is_file():
-        return ()
+        return None
     data = run.job().data
     folder = data.folder if isinstance(data, StoredData) else run.dataset
     if not folder.is_dir():
-        return ()
+        return None
     dataset = open_dataset(folder)
     mapping = dataset.spec.mapping
     rows = dataset.page(0, MOST, "dev")
-    return tuple(
-        ((str(row[mapping.text]), None if mapping.pair is None else str(row[mapping.pair])),)
-        for row in rows
-    )
+    cells = {name: [str(row[name] or "") for row in rows] for name in mapping.columns}
+    return Rows.of(mapping, cells)
+
+
+def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
+    """Rows as their task reads them."""
+    if chooses:
+        if rows.endings is None:
+            raise StudioError(
+                "There are no endings to choose from in these rows.",
+                "Give a file with a column “endings”, or export without a file of texts.",
+            )
+        begun = rows.beginnings or [""] * len(rows)
+        return tuple(
+            tuple((text, f"{beginning} {ending}".strip()) for ending in some)
+            for text, beginning, some in zip(
+                rows.texts, begun, endings_in(rows.endings), strict=True
+            )
+        )
+    texts: list[str] = list(rows.texts)
+    if rows.tags is not None:
+        texts = [" ".join(words_of(cell)) for cell in texts]
+    pairs: list[str] | list[None] = rows.pairs or [None] * len(texts)
+    return tuple((sequence,) for sequence in zip(texts, pairs, strict=True))

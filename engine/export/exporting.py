@@ -77,7 +77,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
             equal = _check_found(found, loaded, wanted)
             compared = compare(said, again, request.outputs, wanted.form, wanted.precision)
             report = ExportReport(
-                checkpoint=str(wanted.checkpoint),
+                checkpoint=wanted.checkpoint.name,
                 form=wanted.form,
                 precision=wanted.precision,
                 heads=loaded.info.task_heads,
@@ -86,11 +86,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
                 labels=loaded.labels,
                 notes=loaded.report.notes,
                 weights_equal=equal,
-                texts=tuple(
-                    " | ".join(part for part in sequence if part is not None)
-                    for example in request.examples
-                    for sequence in example
-                ),
+                texts=tried.names,
                 sources=tried.sources,
                 comparisons=compared,
                 versions=_versions(),

@@ -195,7 +195,11 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
     rows = "".join(f"first {n},second {n},yes\n" for n in range(MOST + 5))
     file.write_text(f"text,text_pair,label\n{rows}")
     done = exported(tmp_path, texts=file)
-    assert done.report.texts[len(OURS)] == "first 0 | second 0"
+    assert done.report.texts[len(OURS)] == "row 1 of rows.csv"
+    for name in (report.TEXT, report.DATA):
+        content = (done.folder / name).read_text()
+        assert "first 0" not in content, "an export is passed on; the user's rows are not"
+        assert str(tmp_path) not in content
     assert len(done.report.texts) == len(OURS) + MOST
     assert done.report.sources == (f"{len(OURS)} built in", f"the first {MOST} rows of rows.csv")
 
@@ -213,12 +217,27 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     assert examples(tmp_path / "elsewhere", None, chooses=False).examples == OURS
 
 
+def test_rows_are_read_as_their_task_reads_them(tmp_path):
+    pair, tagged, chosen = (tmp_path / name for name in ("pair.csv", "tagged.conll", "swag.csv"))
+    pair.write_text("question,passage,label\nWho?,Ann came.,yes\nWho?,Bob came.,no\n")
+    tagged.write_text("Ann B-PER\ncame O\n\nBob B-PER\nwent O\n")
+    chosen.write_text("startphrase,sent2,ending0,ending1,label\nA man sits.,He,sings.,eats.,1\n")
+    rows = examples(tmp_path, pair, chooses=False).examples[len(OURS) :]
+    assert rows == ((("Who?", "Ann came."),), (("Who?", "Bob came."),))
+    rows = examples(tmp_path, tagged, chooses=False).examples[len(OURS) :]
+    assert rows == ((("Ann came", None),), (("Bob went", None),))
+    rows = examples(tmp_path, chosen, chooses=True).examples[len(ENDINGS) :]
+    assert [[pair for _, pair in row] for row in rows] == [["He sings.", "He eats."]]
+    with pytest.raises(StudioError, match="no endings"):
+        examples(tmp_path, pair, chooses=True)
+
+
 def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
     run = RunFolder.create(tmp_path / "run", training.classifying(tmp_path))
     run.dataset.mkdir()
     found = examples(run.checkpoints / "step-00000001", None, chooses=False)
     assert found.examples == OURS
-    assert "could not be read" in found.sources[1]
+    assert "cannot be used" in found.sources[1]
 
 
 # ── what is refused, and leaves nothing ──────────────────────────────────────────────────────

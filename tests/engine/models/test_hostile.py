@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from engine.models.checkpoint import examine, import_checkpoint, load
 from engine.models.heads import Heads
 from tests.engine.models import small
 from tests.engine.models.hostile import CASES, Payload
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 MUTANTS = 60  # of each kind of file
 ALL_HEADS = Heads(masked_words=True, next_sentence=True, outputs=3)
@@ -171,3 +174,19 @@ def test_code_beside_the_weights_is_never_imported(good, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     load(folder)
     load(Path())
+
+
+def test_pickles_are_read_in_one_place_alone():
+    """Not on a resume, not for an export: nothing else in the program asks for one."""
+    asking = re.compile(
+        r"(?<!safetensors\.)torch\.load\(|pickle\.loads?\(|Unpickler|allow_pickle=True"
+    )
+    found = {
+        path.relative_to(REPOSITORY).as_posix()
+        for folder in ("app", "engine")
+        for path in (REPOSITORY / folder).rglob("*.py")
+        if asking.search(path.read_text("utf-8"))
+    }
+    assert found == {"engine/models/pickled.py"}
+    source = (REPOSITORY / "engine/models/pickled.py").read_text("utf-8")
+    assert source.count("torch.load(") == source.count("weights_only=True)")
