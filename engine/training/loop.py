@@ -69,6 +69,7 @@ def train(
         progress.conditions = now
         exact = f"not bit for bit: {', '.join(changed)}" if changed else "bit for bit"
         tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
+        saving.tell_if_unheard(run, progress, tell)
         saving.read_optimiser(found[0], optimiser, network)
         saving.read_raw(found[0], network, average)
     tell(_plan(job, made, machine, progress, changed))

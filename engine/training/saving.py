@@ -83,18 +83,30 @@ def save(
         if raw:
             safetensors.torch.save_file(raw, resume / RAW)
         (resume / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
+    return saved(run, progress)
+
+
+def saved(run: RunFolder, progress: Progress) -> Saved:
+    """What is told of the checkpoint of `progress.step`, which stands in its place."""
+    folder = run.checkpoint(progress.step)
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    name = folder.relative_to(run.path).as_posix()
-    best = progress.best_step == progress.step
     files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     return Saved(
         step=progress.step,
-        folder=name,
-        best=best,
+        folder=folder.relative_to(run.path).as_posix(),
+        best=progress.best_step == progress.step,
         bytes=size,
         weights=files[SAFE]["sha256"],
         optimiser=files[f"{RESUME}/{OPTIMISER}"]["sha256"],
     )
+
+
+def tell_if_unheard(run: RunFolder, progress: Progress, tell: Tell) -> None:
+    """Tell of a checkpoint whose worker was killed between the save and its word."""
+    words = [e for e in run.milestones() if isinstance(e, Saved | Removed)]
+    last = next((e for e in reversed(words) if e.step == progress.step), None)
+    if not isinstance(last, Saved):
+        tell(saved(run, progress))
 
 
 def checkpoint_size(network: Network) -> int:

@@ -183,9 +183,12 @@ def test_published_tags_are_recognised(assets):
     from engine.data.formats.conll import open_conll
     from engine.data.formats.rows import Remarks
     from engine.data.lines import Lines
+    from engine.spec.dataset import Reading
 
     path = assets / "datasets" / "wnut17" / "wnut17train.conll"
-    tagged = [one.tags for one in open_conll(Lines(path, "utf-8"), Remarks())]
+    content = open_conll(Lines(path, "utf-8"), Reading(format="conll"), Remarks())
+    place = content.columns.index("tags")
+    tagged = [tuple(row.cells[place].split(" ")) for row in content.rows]
     assert recognise_scheme(tagged) == "BIO"
     converted, repairs = to_bio(tagged, "BIO")
     assert converted == [list(tags) for tags in tagged] and not repairs

@@ -106,7 +106,8 @@ def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
     assert f"The loss is not finite (inf) at step {step}" in ended.problem
     assert "Each of its" in ended.problem and "lower learning rate" in ended.advice
     assert ended.details.count("example ") == int(ended.problem.split("Each of its ")[1].split()[0])
-    assert [step_of(f) for f in run.checkpoint_folders()] == [s for s in (8, 14) if s < step]
+    kept = [step_of(folder) for folder in run.checkpoint_folders()]
+    assert bool(kept) == (step == 17) and all(good < step for good in kept)
 
     monkeypatch.undo()
     assert work(run.path) == 0  # the same step, now that it is sound
