@@ -89,7 +89,18 @@ def state_tensors(optimiser: torch.optim.Optimizer, network: nn.Module) -> dict[
 def restore(
     optimiser: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:
-    """Put back what `state_tensors` took."""
+    """Put back what `state_tensors` took.
+
+    Raises StudioError where it is of another network: a part would silently begin anew.
+    """
+    strange = {name.rpartition("|")[0] for name in tensors} - dict(
+        network.named_parameters()
+    ).keys()
+    if strange:
+        raise StudioError(
+            f"What the optimiser remembered is of other weights ({min(strange)}, for one).",
+            "This checkpoint is of another version of the program: start a new run from it.",
+        )
     for name, parameter in network.named_parameters():
         state = optimiser.state[parameter]
         for key in ("step", "exp_avg", "exp_avg_sq"):

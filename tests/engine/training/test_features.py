@@ -208,10 +208,7 @@ def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
     said = json.loads(config.read_text())
     for wrong in ({"width": -8}, {"vectors": ["last"]}, {"width": 10**9}, {"kind": []}):
         config.write_text(json.dumps(said | {"reader": said["reader"] | wrong}))
-        try:
-            loaded = checkpoint.load(tmp_path / "model")
-        except Exception as error:
-            raise AssertionError(wrong) from error
+        loaded = checkpoint.load(tmp_path / "model")
         assert loaded.network.reader is None or wrong == {"kind": []}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.errors import StudioError
 from engine.messages import Measured, Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
@@ -17,7 +18,7 @@ from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Batch
 from engine.training import loop
 from engine.training.loop import train
-from engine.training.optimiser import adamw, freeze, height, set_rate
+from engine.training.optimiser import adamw, freeze, height, restore, set_rate
 from engine.training.preparing import prepare
 from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
 
@@ -105,6 +106,13 @@ def test_computing_layers_twice_gives_the_same_weights(tmp_path: Path, kind: str
     _, again, told_again = trained(tmp_path / "again", twice)
     assert all(torch.equal(weight, again[name]) for name, weight in kept.items())
     assert losses(told) == losses(told_again)
+
+
+def test_what_an_optimiser_remembered_of_another_network_is_refused() -> None:
+    network = Network(NETWORK, Heads(outputs=2))
+    optimiser = adamw(network, TrainingSpec())
+    with pytest.raises(StudioError, match=r"of other weights \(classes.dense.bias, for one"):
+        restore(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
 
 
 def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:

@@ -1,19 +1,15 @@
 """The answer to a question, shown where it stands in the passage."""
 
-from PySide6.QtCore import QEvent, QSizeF
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QTextEdit
 
 from app import theme
 from app.pages.explore.bars import Bar, Bars, chance
-from app.pages.explore.panels.answers.face import Face
+from app.pages.explore.panels.answers.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.answers.state import AnswersState
-from app.theme import SPACE, Role
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text, font
+from app.theme import Role
 from engine.messages import Predicted
-
-HEIGHT = 50 * SPACE  # of the passage; longer ones are scrolled
 
 
 class AnswerInPassage(Face):
@@ -21,19 +17,9 @@ class AnswerInPassage(Face):
 
     def __init__(self, state: AnswersState) -> None:
         super().__init__(state)
-        self.verdict = OneLine("", "heading")
-        self.passage = Passage()
-        self.passage.setAccessibleName(self.tr("Passage with the answer"))
+        self.passage = Passage(self.tr("Passage with the answer"))
         self.bars = Bars(self.tr("Answers"))
-        self.note = Text("", "muted")
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(220 * SPACE)
-        for part in (self.verdict, self.passage, self.bars, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        self.lay_out(self.passage, self.bars, width=WIDE)
 
     def show_answer(self, answer: Predicted) -> None:
         nothing = answer.value or 0.0
@@ -61,18 +47,12 @@ class AnswerInPassage(Face):
         )
 
 
-class Passage(QTextEdit):
-    """A text that can be read and copied, with one stretch marked by colour and a line."""
+class Passage(ReadOnlyText):
+    """A text with one stretch marked by colour and a line."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self._marked: tuple[int, int] | None = None
-        self.setReadOnly(True)
-        self.setAcceptRichText(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFont(font("body"))
-        self.setTabChangesFocus(True)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
 
     def show_text(self, text: str, start: int = 0, end: int = 0) -> None:
         """Show `text` with the characters from `start` up to, but not with, `end` marked."""
@@ -85,10 +65,6 @@ class Passage(QTextEdit):
             cursor.setPosition(self._marked[0])
             self.setTextCursor(cursor)
             self.ensureCursorVisible()
-
-    def _fit(self, size: QSizeF) -> None:
-        """As high as the text, up to a limit."""
-        self.setFixedHeight(min(HEIGHT, round(size.height()) + 4 * SPACE))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

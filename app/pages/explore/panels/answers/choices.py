@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
 from app.pages.explore.study import MOST_CHARACTERS, TYPING_PAUSE
 from app.theme import SPACE
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text
+from app.widgets.text import Text
 from engine.messages import Predicted
 
 FIELDS = 4  # at first; another one comes when the last is typed in
@@ -23,24 +22,16 @@ class Choices(Face):
 
     def __init__(self, state: AnswersState) -> None:
         super().__init__(state)
-        self.verdict = OneLine("", "heading")
         self.bars = Bars(self.tr("Endings"))
-        self.note = Text("", "muted")
         self.lines: list[QLineEdit] = []
-        self._fields = QVBoxLayout()
+        typed = QWidget()
+        self._fields = QVBoxLayout(typed)
+        self._fields.setContentsMargins(0, 0, 0, 0)
         self._fields.setSpacing(2 * SPACE)
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE)
         self._pause.timeout.connect(self._say)
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(180 * SPACE)
-        card.body.addWidget(Text(self.tr("Endings to choose from"), "strong"))
-        card.body.addLayout(self._fields)
-        for part in (self.verdict, self.bars, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        asked = Text(self.tr("Endings to choose from"), "strong")
+        self.lay_out(self.bars, above=(asked, typed))
         for number in range(max(FIELDS, len(state.endings))):
             self._add_line(state.endings[number] if number < len(state.endings) else "")
         self.show_nothing()

@@ -2,14 +2,9 @@
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QVBoxLayout
-
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
-from app.theme import SPACE
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text
 from engine.messages import Predicted
 
 MOST = 100  # classes that are shown
@@ -20,17 +15,8 @@ class Classes(Face):
 
     def __init__(self, state: AnswersState) -> None:
         super().__init__(state)
-        self.verdict = OneLine("", "heading")
-        self.note = Text("", "muted")
         self.bars = Bars(self.tr("Classes"))
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(180 * SPACE)
-        for part in (self.verdict, self.bars, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        self.lay_out(self.bars)
 
     def show_answer(self, answer: Predicted) -> None:
         ranked = answer.guesses[0].ranked

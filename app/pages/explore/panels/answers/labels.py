@@ -1,13 +1,8 @@
 """Any number of labels as bars, those that are given in front."""
 
-from PySide6.QtWidgets import QVBoxLayout
-
 from app.pages.explore.bars import Bar, Bars
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
-from app.theme import SPACE
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text
 from engine.messages import Predicted
 
 MOST = 100  # labels that are shown
@@ -19,17 +14,8 @@ class Labels(Face):
 
     def __init__(self, state: AnswersState) -> None:
         super().__init__(state)
-        self.verdict = OneLine("", "heading")
-        self.note = Text("", "muted")
         self.bars = Bars(self.tr("Labels"))
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(180 * SPACE)
-        for part in (self.verdict, self.bars, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        self.lay_out(self.bars)
 
     def show_answer(self, answer: Predicted) -> None:
         ranked = answer.guesses[0].ranked

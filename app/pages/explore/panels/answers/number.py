@@ -2,15 +2,14 @@
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
 from app.theme import SPACE, Role
 from app.widgets.number_field import written
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text, font
+from app.widgets.text import font
 from engine.messages import Predicted
 
 TRACK = 3 * SPACE  # height
@@ -21,18 +20,9 @@ class Number(Face):
     """One number, with a gauge where the range of the training rows is known."""
 
     def __init__(self, state: AnswersState) -> None:
-        super().__init__(state)
-        self.verdict = OneLine("", "title")
+        super().__init__(state, "title")
         self.gauge = Gauge()
-        self.note = Text("", "muted")
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(180 * SPACE)
-        for part in (self.verdict, self.gauge, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        self.lay_out(self.gauge)
 
     def show_answer(self, answer: Predicted) -> None:
         assert answer.value is not None

@@ -2,21 +2,18 @@
 
 from itertools import chain
 
-from PySide6.QtCore import QEvent, QSizeF
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout
 
 from app import theme
 from app.pages.explore.bars import Bar, Bars, chance
-from app.pages.explore.panels.answers.face import Face
+from app.pages.explore.panels.answers.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.answers.state import AnswersState
-from app.theme import CHART, SPACE, Role
-from app.widgets.page import Card
-from app.widgets.text import OneLine, Text, font
+from app.theme import CHART, Role
+from app.widgets.text import font
 from engine.data.tags import are_spans
 from engine.messages import Found, Predicted
 
-HEIGHT = 60 * SPACE  # of the text; longer ones are scrolled
 MOST = 100  # spans that are listed
 THIN = "\u202f"  # a narrow space that no line is broken at
 
@@ -26,19 +23,9 @@ class TagsInText(Face):
 
     def __init__(self, state: AnswersState) -> None:
         super().__init__(state)
-        self.verdict = OneLine("", "heading")
-        self.text = TaggedText()
-        self.text.setAccessibleName(self.tr("Text with its tags"))
+        self.text = TaggedText(self.tr("Text with its tags"))
         self.bars = Bars(self.tr("Tags"))
-        self.note = Text("", "muted")
-        card = Card(padding=5 * SPACE)
-        card.setMaximumWidth(220 * SPACE)
-        for part in (self.verdict, self.text, self.bars, self.note):
-            card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        self.lay_out(self.text, self.bars, width=WIDE)
 
     def show_answer(self, answer: Predicted) -> None:
         model = self.state.study.model
@@ -74,18 +61,12 @@ class TagsInText(Face):
         return " ".join(said)
 
 
-class TaggedText(QTextEdit):
-    """A text that can be read and copied, with stretches marked by a line, a colour and a name."""
+class TaggedText(ReadOnlyText):
+    """A text with stretches marked by a line, a colour and a name."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self._shown: tuple[str, tuple[Found, ...], list[str]] = ("", (), [])
-        self.setReadOnly(True)
-        self.setAcceptRichText(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFont(font("body"))
-        self.setTabChangesFocus(True)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
 
     def show_text(self, text: str, found: tuple[Found, ...], types: list[str]) -> None:
         """Show `text` with the stretches `found` marked; the place in `types` tells the colour."""
@@ -112,10 +93,6 @@ class TaggedText(QTextEdit):
         cursor.insertText(text[place:], QTextCharFormat())
         said = chain.from_iterable((one.text, one.label, chance(one.probability)) for one in found)
         self.setAccessibleDescription(" ".join(said))
-
-    def _fit(self, size: QSizeF) -> None:
-        """As high as the text, up to a limit."""
-        self.setFixedHeight(min(HEIGHT, round(size.height()) + 4 * SPACE))
 
 
 def _marked(role: Role) -> QTextCharFormat:
