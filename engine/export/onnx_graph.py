@@ -58,6 +58,8 @@ def write_graph(folder: Path, network: Network) -> None:
             verbose=False,
         )
     assert program is not None
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # the lines of our program, with the folders of this machine
     size = sum(4 * parameter.numel() for parameter in network.parameters())
     program.save(folder / GRAPH, external_data=size > LARGEST)
 

@@ -58,6 +58,8 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
     ours = network(KINDS[kind][0], LONG.model_copy(update={"layers": 1}))  # it is slow to trace
     write_graph(tmp_path, ours)
     assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
+    program = str(Path(onnx_graph.__file__).parent).encode()
+    assert program not in (tmp_path / GRAPH).read_bytes()  # nothing of this machine's folders
     shapes = [(b, 2 + b % 2, t) for b, t in SIZES] if kind == "choices" else SIZES
     assert_same(tmp_path, ours, shapes)
 
