@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> None:
 def _card(runs: list[RunFolder], stored: Path) -> str:
     """The model card, with figures of the weights in `stored`."""
     loaded = checkpoint.load(stored)
-    figures = _judge(runs[-1], loaded)
+    figures = held_out(runs[-1], loaded)
     spec = loaded.spec
     taken = [(_steps(run), run.job().training) for run in runs]
     names = [f"run-{number}" for number in range(1, len(runs) + 1)]
@@ -113,7 +113,7 @@ def _card(runs: list[RunFolder], stored: Path) -> str:
     )
 
 
-def _judge(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
+def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     """Figures on the held-out text, in inputs as long as in training, masked as in the paper."""
     learner = PretrainingLearner(Pretraining())
     plan = run.job().training
@@ -130,12 +130,18 @@ def _judge(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
 
 def _steps(run: RunFolder) -> int:
     """The steps that a run took."""
-    steps, byte, before = 0, 0, -1
+    return max(event.step for event in measured(run))
+
+
+def measured(run: RunFolder) -> list[Measured]:
+    """The points of all curves of a run, in the order in which they were told."""
+    found: list[Measured] = []
+    byte, before = 0, -1
     while byte != before:
         before = byte
         events, byte = run.events_after(byte)
-        steps = max([steps, *(e.step for e in events if isinstance(e, Measured))])
-    return steps
+        found += [event for event in events if isinstance(event, Measured)]
+    return found
 
 
 if __name__ == "__main__":
