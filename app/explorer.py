@@ -128,8 +128,8 @@ def environment(settings: Settings) -> QProcessEnvironment:
 class Explorer(QObject):
     """The worker that answers the explore page.
 
-    While an answer is awaited, the newest question of each kind waits; the one before it is dropped
-    and never answered. So typing builds no queue.
+    While an answer is awaited, the newest question of each kind and side waits; the one before it
+    is dropped and never answered. So typing builds no queue.
 
     Signals:
         answered: an Answer; `to` is the number that `ask` gave.
@@ -152,7 +152,7 @@ class Explorer(QObject):
         self._numbers = count(1)
         self._channel: Channel | None = None
         self._asked: AnyQuestion | None = None
-        self._waiting: dict[str, AnyQuestion] = {}
+        self._waiting: dict[tuple[str, int], AnyQuestion] = {}
         self._asked_again = 0  # number of the question that was lost with a worker before
         settings.changed.connect(self._on_setting)
 
@@ -176,8 +176,8 @@ class Explorer(QObject):
     def ask(self, question: AnyQuestion) -> int:
         """Ask as soon as the answer before is there, and say which number the answer will carry."""
         numbered = question.model_copy(update={"number": next(self._numbers)})
-        self._waiting.pop(numbered.kind, None)
-        self._waiting[numbered.kind] = numbered
+        self._waiting.pop(_place(numbered), None)
+        self._waiting[_place(numbered)] = numbered
         self._go_on()
         return numbered.number
 
@@ -239,8 +239,8 @@ class Explorer(QObject):
 
     def _put_first(self, question: AnyQuestion) -> None:
         """Before all that waits, unless a newer one of its kind does."""
-        if question.kind not in self._waiting:
-            self._waiting = {question.kind: question, **self._waiting}
+        if _place(question) not in self._waiting:
+            self._waiting = {_place(question): question, **self._waiting}
 
     def _on_setting(self, name: str) -> None:
         """Threads and device are chosen at the start of a worker, so a new one takes over."""
@@ -255,6 +255,11 @@ class Explorer(QObject):
         if self._channel is not None:
             self._channel.end()
             self._channel = None
+
+
+def _place(question: AnyQuestion) -> tuple[str, int]:
+    """What a newer question takes the place of."""
+    return question.kind, question.side
 
 
 class Errand(QObject):

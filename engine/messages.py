@@ -214,7 +214,10 @@ class ArrayFile(Message):
 
 
 class Question(Message):
+    """Of each kind and side, a newer question takes the place of one that waits."""
+
     number: int = 0
+    side: int = Field(0, description="Of what is compared: 0 the first, 1 the second.")
 
 
 class Fill(Question):

@@ -56,15 +56,20 @@ def icon_button(
 ) -> QToolButton:
     """A picture alone; `text` is its tooltip and its accessible name."""
     button = QToolButton()
-    button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
-    button.setToolTip(tooltip(text))
-    button.setAccessibleName(text)
-    button.setIconSize(QSize(16, 16))
+    dress_icon_button(button, name, text)
     button.setCheckable(checkable)
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button
+
+
+def dress_icon_button(button: QToolButton, name: str, text: str) -> None:
+    """Give a button of a class of its own the look and the name of an icon button."""
+    button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
+    button.setIconSize(QSize(16, 16))
+    button.setToolTip(tooltip(text))
+    button.setAccessibleName(text)
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
 
 class Segments(QWidget):

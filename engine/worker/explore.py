@@ -1,8 +1,9 @@
 """The explorer worker: questions as lines on stdin, answers as lines on stdout.
 
-Of each kind of question only the newest counts: one that waits is dropped, without an answer, when
-another of its kind comes in. The process ends with its input, also amid a computation. Stdout
-carries answers and nothing else: whatever any library prints goes to stderr.
+Of each kind of question, and of each side of what is compared, only the newest counts: one that
+waits is dropped, without an answer, when another of its kind comes in. The process ends with its
+input, also amid a computation. Stdout carries answers and nothing else: whatever any library
+prints goes to stderr.
 """
 
 import io
@@ -78,7 +79,7 @@ class Inbox:
     """What was asked and not yet taken: the newest of each kind, in the order of asking."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, AnyQuestion | Unreadable] = {}
+        self._waiting: dict[tuple[str, int], AnyQuestion | Unreadable] = {}
         self._changed = threading.Condition()
 
     def read(self, lines: BinaryIO) -> None:
@@ -90,10 +91,10 @@ class Inbox:
 
     def put(self, line: bytes) -> None:
         question = parse(line)
-        kind = question.kind
+        place = question.kind, question.side
         with self._changed:
-            self._waiting.pop(kind, None)
-            self._waiting[kind] = question
+            self._waiting.pop(place, None)
+            self._waiting[place] = question
             self._changed.notify()
 
     def take(self) -> "AnyQuestion | Unreadable":

@@ -74,13 +74,14 @@ def test_typing_never_builds_a_queue(qtbot, explorer, tiny):
     assert not explorer.is_busy
 
 
-def test_kinds_do_not_push_one_another_out(qtbot, explorer, tiny):
+def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny):
     first = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
     explorer.ask(Attend(checkpoint=tiny, text="a"))
     words = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
     heads = explorer.ask(Attend(checkpoint=tiny, text="b"))
-    wait_for(qtbot, explorer, heads)
-    assert [answer.to for answer in explorer.heard] == [first, words, heads]
+    others = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
+    wait_for(qtbot, explorer, others)
+    assert [answer.to for answer in explorer.heard] == [first, words, heads, others]
     assert isinstance(explorer.heard[-1], Attended)
 
 

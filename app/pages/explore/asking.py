@@ -5,16 +5,18 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
+from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.messages import Answer, AnyQuestion, Refused, Working
 
 
 class Asking(QObject):
-    """Asks `make(study)` whenever the study has settled, but only while its panel is seen.
+    """Asks `make(side)` whenever the study has settled, but only while its panel is seen.
 
-    A late answer, to anything but the newest question, is passed over. What was answered before
-    stays until the new answer is there, so that nothing flickers while somebody types; it goes with
-    the model.
+    A panel that compares has one for each side; that of the second asks nothing while there is
+    none. What was asked already is not asked again. A late answer, to anything but the newest
+    question, is passed over. What was answered before stays until the new answer is there, so that
+    nothing flickers while somebody types; it goes with the model.
 
     Signals:
         changed: `answer`, `refusal` or `is_waiting` have changed.
@@ -23,30 +25,42 @@ class Asking(QObject):
     changed = Signal()
 
     def __init__(
-        self, study: Study, explorer: Explorer, make: Callable[[Study], AnyQuestion | None]
+        self,
+        study: Study,
+        explorer: Explorer,
+        make: Callable[[Side], AnyQuestion | None],
+        side: int = 0,
     ) -> None:
         super().__init__(study)
         self.answer: Answer | None = None
         self.refusal: Refused | None = None
         self.is_waiting = False
+        self.side = study.both[side]
         self._study, self._explorer, self._make = study, explorer, make
+        self._asked: AnyQuestion | None = None
         self._is_seen = False
         self._is_due = True
         self._latest = 0
         study.settled.connect(self._on_settled)
-        study.model_changed.connect(self._on_model_changed)
+        self.side.model_changed.connect(self._on_model_changed)
         explorer.answered.connect(self._on_answer)
 
     def set_seen(self, seen: bool) -> None:
         """Whether the panel is on the screen; what was put off is asked now."""
         self._is_seen = seen
         if seen and self._is_due and self._study.is_settled:
-            self.ask()
+            self._ask_if_new()
 
     def ask(self) -> None:
         """Ask about the study as it is now."""
-        self._is_due = False
-        question = self._make(self._study)
+        self._ask(self._question())
+
+    def _question(self) -> AnyQuestion | None:
+        question = self._make(self.side) if self.side.is_known else None
+        return question and question.model_copy(update={"side": self.side.number})
+
+    def _ask(self, question: AnyQuestion | None) -> None:
+        self._is_due, self._asked = False, question
         self._latest = self._explorer.ask(question) if question is not None else 0
         self.is_waiting = question is not None
         if question is None:
@@ -56,11 +70,18 @@ class Asking(QObject):
     def _on_settled(self) -> None:
         self._is_due = True
         if self._is_seen:
-            self.ask()
+            self._ask_if_new()
+
+    def _ask_if_new(self) -> None:
+        question = self._question()
+        is_new = question != self._asked or not (self.is_waiting or self.answer is not None)
+        if is_new:
+            self._ask(question)
+        self._is_due = False
 
     def _on_model_changed(self) -> None:
         self.answer, self.refusal, self.is_waiting = None, None, False
-        self._latest = 0
+        self._latest, self._asked = 0, None
         self._is_due = True
         self.changed.emit()
 

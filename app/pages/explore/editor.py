@@ -4,7 +4,7 @@ from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
-from app.pages.explore.study import MOST_CHARACTERS
+from app.pages.explore.side import MOST_CHARACTERS
 from app.theme import SPACE
 
 FEWEST, MOST = 1, 3  # lines that are shown before the editor scrolls

@@ -16,8 +16,9 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.strip import StripArea
-from app.pages.explore.study import MOST_CHARACTERS, Study
+from app.pages.explore.study import Study
 from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
@@ -52,7 +53,6 @@ class ExplorePage(Page):
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
         answers = AnswersState(self.study, studio.explorer)
-        self._asking = (words.asking, attention.asking, answers.asking)
         self.words = WordsView(words)
         self.attention = AttentionView(attention, studio.notices)
         self.answers = AnswersView(answers)
@@ -183,20 +183,20 @@ class ExplorePage(Page):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        for asking in self._asking:
-            asking.set_seen(False)
+        for panel in (self.words, self.attention, self.answers):
+            panel.set_seen(False)
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_panel(self) -> None:
         """Only the panel that is seen asks."""
-        for number, asking in enumerate(self._asking):
-            asking.set_seen(self.isVisible() and number == self.panels.currentIndex())
+        for panel in (self.words, self.attention, self.answers):
+            panel.set_seen(self.isVisible() and panel is self.panels.currentWidget())
 
     def _on_model(self) -> None:
         """Answers are shown where there are some, and first where words cannot be guessed."""
-        answers = self.study.head is not None
-        if self.study.head == "answer" and self.pair.isHidden():
+        answers = self.study.task_head is not None
+        if self.study.task_head == "answer" and self.pair.isHidden():
             self.set_pair_shown(True)
         self.panels.setTabVisible(2, answers)
         cannot_guess = not self.study.has_head("masked words")

@@ -187,6 +187,14 @@ def test_only_the_newest_question_of_a_kind_waits():
     assert [inbox.take().number for _ in range(2)] == [2, 4]
 
 
+def test_the_sides_of_a_comparison_do_not_push_one_another_out():
+    inbox = Inbox()
+    for number, side in enumerate((0, 1, 0), start=1):
+        question = {"kind": "fill", "number": number, "side": side, "checkpoint": "x", "text": "a"}
+        inbox.put(json.dumps(question).encode())
+    assert [inbox.take().number for _ in range(2)] == [2, 3]
+
+
 def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
     assert parse(b'{"number": 7, "kind": "fill"}').number == 7
     assert parse(b'{"number": "x"}').number == 0

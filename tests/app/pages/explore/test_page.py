@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
-from app.pages.explore.study import MOST_CHARACTERS
+from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 

@@ -3,7 +3,8 @@
 import pytest
 
 from app.library import describe_model
-from app.pages.explore.study import MOST_CHARACTERS, Study, shifted
+from app.pages.explore.side import MOST_CHARACTERS, shifted
+from app.pages.explore.study import Study
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import make_model
 

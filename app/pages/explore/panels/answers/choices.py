@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
-from app.pages.explore.study import MOST_CHARACTERS, TYPING_PAUSE
+from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
 from app.widgets.text import Text
 from engine.messages import Predicted

@@ -4,7 +4,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.asking import Asking
-from app.pages.explore.study import Study, cleaned
+from app.pages.explore.side import Side, cleaned
+from app.pages.explore.study import Study
 from engine.messages import Predict, Predicted
 
 
@@ -39,15 +40,15 @@ class AnswersState(QObject):
             self.endings = clean
             self.asking.ask()
 
-    def _question(self, study: Study) -> Predict | None:
-        if study.checkpoint is None or study.head is None:
+    def _question(self, side: Side) -> Predict | None:
+        if side.checkpoint is None or side.task_head is None:
             return None
-        if study.head == "choices" and len(self.endings) < 2:
+        if side.task_head == "choices" and len(self.endings) < 2:
             return None
         return Predict(
-            checkpoint=study.checkpoint,
-            text=study.text,
-            pair=study.pair,
-            masked=study.masked,
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
             endings=self.endings,
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.pages.explore.panel import Panel
 from app.pages.explore.panels.answers.answer import AnswerInPassage
 from app.pages.explore.panels.answers.choices import Choices
 from app.pages.explore.panels.answers.classes import Classes
@@ -28,11 +29,11 @@ FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
 ASKING: tuple[HeadKind, ...] = ("choices",)  # whose faces ask for more than the text
 
 
-class AnswersView(QWidget):
+class AnswersView(Panel):
     """Shows an AnswersState with the face that the model's head has."""
 
     def __init__(self, state: AnswersState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((state.asking,), parent)
         self._state = state
         self.faces: dict[HeadKind, Face] = {}
         self._areas: dict[HeadKind, QWidget] = {}
@@ -54,8 +55,8 @@ class AnswersView(QWidget):
             self.problem.title.setText(refusal.problem)
             self.problem.text.setText(refusal.advice)
             self.stack.setCurrentWidget(self.problem)
-        elif answer is None and self._state.study.head in ASKING and not self._state.waits:
-            head = self._state.study.head
+        elif answer is None and self._state.study.task_head in ASKING and not self._state.waits:
+            head = self._state.study.task_head
             assert head is not None
             self._face(head).show_nothing()
             self.stack.setCurrentWidget(self._areas[head])

@@ -14,6 +14,7 @@ from app.pages.explore.asking import Asking
 from app.pages.explore.chips import painted
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.links import NO_LINKS, Links, strongest
+from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.widgets.numbers import decimal
 from engine.messages import Attend, Attended, Token
@@ -231,9 +232,7 @@ class AttentionState(QObject):
         return int(found[0]) if len(found) else -1
 
 
-def _question(study: Study) -> Attend | None:
-    if study.checkpoint is None:
+def _question(side: Side) -> Attend | None:
+    if side.checkpoint is None:
         return None
-    return Attend(
-        checkpoint=study.checkpoint, text=study.text, pair=study.pair, masked=study.masked
-    )
+    return Attend(checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked)

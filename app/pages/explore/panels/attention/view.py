@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from app import background
 from app.notices import Notices
 from app.pages.explore.chips import painted
+from app.pages.explore.panel import Panel
 from app.pages.explore.panels.attention import figure
 from app.pages.explore.panels.attention.legend import Legend
 from app.pages.explore.panels.attention.lines import Lines
@@ -40,13 +41,13 @@ from engine.durable import write_file
 STEP = 5  # % of the mass, between two places of the slider
 
 
-class AttentionView(QWidget):
+class AttentionView(Panel):
     """Shows an AttentionState."""
 
     def __init__(
         self, state: AttentionState, notices: Notices, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__((state.asking,), parent)
         self._state, self._notices = state, notices
         self.wall = Wall()
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.asking import Asking
+from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.messages import Fill, Filled, Likely
 
@@ -72,16 +73,16 @@ class WordsState(QObject):
         return model is None or model.info is None or self.study.has_head("masked words")
 
 
-def _question(study: Study) -> Fill | None:
+def _question(side: Side) -> Fill | None:
     """Nothing is asked where nothing can be guessed."""
-    can_guess = study.model and (study.model.info is None or study.has_head("masked words"))
-    hidden = study.masked or any(study.is_typed_mask(n) for n in range(len(study.tokens)))
-    if study.checkpoint is None or not can_guess or not hidden:
+    can_guess = side.model and (side.model.info is None or side.has_head("masked words"))
+    hidden = side.masked or any(side.is_typed_mask(n) for n in range(len(side.tokens)))
+    if side.checkpoint is None or not can_guess or not hidden:
         return None
     return Fill(
-        checkpoint=study.checkpoint,
-        text=study.text,
-        pair=study.pair,
-        masked=study.masked,
+        checkpoint=side.checkpoint,
+        text=side.text,
+        pair=side.pair,
+        masked=side.masked,
         top=TOP,
     )

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, 
 
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.chips import painted
+from app.pages.explore.panel import Panel
 from app.pages.explore.panels.words.state import MOST_PLACES, Place, WordsState
 from app.theme import SPACE
 from app.widgets import buttons
@@ -14,7 +15,7 @@ from app.widgets.text import OneLine
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
 
-class WordsView(QWidget):
+class WordsView(Panel):
     """Signals:
     starter_wanted: the user wants a model that can guess words.
     """
@@ -22,7 +23,7 @@ class WordsView(QWidget):
     starter_wanted = Signal()
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((state.asking,), parent)
         self._state = state
         self.note = OneLine("", "muted")
         self.unmask = buttons.quiet(self.tr("Show all words again"), state.study.unmask_all, "eye")

@@ -1,0 +1,222 @@
+"""A figure to keep: a drawing with a title and a caption, and the numbers behind it.
+
+Always in the light colours, whatever the window has, for a paper or a lesson. A panel makes the
+`Figure` on the window's thread; everything else here works on any thread and draws the same sheet
+into each form: title, drawing, caption.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QImage,
+    QImageWriter,
+    QPageSize,
+    QPainter,
+    QPdfWriter,
+)
+from PySide6.QtSvg import QSvgGenerator
+
+from app.resources import FAMILY
+from app.theme import LIGHT, Role
+from app.widgets.text import visible
+from engine.errors import StudioError
+
+MARGIN = 24  # px around the drawing
+NARROWEST = 480  # px of a sheet, so that its caption can be read
+TITLE, CAPTION = 17, 11  # px of the letters
+LARGEST = 20_000  # px of a side of a picture
+POINTS = 0.75  # of a page to a pixel: 72 to the inch over 96
+DOTS = 96  # px to the inch
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a figure as rows, for a spreadsheet."""
+
+    header: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is shown now, made to be kept.
+
+    `paint(painter, size)` draws into a rectangle of `size` at the origin. It runs off the window's
+    thread, so it may use only what it captured: arrays, texts and colours, no widget, no pixmap.
+    """
+
+    name: str  # of the file, without its end: “attention-layer-3-head-7”
+    title: str
+    caption: str  # what is shown, of which model and text, in sentences with the numbers
+    size: QSize  # px of the drawing alone
+    paint: Callable[[QPainter, QSizeF], None] = field(compare=False)
+    array: np.ndarray | None = field(default=None, compare=False)  # exactly what was computed
+    table: Callable[[], Table] | None = field(default=None, compare=False)  # called when wanted
+
+
+def ink(role: Role, opacity: float = 1.0) -> QColor:
+    """The colour of `role` on paper."""
+    found = QColor(LIGHT[role])
+    found.setAlphaF(opacity)
+    return found
+
+
+def paper_font(pixels_high: float, bold: bool = False) -> QFont:
+    """The window's font in pixels of the drawing, so that it does not depend on the screen."""
+    font = QFont(FAMILY)
+    font.setPixelSize(max(1, round(pixels_high)))
+    font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+    return font
+
+
+# ── the forms ────────────────────────────────────────────────────────────────────────────────
+
+
+def image(figure: Figure, scale: int = 1) -> QImage:
+    """The sheet as a picture with `scale` device pixels to each.
+
+    Raises StudioError where it is too large for a picture.
+    """
+    size = sheet_size(figure) * scale
+    if max(size.width(), size.height()) > LARGEST:
+        raise StudioError(
+            f"The figure is too large for a picture: {size.width()} × {size.height()} pixels.",
+            "Save it as a drawing (SVG) or a document (PDF), or shorten the text.",
+        )
+    made = QImage(size, QImage.Format.Format_RGB32)
+    made.setDevicePixelRatio(scale)
+    made.setText("Title", figure.title)
+    made.setText("Description", figure.caption)
+    painter = QPainter(made)
+    paint_sheet(painter, figure)
+    painter.end()
+    return made
+
+
+def png(figure: Figure, scale: int = 1) -> bytes:
+    """The sheet as a PNG file, which carries title and caption as text as well."""
+
+    def write(buffer: QBuffer) -> None:
+        QImageWriter(buffer, QByteArray(b"png")).write(image(figure, scale))
+
+    return _written(write)
+
+
+def svg(figure: Figure) -> bytes:
+    """The sheet as a drawing whose texts are texts."""
+
+    def write(buffer: QBuffer) -> None:
+        size = sheet_size(figure)
+        drawing = QSvgGenerator()
+        drawing.setOutputDevice(buffer)
+        drawing.setSize(size)
+        drawing.setViewBox(QRectF(0, 0, size.width(), size.height()))
+        drawing.setResolution(DOTS)
+        drawing.setTitle(figure.title)
+        drawing.setDescription(figure.caption)
+        painter = QPainter(drawing)
+        paint_sheet(painter, figure)
+        painter.end()
+
+    return _written(write)
+
+
+def pdf(figure: Figure) -> bytes:
+    """The sheet as a document of one page of its size."""
+
+    def write(buffer: QBuffer) -> None:
+        size = sheet_size(figure)
+        document = QPdfWriter(buffer)
+        document.setTitle(figure.title)
+        document.setCreator("BERT Studio")
+        document.setResolution(DOTS)
+        page = QSizeF(size) * POINTS
+        document.setPageSize(QPageSize(page, QPageSize.Unit.Point, figure.name))
+        document.setPageMargins(QMarginsF())
+        painter = QPainter(document)
+        paint_sheet(painter, figure)
+        painter.end()
+
+    return _written(write)
+
+
+def npy(array: np.ndarray) -> bytes:
+    """An array as the content of a `.npy` file."""
+    kept = io.BytesIO()
+    np.save(kept, array)
+    return kept.getvalue()
+
+
+def csv_text(table: Table, separator: str = ",") -> str:
+    """A table as text with a header; numbers keep all their digits."""
+    kept = io.StringIO()
+    writer = csv.writer(kept, delimiter=separator, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows(table.rows)
+    return kept.getvalue()
+
+
+def _written(write: Callable[[QBuffer], None]) -> bytes:
+    kept = QByteArray()
+    buffer = QBuffer(kept)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    write(buffer)
+    buffer.close()
+    return bytes(kept.data())
+
+
+# ── the sheet ────────────────────────────────────────────────────────────────────────────────
+
+
+def sheet_size(figure: Figure) -> QSize:
+    """The size of the drawing with its title above and its caption below."""
+    width = max(figure.size.width(), NARROWEST) + 2 * MARGIN
+    above, below = _text_heights(figure, width)
+    return QSize(width, round(MARGIN + above + figure.size.height() + below + MARGIN))
+
+
+def paint_sheet(painter: QPainter, figure: Figure) -> None:
+    """Everything, from the top left corner."""
+    size = sheet_size(figure)
+    wide = size.width() - 2 * MARGIN
+    above, below = _text_heights(figure, size.width())
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(QRectF(0, 0, size.width(), size.height()), ink(Role.SURFACE))
+    wraps = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
+    painter.setPen(ink(Role.TEXT))
+    painter.setFont(paper_font(TITLE, bold=True))
+    painter.drawText(QRectF(MARGIN, MARGIN, wide, above), wraps, visible(figure.title))
+    top = MARGIN + above + figure.size.height()
+    painter.setPen(ink(Role.MUTED))
+    painter.setFont(paper_font(CAPTION))
+    gap = MARGIN / 2
+    painter.drawText(QRectF(MARGIN, top + gap, wide, below - gap), wraps, visible(figure.caption))
+    painter.save()
+    painter.translate(MARGIN, MARGIN + above)
+    figure.paint(painter, QSizeF(figure.size))
+    painter.restore()
+
+
+def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
+    """Of the title with the room below it, and of the caption with the room above it."""
+    wide = width - 2 * MARGIN
+    title = _height(figure.title, paper_font(TITLE, bold=True), wide)
+    caption = _height(figure.caption, paper_font(CAPTION), wide)
+    return title + MARGIN / 2, caption + MARGIN / 2 if figure.caption else 0.0
+
+
+def _height(text: str, font: QFont, width: float) -> float:
+    if not text:
+        return 0.0
+    flags = Qt.TextFlag.TextWordWrap
+    box = QFontMetricsF(font).boundingRect(QRectF(0, 0, width, 100_000), flags, visible(text))
+    return float(math.ceil(box.height()))  # whole pixels, so that the drawing is sharp

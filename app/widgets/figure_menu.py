@@ -1,0 +1,174 @@
+"""The one way to keep a figure: a button with a menu, which a right click on the figure opens too.
+
+What is saved is what was shown when the menu opened. Drawing and writing happen off the window's
+thread; what went wrong is told.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QImage
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+
+from app import background
+from app.notices import Notices
+from app.widgets import buttons, figure
+from app.widgets.figure import Figure
+from engine.durable import write_file
+from engine.errors import StudioError
+
+Content = Callable[[Figure], bytes]
+FORMS: dict[str, tuple[str, Content]] = {  # key: end of the file, and its content
+    "png": ("png", figure.png),
+    "png2": ("png", lambda one: figure.png(one, 2)),
+    "svg": ("svg", figure.svg),
+    "pdf": ("pdf", figure.pdf),
+    "npy": ("npy", lambda one: figure.npy(_array(one))),
+    "csv": ("csv", lambda one: figure.csv_text(_table(one)).encode("utf-8")),
+}
+
+
+class FigureButton(QToolButton):
+    """Copies or saves the figure that `make` gives; None means that there is nothing to keep."""
+
+    def __init__(
+        self,
+        make: Callable[[], Figure | None],
+        notices: Notices,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._make, self._notices = make, notices
+        self._figure: Figure | None = None
+        buttons.dress_icon_button(self, "image-down", self.tr("Copy or save this figure"))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.actions_by_key: dict[str, QAction] = {}
+        menu = QMenu(self)
+        self._add(menu, "copy", self.tr("&Copy the picture"), self._copy)
+        self._add(menu, "copy numbers", self.tr("Copy the &numbers"), self._copy_numbers)
+        menu.addSeparator()
+        for key, text in (
+            ("png", self.tr("Save as a &picture (PNG) …")),
+            ("png2", self.tr("Save as a picture, twice as &fine (PNG, 2x) …")),
+            ("svg", self.tr("Save as a &drawing (SVG) …")),
+            ("pdf", self.tr("Save as a doc&ument (PDF) …")),
+        ):
+            self._add(menu, key, text, partial(self._ask_where, key))
+        menu.addSeparator()
+        for key, text in (
+            ("npy", self.tr("Save the numbers (.np&y) …")),
+            ("csv", self.tr("Save the &table (.csv) …")),
+        ):
+            self._add(menu, key, text, partial(self._ask_where, key))
+        menu.aboutToShow.connect(self._on_menu)
+        self.setMenu(menu)
+
+    def offer_on(self, *drawn: QWidget) -> None:
+        """Open the menu by a right click, or the menu key, on these widgets too."""
+        for widget in drawn:
+            widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            widget.customContextMenuRequested.connect(
+                lambda at, widget=widget: self._open(widget, at)
+            )
+
+    def save(self, key: str, path: Path, shown: Figure) -> None:
+        """Write the figure to `path` in the form `key`, whole or not at all, and say so."""
+        content = FORMS[key][1]
+        told = self.tr("Saved as {0}.").format(path)
+        background.run(
+            self,
+            lambda: _write(path, content(shown)),
+            lambda _: self._notices.say(told),
+            self._notices.show,
+        )
+
+    def _add(self, menu: QMenu, key: str, text: str, act: Callable[[], object]) -> None:
+        action = menu.addAction(text)
+        action.triggered.connect(lambda _=False: act())
+        self.actions_by_key[key] = action
+
+    def _open(self, widget: QWidget, at: QPoint) -> None:
+        self.menu().popup(widget.mapToGlobal(at))
+
+    def _on_menu(self) -> None:
+        """Take what is shown now; what it does not have cannot be chosen."""
+        shown = self._figure = self._make()
+        for key, action in self.actions_by_key.items():
+            has = shown is not None
+            if key == "npy":
+                has = shown is not None and shown.array is not None
+            if key in ("csv", "copy numbers"):
+                has = shown is not None and shown.table is not None
+            action.setEnabled(has)
+
+    def _ask_where(self, key: str) -> None:
+        """Ask for a file without stopping the program."""
+        shown = self._figure
+        if shown is None:
+            return
+        suffix = FORMS[key][0]
+        name = f"{shown.name}@2x" if key == "png2" else shown.name
+        dialog = QFileDialog(self.window(), self.tr("Save"), f"{name}.{suffix}")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(suffix)
+        dialog.setNameFilter(f"*.{suffix}")
+        dialog.fileSelected.connect(lambda path: self.save(key, Path(path), shown))
+        dialog.open()
+
+    def _copy(self) -> None:
+        shown = self._figure
+        if shown is not None:
+            background.run(
+                self,
+                lambda: (figure.image(shown, 2), figure.svg(shown), shown.caption),
+                self._on_drawn,
+                self._notices.show,
+            )
+
+    def _on_drawn(self, drawn: tuple[QImage, bytes, str]) -> None:
+        picture, drawing, caption = drawn
+        kept = QMimeData()
+        kept.setImageData(picture)
+        kept.setData("image/svg+xml", drawing)
+        kept.setText(caption)
+        QGuiApplication.clipboard().setMimeData(kept)
+        self._notices.say(self.tr("The picture is on the clipboard."))
+
+    def _copy_numbers(self) -> None:
+        shown = self._figure
+        if shown is not None:
+            background.run(
+                self,
+                lambda: figure.csv_text(_table(shown), "\t"),
+                self._on_numbers,
+                self._notices.show,
+            )
+
+    def _on_numbers(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self._notices.say(self.tr("The numbers are on the clipboard, as a table."))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Raises StudioError where the file cannot be written."""
+    try:
+        write_file(path, content)
+    except OSError as error:
+        raise StudioError(
+            f"{path.name} could not be written: {error.strerror or error}.",
+            f"Choose another folder than {path.parent}, or another name.",
+        ) from error
+
+
+def _array(one: Figure) -> np.ndarray:
+    assert one.array is not None  # the menu offers it only then
+    return one.array
+
+
+def _table(one: Figure) -> figure.Table:
+    assert one.table is not None  # likewise
+    return one.table()

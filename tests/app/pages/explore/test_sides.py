@@ -1,0 +1,130 @@
+"""Two sides: the same text through two models, or a pinned text beside the one that is typed."""
+
+import pytest
+
+from app.library import ModelEntry, describe_model
+from app.pages.explore.asking import Asking
+from app.pages.explore.panel import Panel, source
+from app.pages.explore.side import Input
+from engine.messages import Fill
+from engine.models.heads import Heads
+from tests.app.pages.explore.conftest import make_model
+
+OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
+
+
+@pytest.fixture
+def other(home) -> ModelEntry:
+    """A model that cuts “cat” in two."""
+    path = make_model(home.models / "other", Heads(masked_words=True), OTHER_WORDS)
+    return describe_model("other", path, "imported")
+
+
+def fill(side):
+    return side.checkpoint and Fill(
+        checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked
+    )
+
+
+def test_a_second_model_reads_the_same_text_its_own_way(study, other, wait):
+    study.toggle_mask(2)
+    study.compare(other)
+    wait(lambda: study.is_settled)
+    first, second = study.sides
+    assert [t.text for t in first.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    assert [t.text for t in second.tokens] == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
+    assert (first.masked, second.masked) == ((2,), (2, 3))
+    study.compare(None)
+    assert not study.is_compared
+    assert len(study.sides) == 1
+
+
+def test_what_is_picked_has_a_counterpart_on_the_other_side(study, other, wait):
+    study.compare(other)
+    wait(lambda: study.is_settled)
+    second = study.both[1]
+    found = [second.counterpart(token) for token in study.tokens]
+    assert found == [0, 1, 3, 4, 5]  # of “c” and “##at”, which share “cat”, the longer one
+    assert second.counterpart(second.tokens[2].model_copy(update={"segment": 1})) == -1
+
+
+def test_typing_goes_to_both_sides_and_settles_once(study, other, wait):
+    study.compare(other)
+    wait(lambda: study.is_settled)
+    settled = []
+    study.settled.connect(lambda: settled.append([side.text for side in study.sides]))
+    study.set_texts("the sat")
+    wait(lambda: study.is_settled)
+    assert settled == [["the sat", "the sat"]]
+    study.toggle_mask(1)
+    assert [side.masked for side in study.sides] == [(1,), (1,)]
+    assert len(settled) == 2
+
+
+def test_a_pinned_input_stays_while_the_first_is_edited(study, wait):
+    pinned = Input("a dog", None, (frozenset({(2, 5)}), frozenset()))
+    study.compare(study.model, pinned)
+    wait(lambda: study.is_settled)
+    study.set_texts("the cat")
+    study.unmask_all()
+    wait(lambda: study.is_settled)
+    assert [side.text for side in study.sides] == ["the cat", "a dog"]
+    assert [side.masked for side in study.sides] == [(), (2,)]
+    study.compare(study.model, None)
+    wait(lambda: study.is_settled)
+    assert study.both[1].text == "the cat"
+
+
+def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(study, home, wait):
+    told = []
+    study.problem_changed.connect(told.append)
+    (home.models / "broken").mkdir()
+    study.compare(describe_model("broken", home.models / "broken", "imported"))
+    wait(lambda: told)
+    assert study.is_settled
+    assert told[-1].endswith(".")
+    study.compare(None)
+    assert told[-1] == ""
+
+
+def test_each_side_is_asked_about_by_itself(study, other, explorer, wait):
+    one, two = Asking(study, explorer, fill), Asking(study, explorer, fill, side=1)
+    panel = Panel((one, two))
+    panel.set_seen(True)
+    assert [question.side for question in explorer.asked] == [0]
+    study.compare(other)
+    wait(lambda: study.is_settled)
+    assert [question.side for question in explorer.asked] == [0, 1]  # the first not again
+    study.toggle_mask(2)
+    assert [question.masked for question in explorer.asked[2:]] == [(2,), (2, 3)]
+    answers = [explorer.fill(question, "x") for question in explorer.asked[2:]]
+    assert (one.answer, two.answer) == tuple(answers)
+    study.compare(None)
+    assert one.answer is answers[0]
+    assert two.answer is None
+
+
+def test_the_selection_is_one_for_all_panels(study, wait):
+    told = []
+    study.head_changed.connect(lambda layer, head: told.append((layer, head)))
+    study.target_changed.connect(told.append)
+    study.pick_head(2, 1)
+    study.pick_head(2, 1)
+    study.pick_target(3)
+    assert told == [(2, 1), 3]
+    study.pick(3)
+    study.set_texts("the")
+    wait(lambda: study.is_settled)
+    assert (study.picked, study.target) == (-1, -1)
+
+
+def test_a_caption_says_where_the_numbers_come_from(study, wait):
+    study.set_texts("the %s <b>cat</b> " + "sat " * 200)
+    wait(lambda: study.is_settled)
+    study.toggle_mask(1)
+    said = source(study)
+    assert "Model: tiny." in said
+    assert "the %s <b>cat</b>" in said
+    assert "Hidden: “the”." in said
+    assert "Only the first 32 tokens are read." in said
+    assert len(said) < 600

@@ -1,0 +1,200 @@
+"""A figure that is kept: what is drawn, what is said, and the numbers behind it."""
+
+import csv
+import io
+import re
+import zlib
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage
+from PySide6.QtWidgets import QFileDialog, QLabel
+
+from app.notices import Notices
+from app.theme import Role
+from app.widgets import figure
+from app.widgets.figure import Figure, Table
+from app.widgets.figure_menu import FORMS, FigureButton
+from engine.errors import StudioError
+
+NUMBERS = np.array([[0.25, 0.75], [1 / 3, 2 / 3]], dtype=np.float32)
+RED, BLUE = QColor("#ff0000"), QColor("#0000ff")
+TITLE, CAPTION = "Head 3 <b>&", "Model: tiny. Text: “50 %s, {0}”. 2026-11-21"
+
+
+def paint(painter, size):
+    """Red at the left, blue at the right, and a word."""
+    half = size.width() / 2
+    painter.fillRect(QRectF(0, 0, half, size.height()), RED)
+    painter.fillRect(QRectF(half, 0, half, size.height()), BLUE)
+    painter.setFont(figure.paper_font(12))
+    painter.drawText(QRectF(0, 0, half, 40), Qt.AlignmentFlag.AlignCenter, "##word")
+
+
+def rows():
+    return Table(
+        ("from", "to", "weight"), [("a", 'b "c"', NUMBERS[0, 0]), ("a", "ü", NUMBERS[1, 0])]
+    )
+
+
+@pytest.fixture
+def made() -> Figure:
+    return Figure("head-3", TITLE, CAPTION, QSize(600, 200), paint, NUMBERS, rows)
+
+
+@pytest.fixture
+def notices(qtbot) -> Notices:
+    return Notices()
+
+
+@pytest.fixture
+def button(qtbot, made, notices) -> FigureButton:
+    shown = FigureButton(lambda: made, notices)
+    qtbot.addWidget(shown)
+    return shown
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
+    picture = QImage.fromData(figure.png(made, scale))
+    size = figure.sheet_size(made)
+    assert picture.size() == size * scale
+    assert picture.text("Title") == TITLE
+    assert picture.text("Description") == CAPTION
+    left = figure.MARGIN + 100
+    top = next(
+        y for y in range(size.height()) if picture.pixelColor(left * scale, y * scale) == RED
+    )
+    for x, y, colour in (
+        (100, 150, RED),
+        (299, 199, RED),
+        (301, 199, BLUE),
+        (599, 1, BLUE),
+    ):
+        at = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
+        assert picture.pixelColor(at) == colour
+    paper = picture.pixelColor(QPoint(scale, scale))
+    assert paper == figure.ink(Role.SURFACE)
+
+
+def test_the_texts_of_an_svg_are_texts(qapp, made):
+    drawing = figure.svg(made).decode("utf-8")
+    assert "<title>Head 3 &lt;b&gt;&amp;</title>" in drawing
+    texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
+    assert "##word" in texts
+    assert "Head 3 &lt;b&gt;&amp;" in texts
+    assert "50 %s, {0}" in texts
+    size = figure.sheet_size(made)
+    assert f'viewBox="0 0 {size.width()} {size.height()}"' in drawing
+    assert drawing.count('fill="#ff0000"') == 1
+
+
+def test_a_pdf_is_one_page_of_the_size_of_the_sheet(qapp, made):
+    content = figure.pdf(made)
+    assert content.startswith(b"%PDF-")
+    assert content.count(b"/Type /Page\n") == 1
+    box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)
+    size = figure.sheet_size(made)
+    assert float(box[1]) == pytest.approx(size.width() * 0.75, abs=1)
+    assert float(box[2]) == pytest.approx(size.height() * 0.75, abs=1)
+    streams = re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL)
+    drawn = b"".join(_inflated(stream) for stream in streams)
+    assert b"1 0 0 scn" in drawn  # red
+    assert b"Tj" in drawn or b"TJ" in drawn  # texts are texts
+
+
+def _inflated(stream: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(stream)
+    except zlib.error:
+        return b""
+
+
+def test_an_array_is_kept_bit_for_bit(made):
+    assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), NUMBERS)
+
+
+def test_a_table_keeps_every_digit_and_every_letter():
+    read = list(csv.reader(io.StringIO(figure.csv_text(rows()))))
+    assert read[0] == ["from", "to", "weight"]
+    assert read[1][1] == 'b "c"'
+    assert np.float32(read[2][2]) == NUMBERS[1, 0]
+
+
+def test_a_long_caption_is_whole(qapp, made):
+    long = Figure("x", "t", "word " * 400, QSize(100, 50), paint)
+    assert figure.sheet_size(long).height() > 400
+    drawing = figure.svg(long).decode("utf-8")
+    assert drawing.count("word") >= 400
+
+
+def test_a_picture_beyond_all_size_is_refused_with_advice(qapp):
+    large = Figure("x", "t", "", QSize(30_000, 50), paint)
+    with pytest.raises(StudioError, match="too large"):
+        figure.png(large)
+
+
+@pytest.mark.parametrize("key", FORMS)
+def test_every_form_is_saved_and_told_of(qtbot, button, notices, made, tmp_path, key):
+    path = tmp_path / f"kept.{FORMS[key][0]}"
+    button.save(key, path, made)
+    qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
+    assert path.read_bytes() == FORMS[key][1](made) or key == "pdf"  # which holds the time
+    assert path.stat().st_size > 0
+    assert str(path) in notices.shown[0].problem
+
+
+def test_what_cannot_be_written_is_told_with_advice(qtbot, button, notices, made, tmp_path):
+    button.save("png", tmp_path / "no folder" / "x.png", made)
+    qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
+    assert notices.shown[0].is_error
+    assert "x.png could not be written" in notices.shown[0].problem
+
+
+def test_the_picture_and_its_caption_are_copied(qtbot, button, notices):
+    button.menu().aboutToShow.emit()
+    button.actions_by_key["copy"].trigger()
+    qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
+    kept = QGuiApplication.clipboard().mimeData()
+    assert kept.hasImage()
+    assert kept.text() == CAPTION
+    assert b"<svg" in kept.data("image/svg+xml").data()
+
+
+def test_the_numbers_are_copied_as_a_table(qtbot, button, notices):
+    button.menu().aboutToShow.emit()
+    button.actions_by_key["copy numbers"].trigger()
+    qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
+    assert QGuiApplication.clipboard().text().splitlines()[0] == "from\tto\tweight"
+
+
+def test_what_a_figure_does_not_have_cannot_be_chosen(qtbot, notices):
+    shown = [None]
+    button = FigureButton(lambda: shown[0], notices)
+    qtbot.addWidget(button)
+    button.menu().aboutToShow.emit()
+    assert not any(action.isEnabled() for action in button.actions_by_key.values())
+    shown[0] = Figure("x", "t", "", QSize(10, 10), paint)
+    button.menu().aboutToShow.emit()
+    can = {key for key, action in button.actions_by_key.items() if action.isEnabled()}
+    assert can == {"copy", "png", "png2", "svg", "pdf"}
+
+
+def test_a_right_click_on_the_figure_opens_the_menu(qtbot, button):
+    drawn = QLabel("drawn")
+    qtbot.addWidget(drawn)
+    button.offer_on(drawn)
+    drawn.show()
+    drawn.customContextMenuRequested.emit(QPoint(1, 1))
+    qtbot.waitUntil(button.menu().isVisible, timeout=5000)
+    button.menu().close()
+
+
+def test_the_dialog_proposes_a_name(qtbot, button, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    button.menu().aboutToShow.emit()
+    button.actions_by_key["png2"].trigger()
+    dialog = button.findChild(QFileDialog) or button.window().findChild(QFileDialog)
+    assert dialog.selectedFiles()[0].endswith("head-3@2x.png")
+    dialog.close()
