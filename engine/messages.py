@@ -6,6 +6,7 @@ a message names. Old lines stay readable: a new field has a default, a kind neve
 """
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -220,6 +221,9 @@ class Question(Message):
     side: int = Field(0, description="Of what is compared: 0 the first, 1 the second.")
 
 
+Measure = Literal["weights", "norms", "mean", "rollout"]
+
+
 class Fill(Question):
     """Which pieces fit at the masked places? [MASK] in the text counts, and so does `masked`."""
 
@@ -237,6 +241,83 @@ class Attend(Question):
     """The attention of every head, over the text with the same tokens hidden as in `Fill`."""
 
     kind: Literal["attend"] = "attend"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+    measure: Measure = "weights"
+
+
+class QueryKey(Question):
+    """How one head comes to one weight: the query of a token, and the key of another."""
+
+    kind: Literal["query_key"] = "query_key"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+    layer: int = Field(0, ge=0)
+    head: int = Field(0, ge=0)
+    row: int = Field(0, ge=0, description="Number of the token that looks.")
+    column: int = Field(0, ge=0, description="Number of the token looked at.")
+
+
+class Weigh(Question):
+    """How likely is each of these words in the place of the tokens from `first` to `last`?"""
+
+    kind: Literal["weigh"] = "weigh"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = Field((), description="Other tokens that are hidden meanwhile.")
+    first: int
+    last: int
+    candidates: tuple[str, ...]
+
+
+class Search(Question):
+    """Which rows of pieces fit together best in the place of the tokens from `first` to `last`?"""
+
+    kind: Literal["search"] = "search"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+    first: int
+    last: int
+    beams: int = Field(20, ge=1, description="Beginnings that are followed at a time.")
+    top: int = 10
+
+
+class Score(Question):
+    """How likely is each piece of the text in its place, as far as a moment allows?
+
+    A long text takes long; so an answer covers some places, and says where to go on.
+    """
+
+    kind: Literal["score"] = "score"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    start: int = Field(0, ge=0, description="The first token number that is not yet known.")
+
+
+class Trace(Question):
+    """What would be guessed at these places after each layer? See `Traced`."""
+
+    kind: Literal["trace"] = "trace"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+    places: tuple[int, ...]
+    top: int = 5
+
+
+class Follow(Question):
+    """Does the second text follow the first?"""
+
+    kind: Literal["follow"] = "follow"
     checkpoint: Path
     text: str
     pair: str | None = None
@@ -300,7 +381,20 @@ class ShowBatch(Question):
 
 
 AnyQuestion = Annotated[
-    Fill | Attend | Predict | Examine | Import | Export | Estimate | ShowBatch,
+    Fill
+    | Attend
+    | QueryKey
+    | Weigh
+    | Search
+    | Score
+    | Trace
+    | Follow
+    | Predict
+    | Examine
+    | Import
+    | Export
+    | Estimate
+    | ShowBatch,
     Field(discriminator="kind"),
 ]
 QUESTION: TypeAdapter[AnyQuestion] = TypeAdapter(AnyQuestion)
@@ -335,12 +429,154 @@ class Filled(Answer):
 
 
 class Attended(Answer):
-    """float16 [L, H, T, T], query rows over key columns; rows sum to 1."""
+    """float32 [L, H, T, T], query rows over key columns, of one `measure`.
+
+    weights: the attention itself; rows sum to 1. mean: the mean over the heads of each layer, H is
+    1. rollout: how much of each typed token is in a vector after each layer if attention alone
+    mixes them, with the residual as half (Abnar and Zuidema 2020, §3); H is 1, rows sum to 1.
+    norms: the length of what a token takes from another, ‖α f(x)‖ (Kobayashi et al. 2020, §3.2).
+    """
 
     kind: Literal["attended"] = "attended"
     tokens: tuple[Token, ...]
     cut: bool = False
     weights: ArrayFile
+    measure: Measure = "weights"
+    layers: int | None = Field(
+        None, description="How many of L, from the first, are there by now; None: all."
+    )
+    most: float = Field(1, description="The largest number there is; 1 where rows sum to 1.")
+    milliseconds: float = 0
+
+
+class QueryKeyed(Answer):
+    """A query and a key of width K, and what comes of them (Vaswani et al. 2017, §3.2.1).
+
+    `products` are query · key / √K, one by one; their sum is the score before the softmax, and
+    `weight` is the score's share after it.
+    """
+
+    kind: Literal["query_key_shown"] = "query_key_shown"
+    layer: int
+    head: int
+    row: int
+    column: int
+    query: tuple[float, ...]
+    key: tuple[float, ...]
+    products: tuple[float, ...]
+    score: float
+    scores: tuple[float | None, ...] = Field(
+        description="Of the same token with every token; None where it may not look."
+    )
+    weight: float
+
+
+class Weighed(Message):
+    """A word that was asked for, and its joint score, or why it has none.
+
+    The word stands as so many masks as it has pieces. The score is the sum of the natural
+    logarithms of the probabilities of its pieces, from left to right: each is guessed with those
+    before it shown, and those after it hidden. So over all rows of as many pieces it is a
+    distribution; words of other lengths are asked for in another number of masks.
+    """
+
+    text: str
+    pieces: tuple[str, ...] = ()
+    logarithms: tuple[float, ...] = Field((), description="Of each piece.")
+    problem: str = ""
+
+    @property
+    def score(self) -> float:
+        return math.fsum(self.logarithms)
+
+    @property
+    def probability(self) -> float:
+        return math.exp(self.score)
+
+
+class CandidatesWeighed(Answer):
+    """The candidates in the order in which they were asked for."""
+
+    kind: Literal["weighed"] = "weighed"
+    candidates: tuple[Weighed, ...]
+    milliseconds: float = 0
+
+
+class Searched(Answer):
+    """Rows of pieces with the joint score that `Weighed` explains, the best first.
+
+    A beam search: a row whose beginning is unlikely may be missed.
+    """
+
+    kind: Literal["searched"] = "searched"
+    first: int
+    last: int
+    found: tuple[Weighed, ...]
+    actual: Weighed | None = Field(None, description="What was typed there, if anything was.")
+    milliseconds: float = 0
+
+
+class PlaceScore(Message):
+    """The piece at a place, guessed while it alone is hidden."""
+
+    place: int
+    logarithm: float = Field(description="Natural, of its probability.")
+    rank: int = Field(description="1: the model's first guess.")
+    best: Likely
+
+
+class Scored(Answer):
+    """Some of the places, from left to right; `next` is where to go on, None at the end.
+
+    A left-to-right model has each piece guessed from those before it.
+    """
+
+    kind: Literal["scored"] = "scored"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    places: tuple[PlaceScore, ...]
+    next: int | None = None
+    total: int = Field(description="Places that there are in the whole text.")
+    causal: bool = False
+    milliseconds: float = 0
+
+
+def perplexity(places: Sequence[PlaceScore]) -> float:
+    """exp of minus the mean logarithm; the pseudo-perplexity of a text (Salazar et al. 2020, §2.3)
+    where each piece was hidden in turn. Not a number where there are no places."""
+    if not places:
+        return math.nan
+    return math.exp(-math.fsum(place.logarithm for place in places) / len(places))
+
+
+class Height(Message):
+    """What the head for masked words says of the vectors at one height of the network."""
+
+    guesses: tuple[Guess, ...]
+    actual: tuple[PlaceScore | None, ...] = Field(
+        description="What was typed at each place; None for a mask."
+    )
+
+
+class Traced(Answer):
+    """The guesses at the embeddings and after each of L layers: L + 1 heights.
+
+    The head for masked words was trained on the vectors after the last layer and is put on the
+    others as it is (the “logit lens”, nostalgebraist 2020).
+    """
+
+    kind: Literal["traced"] = "traced"
+    tokens: tuple[Token, ...]
+    places: tuple[int, ...]
+    heights: tuple[Height, ...]
+    milliseconds: float = 0
+
+
+class Followed(Answer):
+    """The probability that the second text follows the first (Devlin et al. 2019, §3.1)."""
+
+    kind: Literal["followed"] = "followed"
+    probability: float
     milliseconds: float = 0
 
 
@@ -544,6 +780,7 @@ class Working(Answer):
     stage: str
     done: int = 0
     total: int = 0
+    so_far: Attended | None = Field(None, description="What is there to be shown already.")
 
 
 class Refused(Answer):
@@ -559,6 +796,12 @@ class Refused(Answer):
 AnyAnswer = Annotated[
     Filled
     | Attended
+    | QueryKeyed
+    | CandidatesWeighed
+    | Searched
+    | Scored
+    | Traced
+    | Followed
     | Predicted
     | Examined
     | Imported

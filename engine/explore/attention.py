@@ -4,68 +4,112 @@ Shapes: L layers, H heads, T tokens.
 """
 
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine.durable import disk_errors_for
-from engine.explore.inputs import Inputs, inputs
+from engine.explore.inputs import Inputs, inputs, typed
+from engine.explore.layers import steps
+from engine.explore.measures import measured
 from engine.explore.predictions import not_finite
-from engine.messages import ArrayFile, Attend, Attended, Token
+from engine.messages import ArrayFile, Attend, Attended, Measure, Token, Working
 from engine.models.checkpoint import Checkpoint
 
 KEPT = 2  # files: the newest, and the one before it, which a window may be about to map
-
-
-def weights(
-    checkpoint: Checkpoint, text: str, pair: str | None = None
-) -> tuple[tuple[Token, ...], np.ndarray]:
-    """The tokens of a text or pair, and the attention of all heads as float32 [L, H, T, T]."""
-    question = Attend(checkpoint=Path(), text=text, pair=pair)
-    given, layers = _layers(checkpoint, question)
-    return given.described, torch.cat(layers).float().cpu().numpy()
-
-
-def attend(checkpoint: Checkpoint, question: Attend, scratch: Path) -> Attended:
-    """Write the attention of all heads into `scratch`, whole or not at all, and say where."""
-    began = time.perf_counter()
-    given, layers = _layers(checkpoint, question)
-    array = torch.cat([layer.half() for layer in layers]).cpu().numpy()
-    path = scratch / f"attention-{question.number}.npy"
-    write_array(path, array)
-    remove_older(scratch, path)
-    return Attended(
-        to=question.number,
-        tokens=given.described,
-        cut=given.cut,
-        weights=ArrayFile(path=path, shape=array.shape, dtype="float16"),
-        milliseconds=(time.perf_counter() - began) * 1000,
-    )
+BY_HEAD: tuple[Measure, ...] = ("weights", "norms")  # of each head; the others of each layer
+PART = 0.25  # s after which the layers that are there are told of
 
 
 @torch.inference_mode()
-def _layers(checkpoint: Checkpoint, question: Attend) -> tuple[Inputs, tuple[Tensor, ...]]:
-    """L of [1, H, T, T]: rows are the tokens that look, columns those looked at; rows sum to 1."""
-    given = inputs(checkpoint, question)
-    encode = checkpoint.network.encoder
-    layers = encode(given.tokens, given.segments, keep_weights=True).weights
-    if not all(torch.isfinite(layer).all() for layer in layers):
-        raise not_finite()
-    return given, layers
+def weights(
+    checkpoint: Checkpoint, text: str, pair: str | None = None, measure: Measure = "weights"
+) -> tuple[tuple[Token, ...], np.ndarray]:
+    """The tokens of a text or pair, and the attention of all heads as float32 [L, H, T, T].
+
+    With another `measure`, what `Attended` says of it.
+    """
+    given = typed(checkpoint, text, pair)
+    return given.described, np.stack(list(_layers(checkpoint, given, measure)))
 
 
-def write_array(path: Path, array: np.ndarray) -> None:
-    """A `.npy` file that is never seen half written; no flush to the disk, for it is scratch."""
-    temporary = path.with_suffix(".tmp")
+@torch.inference_mode()
+def attend(
+    checkpoint: Checkpoint,
+    question: Attend,
+    scratch: Path,
+    tell: Callable[[Working], object] = lambda _: None,
+) -> Attended:
+    """Write the attention of all heads into `scratch` and say where.
+
+    `tell` hears meanwhile how many layers there are already. Where it fails no file is left.
+    """
+    began = time.perf_counter()
+    given, spec = inputs(checkpoint, question), checkpoint.network.spec
+    count, heads = len(given.described), spec.heads if question.measure in BY_HEAD else 1
+    path = scratch / f"attention-{question.number}.npy"
+    answer = Attended(
+        to=question.number,
+        tokens=given.described,
+        cut=given.cut,
+        weights=ArrayFile(path=path, shape=(spec.layers, heads, count, count), dtype="float32"),
+        measure=question.measure,
+    )
+
+    def on_part(number: int, most: float) -> None:
+        so_far = answer.model_copy(update={"layers": number, "most": scale(most)})
+        tell(
+            Working(
+                to=question.number,
+                stage="Computing layers",
+                done=number,
+                total=spec.layers,
+                so_far=so_far,
+            )
+        )
+
+    def scale(most: float) -> float:
+        return most if question.measure == "norms" else 1
+
     try:
-        with disk_errors_for(path):
-            with open(temporary, "wb") as file:
-                np.save(file, array)
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        most = _write(answer.weights, _layers(checkpoint, given, question.measure), on_part)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    remove_older(scratch, path)
+    milliseconds = (time.perf_counter() - began) * 1000
+    return answer.model_copy(update={"most": scale(most), "milliseconds": milliseconds})
+
+
+def _write(
+    into: ArrayFile, layers: Iterator[np.ndarray], on_part: Callable[[int, float], None]
+) -> float:
+    """Write layer by layer, so that those that are there can be read; gives the largest number.
+
+    There is no flush to the disk, for it is scratch. `on_part` is told how many layers there are.
+    """
+    told, most = time.perf_counter(), 0.0
+    with disk_errors_for(into.path), open(into.path, "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": into.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for number, layer in enumerate(layers, start=1):
+            file.write(layer.astype("<f4").tobytes())
+            most = max(most, float(layer.max()))
+            if time.perf_counter() - told >= PART and number < into.shape[0]:
+                told = time.perf_counter()
+                file.flush()
+                on_part(number, most)
+    return most
+
+
+def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
+    """L of float32 [H, T, T]: rows are the tokens that look, columns those looked at."""
+    for layer in measured(steps(checkpoint.network, given), measure):
+        if not torch.isfinite(layer).all():
+            raise not_finite()
+        yield layer.float().cpu().numpy()
 
 
 def remove_older(scratch: Path, newest: Path) -> None:

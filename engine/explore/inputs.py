@@ -3,16 +3,27 @@
 Shapes: T tokens; the batch is always of one.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Attend, Fill, Predict, Token
+from engine.messages import Token
 from engine.models.checkpoint import Checkpoint
 
 LONGEST = 512  # tokens; attention grows with the square, and no published BERT reads more
+
+
+class Asked(Protocol):
+    """Every question about a text or pair."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def pair(self) -> str | None: ...
+    @property
+    def masked(self) -> tuple[int, ...]: ...
 
 
 class Inputs(NamedTuple):
@@ -25,12 +36,23 @@ class Inputs(NamedTuple):
     cut: bool
 
 
-def inputs(checkpoint: Checkpoint, question: Fill | Attend | Predict) -> Inputs:
-    """Tokenise a question's text and hide what it wants hidden; special tokens are never hidden."""
+def longest(checkpoint: Checkpoint) -> int:
+    """How many tokens are looked at, at the most."""
+    return min(checkpoint.network.spec.positions, LONGEST)
+
+
+def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:
+    """What a question asks about."""
+    return typed(checkpoint, question.text, question.pair, question.masked)
+
+
+def typed(
+    checkpoint: Checkpoint, text: str, pair: str | None, masked: tuple[int, ...] = ()
+) -> Inputs:
+    """Tokenise a text or pair and hide the tokens in `masked`; special ones are never hidden."""
     tokenizer = checkpoint.tokenizer
-    longest = min(checkpoint.network.spec.positions, LONGEST)
-    encoded = tokenizer.encode(question.text, question.pair, longest)
-    hidden = hidden_places(encoded.tokens, question.masked, tokenizer)
+    encoded = tokenizer.encode(text, pair, longest(checkpoint))
+    hidden = hidden_places(encoded.tokens, masked, tokenizer)
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)
     tokens[0, list(hidden)] = tokenizer.mask

@@ -12,6 +12,7 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.explore.inputs import Inputs, inputs
 from engine.messages import Fill, Filled, Guess, Likely
 from engine.models.checkpoint import Checkpoint
+from engine.models.heads import MaskedWordHead
 
 
 @torch.inference_mode()
@@ -24,18 +25,14 @@ def fill(checkpoint: Checkpoint, question: Fill) -> Filled:
     """
     began = time.perf_counter()
     network = checkpoint.network
-    if network.masked_words is None:
-        raise StudioError(
-            "This model has no head for masked words.",
-            "Choose one that was pre-trained with masked words, such as the starter model.",
-        )
+    word_head(checkpoint)
     given = inputs(checkpoint, question)
     guesses: tuple[Guess, ...] = ()
     actual: tuple[Likely, ...] = ()
     if given.hidden:
         way = _left_to_right if network.spec.causal else _all_at_once
         probabilities = softmax(way(checkpoint, given))  # [N, V]
-        guesses = _ranked(checkpoint, probabilities, given.hidden, question.top)
+        guesses = ranked(checkpoint, probabilities, given.hidden, question.top)
         actual = tuple(
             _likely_actual(checkpoint, row, given.described[place].id)
             for row, place in zip(probabilities, given.hidden, strict=True)
@@ -61,18 +58,47 @@ def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
 
 
 def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
-    """Logits at the place before each hidden one, [N, V].
+    """Logits at the place before each hidden one, [N, V]."""
+    return _guessed_on(checkpoint, given)[1]
 
-    Such a model has never seen [MASK], so a place that was guessed shows its first guess.
+
+def seen(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """The tokens as the network is given them, int64 [1, T].
+
+    A left-to-right model has never seen [MASK], so a hidden place shows its first guess.
     """
-    network, tokens = checkpoint.network, given.tokens.clone()
-    assert network.masked_words is not None
+    causal = checkpoint.network.spec.causal and given.hidden
+    return _guessed_on(checkpoint, given)[0] if causal else given.tokens
+
+
+def _guessed_on(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, Tensor]:
+    """Tokens int64 [1, T] with guesses in the hidden places, and the logits of these, [N, V]."""
+    network, tokens, head = checkpoint.network, given.tokens.clone(), word_head(checkpoint)
     found = []
     for place in given.hidden:
         last = network.encoder(tokens[:, :place], given.segments[:, :place]).last[0, -1]  # [D]
-        found.append(network.masked_words(last))
+        found.append(head(last))
         tokens[0, place] = found[-1][: checkpoint.tokenizer.size].argmax()
-    return torch.stack(found)
+    return tokens, torch.stack(found)
+
+
+def word_head(checkpoint: Checkpoint) -> MaskedWordHead:
+    """The head for masked words. Raises StudioError where the model has none."""
+    head = checkpoint.network.masked_words
+    if head is None:
+        raise StudioError(
+            "This model has no head for masked words.",
+            "Choose one that was pre-trained with masked words, such as the starter model.",
+        )
+    return head
+
+
+def logarithms(logits: Tensor) -> Tensor:
+    """Natural logarithms of the probabilities along the last axis, float32, finite."""
+    logs = logits.float().log_softmax(-1)
+    if not torch.isfinite(logs).all():
+        raise not_finite()
+    return logs
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -90,7 +116,7 @@ def not_finite() -> BadCheckpoint:
     )
 
 
-def _ranked(
+def ranked(
     checkpoint: Checkpoint, probabilities: Tensor, places: tuple[int, ...], top: int
 ) -> tuple[Guess, ...]:
     """The best pieces of each row of float [N, V]; V may be larger than the vocabulary."""

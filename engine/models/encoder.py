@@ -84,7 +84,7 @@ class Encoder(nn.Module):
             keep_hidden: keep the embeddings and the vectors after every layer.
         """
         x = self.embeddings(tokens, segments)
-        bias = self._bias(x, real)
+        bias = self.bias(x, real)
         hidden, weights = [x], list[Tensor]()
         for layer in self.passes():
             if self.recomputes and self.training:
@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         pooled = None if self.pooler is None else self.pooler(self._summed_up(x, real))
         return Encoded(x, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
 
-    def _bias(self, x: Tensor, real: Tensor | None) -> Tensor | None:
+    def bias(self, x: Tensor, real: Tensor | None) -> Tensor | None:
         """What is added to the scores: -inf on padding, and on all that comes later where the
         network is left-to-right.
 

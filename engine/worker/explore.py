@@ -32,12 +32,18 @@ from engine.messages import (
     Export,
     Exported,
     Fill,
+    Follow,
     Import,
     Imported,
     Predict,
+    QueryKey,
     Question,
     Refused,
+    Score,
+    Search,
     ShowBatch,
+    Trace,
+    Weigh,
     Working,
 )
 
@@ -190,14 +196,34 @@ class Answerer:
 
     def answer(self, question: AnyQuestion | Unreadable, tell: Tell) -> None:
         """A line for each kind of question."""
-        from engine.explore import answers, attention, predictions
+        from engine.explore import (
+            answers,
+            attention,
+            candidates,
+            lens,
+            measures,
+            predictions,
+            scores,
+        )
 
         match question:
             case Fill():
                 tell(predictions.fill(self._shelf.take(question.checkpoint), question))
             case Attend():
                 checkpoint = self._shelf.take(question.checkpoint)
-                tell(attention.attend(checkpoint, question, self._scratch))
+                tell(attention.attend(checkpoint, question, self._scratch, tell))
+            case QueryKey():
+                tell(measures.query_key(self._shelf.take(question.checkpoint), question))
+            case Weigh():
+                tell(candidates.weigh(self._shelf.take(question.checkpoint), question))
+            case Search():
+                tell(candidates.search(self._shelf.take(question.checkpoint), question))
+            case Score():
+                tell(scores.score(self._shelf.take(question.checkpoint), question))
+            case Trace():
+                tell(lens.trace(self._shelf.take(question.checkpoint), question))
+            case Follow():
+                tell(scores.follow(self._shelf.take(question.checkpoint), question))
             case Predict():
                 tell(answers.predict(self._shelf.take(question.checkpoint), question))
             case Examine():

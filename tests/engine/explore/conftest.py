@@ -1,11 +1,16 @@
-"""A tiny checkpoint with every head, loaded and as a folder."""
+"""A tiny checkpoint with every head, and one of each family, as transformers saved it."""
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+import torch
+from transformers import AutoModelForMaskedLM
 
-from engine.models.checkpoint import Checkpoint, load
+from engine.explore.inputs import Inputs, typed
+from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.heads import Heads
+from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import folder
 
 EVERY = Heads(masked_words=True, outputs=3)
@@ -19,3 +24,35 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny(tiny_folder: Path) -> Checkpoint:
     return load(tiny_folder)
+
+
+class Known(NamedTuple):
+    """The same weights as ours, and in transformers."""
+
+    family: str
+    folder: Path
+    checkpoint: Checkpoint
+    model: Any
+
+    @torch.no_grad()
+    def run(self, given: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
+        """What transformers makes of an input, or of other tokens [B, T] in its place."""
+        ids = given.tokens if tokens is None else tokens
+        if self.family in ("bert", "albert"):
+            more["token_type_ids"] = given.segments.expand_as(ids)
+        return self.model(input_ids=ids, **more)
+
+    def typed(self, text: str, pair: str | None = None, *masked: int) -> Inputs:
+        return typed(self.checkpoint, text, pair, masked)
+
+
+@pytest.fixture(scope="session", params=["bert", "distilbert", "roberta", "albert"])
+def known(request, tmp_path_factory) -> Known:
+    """A checkpoint of transformers, imported."""
+    home = tmp_path_factory.mktemp("families")
+    source = published_folder(request.param, "ForMaskedLM", home / "theirs")[0]
+    import_checkpoint(source, home / "imported")
+    model = AutoModelForMaskedLM.from_pretrained(
+        home / "imported", local_files_only=True, attn_implementation="eager"
+    )
+    return Known(request.param, home / "imported", load(home / "imported"), model.eval())

@@ -1,7 +1,5 @@
 """What Explore asks works for every family, with its own mask and its own pieces."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,21 +8,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from engine.explore.attention import attend
 from engine.explore.predictions import fill
 from engine.messages import Attend, Fill
-from engine.models.checkpoint import Checkpoint, import_checkpoint, load
-from tests.engine.models.family_folders import published_folder
-
-
-@pytest.fixture(scope="module", params=["bert", "distilbert", "roberta", "albert"])
-def known(request, tmp_path_factory) -> tuple[str, Path, Checkpoint]:
-    """A checkpoint of transformers, imported."""
-    home = tmp_path_factory.mktemp("families")
-    folder = published_folder(request.param, "ForMaskedLM", home / "theirs")[0]
-    import_checkpoint(folder, home / "imported")
-    return request.param, home / "imported", load(home / "imported")
 
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):
-    family, folder, checkpoint = known
+    family, folder, checkpoint, _ = known
     mask = checkpoint.tokenizer.piece(checkpoint.tokenizer.mask)
     text, pair = f"a quiet {mask}, isn't it?", "nobody left"
     answer = fill(checkpoint, Fill(checkpoint=folder, text=text, pair=pair, top=5))
@@ -47,7 +34,7 @@ def test_masked_words_are_guessed_as_transformers_guesses_them(known):
 
 
 def test_a_hidden_word_is_told_beside_the_guesses(known):
-    _, folder, checkpoint = known
+    _, folder, checkpoint, _ = known
     tokens = checkpoint.tokenizer.encode("quiet film").tokens
     number = next(n for n, token in enumerate(tokens) if not token.special)
     answer = fill(checkpoint, Fill(checkpoint=folder, text="quiet film", masked=(number,)))
@@ -56,7 +43,7 @@ def test_a_hidden_word_is_told_beside_the_guesses(known):
 
 
 def test_every_layer_and_head_shows_where_it_looks(known, tmp_path):
-    family, folder, checkpoint = known
+    family, folder, checkpoint, _ = known
     question = Attend(checkpoint=folder, text="A quiet film.", pair="Nobody laughs.", number=1)
     answer = attend(checkpoint, question, tmp_path)
     weights = np.load(answer.weights.path).astype(np.float32)

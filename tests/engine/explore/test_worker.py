@@ -17,6 +17,7 @@ from engine.messages import (
     AnyAnswer,
     Attend,
     Attended,
+    CandidatesWeighed,
     Estimate,
     Estimated,
     Examine,
@@ -25,12 +26,22 @@ from engine.messages import (
     Exported,
     Fill,
     Filled,
+    Follow,
     Import,
     Imported,
     Predict,
     Predicted,
+    QueryKey,
+    QueryKeyed,
     Question,
     Refused,
+    Score,
+    Scored,
+    Search,
+    Searched,
+    Trace,
+    Traced,
+    Weigh,
     Working,
 )
 from engine.worker.explore import Inbox, is_out_of_memory, parse
@@ -94,6 +105,27 @@ def test_every_question_has_its_answer_and_the_end_of_input_ends_it(worker, tiny
     assert np.load(attended.weights.path).shape == attended.weights.shape
     assert examined.info == imported.info
     assert (tmp_path / "imported" / "model.safetensors").is_file()
+    assert worker.end() == (0, "")
+
+
+def test_what_explore_asks_besides_has_its_answer(worker, tiny_folder):
+    asked = {"checkpoint": tiny_folder, "text": "a b c"}
+    answers = [
+        worker.ask(question)
+        for question in (
+            Attend(number=1, measure="rollout", **asked),
+            QueryKey(number=2, row=1, column=2, **asked),
+            Weigh(number=3, first=2, last=2, candidates=("d",), **asked),
+            Search(number=4, first=2, last=2, **asked),
+            Score(number=5, **asked),
+            Trace(number=6, places=(2,), **asked),
+            Follow(number=7, **asked),
+        )
+    ]
+    kinds = [Attended, QueryKeyed, CandidatesWeighed, Searched, Scored, Traced, Refused]
+    assert [type(answer) for answer in answers] == kinds
+    assert [answer.to for answer in answers] == [1, 2, 3, 4, 5, 6, 7]
+    assert "no head for the next sentence" in answers[-1].problem
     assert worker.end() == (0, "")
 
 

@@ -38,11 +38,11 @@ def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
     return made
 
 
-def folder(path: Path, heads: Heads = ALL, **more: object) -> Path:
+def folder(path: Path, heads: Heads = ALL, spec: BertSpec = SPEC, **more: object) -> Path:
     """A checkpoint folder of a tiny network."""
     path.mkdir(parents=True)
     labels = LABELS if heads.outputs else ()
-    write(path, network(heads), tokenizer(path), labels, **more)
+    write(path, network(heads, spec), tokenizer(path), labels, **more)
     return path
 
 

@@ -110,16 +110,16 @@ class FakeExplorer(QObject):
         return answer
 
     def attend(self, question: Any, weights: np.ndarray | None = None) -> np.ndarray:
-        """Answer with `weights`, or with made-up ones, as float16 [L, H, T, T]."""
+        """Answer with `weights`, or with made-up ones, as float32 [L, H, T, T]."""
         known = Tokenizer.from_folder(question.checkpoint)
         tokens = known.encode(question.text, question.pair, 32).tokens
         if weights is None:
             random = np.random.default_rng(question.number)
             weights = random.dirichlet(np.full(len(tokens), 0.3), (3, 2, len(tokens)))
-        weights = weights.astype(np.float16)
+        weights = weights.astype(np.float32)
         path = self.scratch / f"attention-{question.number}.npy"
         np.save(path, weights)
-        file = ArrayFile(path=path, shape=weights.shape, dtype="float16")
+        file = ArrayFile(path=path, shape=weights.shape, dtype="float32")
         self.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
         return weights
 

@@ -29,7 +29,7 @@ def view(qtbot, state, workshop) -> AttentionView:
 
 @pytest.fixture
 def weights(view, state, explorer, wait) -> np.ndarray:
-    """The attention that is shown, float16 [3, 2, 5, 5]."""
+    """The attention that is shown, float32 [3, 2, 5, 5]."""
     made = explorer.attend(explorer.asked[-1])
     wait(lambda: state.wall is not None and len(state.links.weights))
     return made

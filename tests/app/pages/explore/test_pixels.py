@@ -18,11 +18,11 @@ from app.pages.explore.panels.attention.pixels import (
 
 def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
     random = np.random.default_rng(tokens)
-    return random.dirichlet(np.full(tokens, 0.2), (layers, heads, tokens)).astype(np.float16)
+    return random.dirichlet(np.full(tokens, 0.2), (layers, heads, tokens)).astype(np.float32)
 
 
 def test_levels_run_from_zero_to_the_top_and_never_to_the_gap():
-    given = np.array([0, 0.25, 1, 1.001], dtype=np.float16)
+    given = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
     assert levels(given).tolist() == [0, TOP // 2, TOP, TOP]
 
 

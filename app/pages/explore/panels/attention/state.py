@@ -43,7 +43,7 @@ class AttentionState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.weights: np.ndarray | None = None  # float16 [L, H, T, T], mapped from a file
+        self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped from a file
         self.wall: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self.layer, self.head = 0, 0
         self.share = SHARE

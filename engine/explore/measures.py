@@ -1,0 +1,99 @@
+"""Attention as other numbers than its weights, layer by layer.
+
+Shapes: T tokens, D width, H heads, K width of a head, L layers.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor
+
+from engine.errors import StudioError
+from engine.explore.inputs import inputs
+from engine.explore.layers import Step, steps
+from engine.explore.predictions import not_finite
+from engine.messages import Measure, QueryKey, QueryKeyed
+from engine.models.checkpoint import Checkpoint
+
+
+def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
+    """float [H, T, T] of every layer, H is 1 for `mean` and `rollout`."""
+    rolled: Tensor | None = None
+    for step in passing:
+        match measure:
+            case "weights":
+                yield step.weights
+            case "norms":
+                yield step.weights * value_norms(step)[:, None, :]
+            case "mean":
+                yield step.weights.mean(0, keepdim=True)
+            case "rollout":
+                rolled = rolled_on(step.weights.mean(0), rolled)
+                yield rolled[None]
+
+
+def value_norms(step: Step) -> Tensor:
+    """‖f(x)‖ of every token in every head, float [H, T] (Kobayashi et al. 2020, §3.2).
+
+    f is the value of a token on its way through the head's share of the output matrix; the bias
+    after it belongs to no token. Since a weight is not negative, ‖α f(x)‖ = α ‖f(x)‖.
+    """
+    attention = step.attention
+    values = attention.value(step.given).unflatten(-1, (attention.heads, attention.head_width))
+    shares = attention.output.weight.unflatten(1, (attention.heads, attention.head_width))
+    turned = torch.einsum("thk,dhk->htd", values, shares)  # [H, T, D]
+    norms: Tensor = turned.norm(dim=-1)
+    return norms
+
+
+def rolled_on(mean: Tensor, before: Tensor | None) -> Tensor:
+    """Attention rollout one layer further, float [T, T] (Abnar and Zuidema 2020, §3).
+
+    Half of each vector comes by the residual connection: A = (W + I) / 2, rows made to sum to 1;
+    what comes from where is then the product of A with that of the layers below.
+    """
+    one = torch.eye(mean.size(0), dtype=mean.dtype, device=mean.device)
+    mixed = (mean + one) / 2
+    mixed = mixed / mixed.sum(-1, keepdim=True)
+    return mixed if before is None else mixed @ before
+
+
+@torch.inference_mode()
+def query_key(checkpoint: Checkpoint, question: QueryKey) -> QueryKeyed:
+    """The query of one token and the key of another in one head, and the weight they lead to.
+
+    Raises StudioError where there is no such layer, head or token.
+    """
+    given = inputs(checkpoint, question)
+    spec, count = checkpoint.network.spec, len(given.described)
+    layer, head, row, column = question.layer, question.head, question.row, question.column
+    if layer >= spec.layers or head >= spec.heads or max(row, column) >= count:
+        raise StudioError(
+            f"There is no layer {layer + 1}, head {head + 1}, token {max(row, column) + 1}.",
+            f"The model has {spec.layers} layers of {spec.heads} heads; the text, {count} tokens.",
+        )
+    step = next(s for number, s in enumerate(steps(checkpoint.network, given)) if number == layer)
+    attention = step.attention
+    apart = (attention.heads, attention.head_width)
+    query = attention.query(step.given[row]).unflatten(-1, apart)[head]  # [K]
+    keys = attention.key(step.given).unflatten(-1, apart)[:, head]  # [T, K]
+    products = keys * query / attention.head_width**0.5  # [T, K]
+    scores = products.sum(-1)  # [T]
+    if not torch.isfinite(scores).all():
+        raise not_finite()
+    may_look = [not spec.causal or number <= row for number in range(count)]
+    return QueryKeyed(
+        to=question.number,
+        layer=layer,
+        head=head,
+        row=row,
+        column=column,
+        query=tuple(query.tolist()),
+        key=tuple(keys[column].tolist()),
+        products=tuple(products[column].tolist()),
+        score=float(scores[column]),
+        scores=tuple(
+            score if may else None for score, may in zip(scores.tolist(), may_look, strict=True)
+        ),
+        weight=float(step.weights[head, row, column]),
+    )

@@ -1,0 +1,141 @@
+"""Norms, mean and rollout beside NumPy and transformers; a query and a key, and what they give."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import StudioError
+from engine.explore.attention import weights
+from engine.explore.measures import query_key
+from engine.messages import QueryKey
+from engine.models.checkpoint import load
+from tests.engine.models.small import SPEC, folder
+
+CLOSE = 1e-5
+TEXT, PAIR = "A quiet film.", "Nobody laughs."
+LAYERS, HEADS = 3, 4
+
+
+def parts(known, layer):
+    """The query, key, value and output modules of transformers at one height."""
+    family, model = known.family, known.model
+    match family:
+        case "distilbert":
+            one = model.distilbert.transformer.layer[layer].attention
+            return one.q_lin, one.k_lin, one.v_lin, one.out_lin
+        case "albert":
+            one = model.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
+            return one.query, one.key, one.value, one.dense
+        case _:
+            one = getattr(model, family).encoder.layer[layer].attention
+            return one.self.query, one.self.key, one.self.value, one.output.dense
+
+
+def by_head(x):
+    """[T, D] → [H, T, K]"""
+    return x.reshape(len(x), HEADS, -1).transpose(1, 0, 2)
+
+
+def looked(known):
+    """transformers' hidden vectors [L + 1, T, D] and attention [L, H, T, T] as float64."""
+    out = known.run(known.typed(TEXT, PAIR), output_hidden_states=True, output_attentions=True)
+    hidden = torch.cat(out.hidden_states).double().numpy()
+    return hidden, torch.cat(out.attentions).double().numpy()
+
+
+def linear(module, x):
+    weight, bias = (p.detach().double().numpy() for p in (module.weight, module.bias))
+    return x @ weight.T + bias
+
+
+def test_weights_and_their_mean_are_those_of_transformers(known):
+    _, theirs = looked(known)
+    tokens, ours = weights(known.checkpoint, TEXT, PAIR)
+    assert ours.shape == (LAYERS, HEADS, len(tokens), len(tokens))
+    assert np.abs(ours - theirs).max() < CLOSE
+    _, mean = weights(known.checkpoint, TEXT, PAIR, "mean")
+    assert np.abs(mean[:, 0] - theirs.mean(1)).max() < CLOSE
+
+
+def test_rollout_is_the_product_of_half_attention_and_half_identity(known):
+    _, theirs = looked(known)
+    _, ours = weights(known.checkpoint, TEXT, PAIR, "rollout")
+    rolled = np.eye(theirs.shape[-1])
+    for layer, mean in enumerate(theirs.mean(1)):
+        mixed = 0.5 * mean + 0.5 * np.eye(len(mean))
+        rolled = mixed @ rolled
+        assert np.abs(ours[layer, 0] - rolled).max() < CLOSE
+        assert np.allclose(ours[layer, 0].sum(-1), 1, atol=CLOSE)
+
+
+def test_norms_are_the_lengths_of_what_each_token_takes(known):
+    """Every vector α f(x) is made and measured, without the shortcut of taking α out."""
+    hidden, theirs = looked(known)
+    _, ours = weights(known.checkpoint, TEXT, PAIR, "norms")
+    for layer in range(LAYERS):
+        _, _, value, output = parts(known, layer)
+        values = by_head(linear(value, hidden[layer]))  # [H, T, K]
+        matrix = output.weight.detach().double().numpy()  # [D, D]
+        for head in range(HEADS):
+            share = matrix[:, head * 6 : (head + 1) * 6]
+            taken = theirs[layer, head][:, :, None] * (values[head] @ share.T)[None]  # [T, T, D]
+            expected = np.sqrt((taken**2).sum(-1))
+            assert np.abs(ours[layer, head] - expected).max() < CLOSE
+
+
+def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
+    """So the share of each head is the right one: Σ α f(x) + bias is the output of the layer."""
+    hidden, theirs = looked(known)
+    _, _, value, output = parts(known, 0)
+    values = by_head(linear(value, hidden[0]))
+    gathered = (theirs[0] @ values).transpose(1, 0, 2).reshape(len(hidden[0]), -1)
+    whole = linear(output, gathered)
+    matrix, bias = (p.detach().double().numpy() for p in (output.weight, output.bias))
+    shares = [theirs[0, h] @ values[h] @ matrix[:, h * 6 : h * 6 + 6].T for h in range(HEADS)]
+    assert np.abs(sum(shares) + bias - whole).max() < CLOSE
+
+
+def test_a_query_and_a_key_lead_to_the_weight(known):
+    hidden, theirs = looked(known)
+    layer, head, row, column = 2, 1, 3, 5
+    ask = QueryKey(
+        number=7,
+        checkpoint=known.folder,
+        text=TEXT,
+        pair=PAIR,
+        layer=layer,
+        head=head,
+        row=row,
+        column=column,
+    )
+    shown = query_key(known.checkpoint, ask)
+    query_part, key_part, _, _ = parts(known, layer)
+    query = by_head(linear(query_part, hidden[layer]))[head, row]
+    keys = by_head(linear(key_part, hidden[layer]))[head]
+    scores = keys @ query / np.sqrt(len(query))
+    assert np.allclose(shown.query, query, atol=CLOSE)
+    assert np.allclose(shown.key, keys[column], atol=CLOSE)
+    assert np.allclose(shown.products, query * keys[column] / np.sqrt(len(query)), atol=CLOSE)
+    assert shown.score == pytest.approx(scores[column], abs=CLOSE)
+    assert np.allclose(shown.scores, scores, atol=CLOSE)
+    softmax = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+    assert shown.weight == pytest.approx(softmax[column], abs=CLOSE)
+    assert shown.weight == pytest.approx(theirs[layer, head, row, column], abs=CLOSE)
+    assert (shown.to, shown.layer, shown.head) == (7, layer, head)
+
+
+def test_a_left_to_right_model_has_no_scores_of_what_comes_later(tmp_path):
+    causal = load(folder(tmp_path / "causal", spec=SPEC.model_copy(update={"causal": True})))
+    ask = QueryKey(checkpoint=Path("any"), text="a b c d", row=2, column=1)
+    shown = query_key(causal, ask)
+    assert [score is None for score in shown.scores] == [False] * 3 + [True] * 3
+    _, rolled = weights(causal, "a b c d", measure="rollout")
+    assert not np.triu(rolled[:, 0], 1).any()
+
+
+def test_what_is_not_there_is_refused_in_words(tiny):
+    ask = QueryKey(checkpoint=Path("any"), text="a b", layer=2, head=1, row=1, column=2)
+    with pytest.raises(StudioError, match="no layer 3, head 2, token 3"):
+        query_key(tiny, ask)
