@@ -46,7 +46,7 @@ class Machine:
         """The device in a few words."""
         if self.uses_gpu():
             return self.gpus[0] if self.gpus else _tr("GPU (Apple Metal)")
-        return _tr("CPU, %n core(s)", self.cores)
+        return _tr("CPU, %Ln core(s)", self.cores)
 
     def warning(self) -> str:
         """What keeps this machine from being as quick as it could be, or “”."""

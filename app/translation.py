@@ -4,7 +4,7 @@ import re
 
 from PySide6.QtCore import QObject, QTranslator
 
-PLURAL = re.compile(r"\((e?s)\)")  # “%n run(s)”, “%n class(es)”
+PLURAL = re.compile(r"\((e?s)\)")  # “%Ln run(s)”, “%Ln class(es)”
 
 
 class English(QTranslator):

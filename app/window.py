@@ -346,14 +346,14 @@ class MainWindow(QMainWindow):
         if working:
             said.append(
                 self.tr(
-                    "%n run(s) go on training without the window; open it again to see them.",
+                    "%Ln run(s) go on training without the window; open it again to see them.",
                     "",
                     len(working),
                 )
             )
         if waiting:
             said.append(
-                self.tr("%n queued run(s) wait until the window is open again.", "", waiting)
+                self.tr("%Ln queued run(s) wait until the window is open again.", "", waiting)
             )
         question = dialogs.ask(
             self,

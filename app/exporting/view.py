@@ -264,7 +264,7 @@ class Outcome(QWidget):
             numbers.size(exported.bytes), exported.folder
         )
         tried = self.tr(
-            "It was loaded again and tried on %n text(s). Word pieces and labels are those of the "
+            "It was loaded again and tried on %Ln text(s). Word pieces and labels are those of the "
             "model.",
             "",
             len(report.texts),

@@ -161,7 +161,7 @@ class Banners(QWidget):
             text = (
                 self.tr("Show fewer messages")
                 if self._expanded
-                else self.tr("Show %n older message(s)", "", waiting)
+                else self.tr("Show %Ln older message(s)", "", waiting)
             )
             self.older.setText(text)
             self.older.setAccessibleName(text)

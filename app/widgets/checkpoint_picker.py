@@ -85,9 +85,9 @@ class Checkpoints(QAbstractListModel):
             kind = next((k for k in ("labels", "tags") if k in entry.info.task_heads), "classes")
             said.append(
                 {
-                    "classes": self.tr("%n class(es)", "", count),
-                    "labels": self.tr("%n label(s)", "", count),
-                    "tags": self.tr("%n tag(s)", "", count),
+                    "classes": self.tr("%Ln class(es)", "", count),
+                    "labels": self.tr("%Ln label(s)", "", count),
+                    "tags": self.tr("%Ln tag(s)", "", count),
                 }[kind]
             )
         if entry.origin == "run":

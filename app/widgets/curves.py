@@ -241,7 +241,7 @@ class Curve(QWidget):
                 self.legend.addWidget(LegendEntry(name, self._pen(number)))
             rest = len(self._lines) - NAMED
             if rest > 0:
-                self.legend.addWidget(Text(self.tr("and %n more", "", rest), "muted", wraps=False))
+                self.legend.addWidget(Text(self.tr("and %Ln more", "", rest), "muted", wraps=False))
             self.legend.addStretch(1)
 
     def _pen(self, number: int) -> QPen:
@@ -375,7 +375,7 @@ class Curve(QWidget):
                 ),
             )
             if series.gaps():
-                words += self.tr("; %n gap(s) without a number", "", series.gaps())
+                words += self.tr("; %Ln gap(s) without a number", "", series.gaps())
             said.append(words)
         self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
         self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))

@@ -18,17 +18,17 @@ def wanted_of(spec: DatasetSpec) -> str:
     if mapping.answers is not None:
         return translate("DataWords", "questions and answers")
     if mapping.tags is not None:
-        return translate("DataWords", "%n kind(s) of tags", "", len(spec.spans))
+        return translate("DataWords", "%Ln kind(s) of tags", "", len(spec.spans))
     if mapping.flags:
-        return translate("DataWords", "%n label(s), any number for a row", "", len(mapping.flags))
+        return translate("DataWords", "%Ln label(s), any number for a row", "", len(mapping.flags))
     if mapping.label is None:
         return translate("DataWords", "text without labels")
     if is_scale(labels):
         low, high = scale_of(labels)
         return translate("DataWords", "numbers from {0} to {1}").format(written(low), written(high))
     if (several := counted(labels)) is not None:
-        return translate("DataWords", "%n label(s), any number for a row", "", len(several))
-    return translate("DataWords", "%n class(es)", "", len(labels))
+        return translate("DataWords", "%Ln label(s), any number for a row", "", len(several))
+    return translate("DataWords", "%Ln class(es)", "", len(labels))
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
@@ -40,5 +40,5 @@ def scale_of(labels: dict[str, int]) -> tuple[float, float]:
 def _endings(spec: DatasetSpec) -> str:
     if len(spec.mapping.endings) > 1:
         count = len(spec.mapping.endings)
-        return translate("DataWords", "%n ending(s) to choose from", "", count)
+        return translate("DataWords", "%Ln ending(s) to choose from", "", count)
     return translate("DataWords", "endings to choose from")

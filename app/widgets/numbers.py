@@ -70,7 +70,7 @@ def ago(seconds: float) -> str:
     if seconds < 60:
         return _tr("just now")
     if seconds < 3600:
-        return _tr("%n minute(s) ago", int(seconds // 60))
+        return _tr("%Ln minute(s) ago", int(seconds // 60))
     if seconds < 86400:
-        return _tr("%n hour(s) ago", int(seconds // 3600))
-    return _tr("%n day(s) ago", int(seconds // 86400))
+        return _tr("%Ln hour(s) ago", int(seconds // 3600))
+    return _tr("%Ln day(s) ago", int(seconds // 86400))

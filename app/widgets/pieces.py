@@ -160,7 +160,7 @@ class Pieces(QWidget):
         return round(self._chip_height() + 2 * SPACE + ids)
 
     def _rest(self) -> str:
-        return self.tr("and %n more", "", self._left_out)
+        return self.tr("and %Ln more", "", self._left_out)
 
     def _sentence(self) -> str:
         pieces = " ".join(_painted(token) for token in self._tokens)

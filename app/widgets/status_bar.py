@@ -91,7 +91,7 @@ class StatusBar(QFrame):
                 bar.setValue(round(max(activity.share, 0) * 1000))
         rest = len(activities) - MOST
         self.more.setVisible(rest > 0)
-        self.more.setText(self.tr("and %n more", "", rest))
+        self.more.setText(self.tr("and %Ln more", "", rest))
 
     def show_explorer(self, busy: bool) -> None:
         """Tell of what takes longer than a blink."""

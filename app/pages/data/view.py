@@ -175,7 +175,7 @@ class DataPage(QWidget):
         ]
         if uses.finished:
             said.append(
-                self.tr("%n finished run(s) made from it stay too.", "", len(uses.finished))
+                self.tr("%Ln finished run(s) made from it stay too.", "", len(uses.finished))
             )
         if uses.unfinished:
             names = ", ".join(f"“{name[:60]}”" for name in uses.unfinished[:5])

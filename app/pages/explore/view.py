@@ -249,7 +249,7 @@ class ExplorePage(Page):
         if 0 <= number < len(study.tokens):
             self.said.setText(self._about(number))
         elif study.tokens:
-            count = self.tr("%n word piece(s).", "", len(study.tokens))
+            count = self.tr("%Ln word piece(s).", "", len(study.tokens))
             how = self.tr("Click picks one; double click hides its word, and shows it again.")
             self.said.setText(f"{count} {how}")
         else:

@@ -42,7 +42,7 @@ class RecentRuns(QWidget):
 
     def show_runs(self, runs: Sequence[RecentRun], total: int) -> None:
         """Rows for `runs`; the rows stay, so that the focus does, where the runs are the same."""
-        self.all.setText(self.tr("&All %n run(s)", "", total))
+        self.all.setText(self.tr("&All %Ln run(s)", "", total))
         if [run.id for run in runs] != [run.id for run in self._shown]:
             clear(self.rows)
             for run in runs:

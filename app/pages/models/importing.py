@@ -83,17 +83,17 @@ class ImportPage(Page):
             self._outcome.addWidget(Text(note, "warn", selectable=True))
         self.sections = [
             Section(
-                self.tr("%n tensor(s) loaded", "", len(report.loaded)),
+                self.tr("%Ln tensor(s) loaded", "", len(report.loaded)),
                 self.tr("They are in the file and in the network."),
                 report.loaded,
             ),
             Section(
-                self.tr("%n tensor(s) newly made", "", len(report.fresh)),
+                self.tr("%Ln tensor(s) newly made", "", len(report.fresh)),
                 self.tr("The network has them and the file does not: they start at random."),
                 report.fresh,
             ),
             Section(
-                self.tr("%n tensor(s) left over", "", len(report.left_over)),
+                self.tr("%Ln tensor(s) left over", "", len(report.left_over)),
                 self.tr("They are in the file, and this network has no place for them."),
                 report.left_over,
             ),
@@ -154,7 +154,7 @@ class Section(Card):
         self.list.setFixedHeight(min(len(names), 8) * 7 * SPACE + 3 * SPACE)
         shown = [visible(name[:300]) for name in names[:MOST_NAMES]]
         if len(names) > MOST_NAMES:
-            shown.append(self.tr("and %n more", "", len(names) - MOST_NAMES))
+            shown.append(self.tr("and %Ln more", "", len(names) - MOST_NAMES))
         self.list.setModel(QStringListModel(shown, self))
         self.body.setSpacing(SPACE)
         self.body.addWidget(self.toggle)

@@ -45,7 +45,7 @@ class Words(QObject):
         return [
             "" if info.family == BERT.name else title(info.family),
             self.size(info),
-            self.tr("%n piece(s)", "", info.vocabulary),
+            self.tr("%Ln piece(s)", "", info.vocabulary),
             ", ".join(self.heads(info)),
             info.dtype,
             numbers.size(info.bytes),
@@ -67,10 +67,10 @@ class Words(QObject):
         names = {
             "masked words": self.tr("masked words"),
             "next sentence": self.tr("next sentence"),
-            "classes": self.tr("%n class(es)", "", len(info.labels)),
-            "labels": self.tr("%n label(s)", "", len(info.labels)),
+            "classes": self.tr("%Ln class(es)", "", len(info.labels)),
+            "labels": self.tr("%Ln label(s)", "", len(info.labels)),
             "number": self.tr("a number"),
-            "tags": self.tr("%n tag(s)", "", len(info.labels)),
+            "tags": self.tr("%Ln tag(s)", "", len(info.labels)),
             "answer": self.tr("answers"),
             "choices": self.tr("endings"),
         }
@@ -101,8 +101,8 @@ class Words(QObject):
             (self.tr("Width (H)"), numbers.count(info.width)),
             (self.tr("Attention heads (A)"), numbers.count(info.heads)),
             (self.tr("Feed-forward width"), numbers.count(info.inner)),
-            (self.tr("Longest input"), self.tr("%n piece(s)", "", info.positions)),
-            (self.tr("Vocabulary"), self.tr("%n piece(s)", "", info.vocabulary)),
+            (self.tr("Longest input"), self.tr("%Ln piece(s)", "", info.positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln piece(s)", "", info.vocabulary)),
             (self.tr("Case"), self.tr("ignored") if info.lowercase else self.tr("kept")),
             (self.tr("Heads"), "\n".join(heads) if heads else self.tr("none: an encoder alone")),
         ]
@@ -122,4 +122,4 @@ class Words(QObject):
     def _labels(self, labels: tuple[str, ...]) -> str:
         shown = [label[:80] for label in labels[:MOST_LABELS]]
         rest = len(labels) - len(shown)
-        return "\n".join([*shown, self.tr("and %n more", "", rest)] if rest else shown)
+        return "\n".join([*shown, self.tr("and %Ln more", "", rest)] if rest else shown)

@@ -185,8 +185,8 @@ class InputCard(Card):
     def show_input(self, number: int, given: Input) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
         self.head.setText(f"{title}: {given.wanted}" if given.wanted else title)
-        about = [self.tr("%n piece(s)", "", given.real)]
+        about = [self.tr("%Ln piece(s)", "", given.real)]
         if given.asked:
-            about.append(self.tr("%n of them asked for", "", len(given.asked)))
+            about.append(self.tr("%Ln of them asked for", "", len(given.asked)))
         self.about.setText(", ".join(about))
         self.pieces.show_input(given)

@@ -176,7 +176,7 @@ class CheckpointsTab(QWidget):
 
     def _sum(self, saved: list[Saved]) -> str:
         """What all take, and which stay."""
-        text = self.tr("%n checkpoint(s)", "", len(saved))
+        text = self.tr("%Ln checkpoint(s)", "", len(saved))
         total = self.tr("{0}, {1} in all.").format(text, numbers.size(sum(s.bytes for s in saved)))
         row = self._state.row
         if row is None or row.job is None:

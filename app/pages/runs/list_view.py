@@ -181,7 +181,7 @@ class RunsList(QWidget):
         self.views.setCurrentIndex(1 if nothing else 0)
         shown, there = self.filter.rowCount(), self.model.rowCount()
         self.counted.setText(
-            self.tr("%n run(s)", "", there)
+            self.tr("%Ln run(s)", "", there)
             if shown == there
             else self.tr("{0} of {1}").format(shown, there)
         )

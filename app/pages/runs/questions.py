@@ -61,7 +61,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: list[RunRow]) -> None:
     if len(rows) == 1:
         title = translate("Runs", "Delete the run “{0}”?").format(rows[0].name)
     else:
-        title = translate("Runs", "Delete %n run(s)?", "", len(rows))
+        title = translate("Runs", "Delete %Ln run(s)?", "", len(rows))
     ask(
         owner,
         title,

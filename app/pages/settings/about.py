@@ -88,7 +88,7 @@ class About(Card):
         )
         self.torch.setText(self.tr("torch {0}, the build {1}").format(machine.torch, build))
         self.machine.setText(
-            self.tr("{0}, {1}, %n core(s), {2} of memory; Python {3}", "", machine.cores).format(
+            self.tr("{0}, {1}, %Ln core(s), {2} of memory; Python {3}", "", machine.cores).format(
                 machine.system,
                 machine.processor,
                 numbers.size(machine.memory),

@@ -99,7 +99,7 @@ class DataStep(QWidget):
         spec, kind = entry.spec, self._state.choices.kind
         problems = advice.misfits(spec, kind) if kind else []
         facts = [self.tr("version {0}").format(spec.version)]
-        facts.append(self.tr("%n row(s)", "", sum(spec.rows.values())))
+        facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))
         if dev := spec.rows.get("dev"):
             facts.append(self.tr("{0} for dev").format(numbers.count(dev)))

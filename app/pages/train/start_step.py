@@ -129,8 +129,8 @@ class StartStep(QWidget):
             (self.tr("Layers"), numbers.count(spec.layers)),
             (self.tr("Width"), numbers.count(spec.width)),
             (self.tr("Heads"), self.tr("{0} in each layer").format(spec.heads)),
-            (self.tr("Vocabulary"), self.tr("%n word piece(s)", "", spec.vocabulary)),
-            (self.tr("Longest input"), self.tr("%n word piece(s)", "", spec.positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln word piece(s)", "", spec.vocabulary)),
+            (self.tr("Longest input"), self.tr("%Ln word piece(s)", "", spec.positions)),
         ]
         choices = self._state.choices
         info = choices.model.info if choices.model else None

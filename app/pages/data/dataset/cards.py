@@ -50,7 +50,7 @@ class LabelsCard(Card):
 
     def show_spans(self, spans: dict[str, int], column: str) -> None:
         """Show how many spans of each type the tags in `column` name, or words of each tag."""
-        self.title.setText(self.tr("%n kind(s) of tags", "", len(spans)))
+        self.title.setText(self.tr("%Ln kind(s) of tags", "", len(spans)))
         self.balance.setText(
             self.tr(
                 "How often each stands in the column “{0}”: spans by their type, or words by their "
@@ -90,7 +90,7 @@ class LabelsCard(Card):
     def show_several(self, labels: dict[str, int], rows: int) -> None:
         """Show labels of which each of so many rows may have any number."""
         self.bars.setVisible(bool(labels))
-        self.title.setText(self.tr("%n label(s)", "", len(labels)))
+        self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
         mean = numbers.decimal(sum(labels.values()) / max(rows, 1), 1)
         self.balance.setText(
             self.tr("Each row may have any number of them; in the mean it has {0}.").format(mean)
@@ -107,7 +107,7 @@ class LabelsCard(Card):
         """Show these; None where the rows have no labels."""
         self.bars.setVisible(bool(labels))
         if labels:
-            self.title.setText(self.tr("%n label(s)", "", len(labels)))
+            self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
             self.balance.setText(Balance(self).sentence(labels))
             self.bars.show_labels(labels)
         else:
@@ -210,6 +210,6 @@ class FactsCard(Card):
         self.facts.show_facts(self._words.facts(spec, folder, source))
         notes = [*spec.notes[:MOST_NOTES]]
         if len(spec.notes) > MOST_NOTES:
-            notes.append(self.tr("and %n more", "", len(spec.notes) - MOST_NOTES))
+            notes.append(self.tr("and %Ln more", "", len(spec.notes) - MOST_NOTES))
         self.notes.setText("\n".join(notes))
         self.notes.setVisible(bool(notes))

@@ -198,7 +198,7 @@ class DatasetView(Page):
             return
         found, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
         if found == whole:
-            self.count.setText(self.tr("%n row(s)", "", whole))
+            self.count.setText(self.tr("%Ln row(s)", "", whole))
         else:
             self.count.setText(
                 self.tr("{0} of {1} rows").format(numbers.count(found), numbers.count(whole))

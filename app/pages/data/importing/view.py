@@ -258,7 +258,7 @@ class ImportView(Page):
         state = self.state
         done, total = state.count_done
         if state.counted is not None:
-            self.count.setText(self.tr("%n row(s) in all", "", len(state.counted.given)))
+            self.count.setText(self.tr("%Ln row(s) in all", "", len(state.counted.given)))
         elif state.is_counting and total:
             share = numbers.percent(done / total, 0)
             self.count.setText(self.tr("Checking all rows: {0}").format(share))

@@ -137,11 +137,11 @@ class TokenizerTab(QWidget):
         self.pieces.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
-            self.tr("%n piece(s), {0} among them", "", len(steps.tokens)).format(self._ends),
-            self.tr("%n word(s)", "", len(steps.words)),
+            self.tr("%Ln piece(s), {0} among them", "", len(steps.tokens)).format(self._ends),
+            self.tr("%Ln word(s)", "", len(steps.words)),
         ]
         if unknown:
-            parts.append(self.tr("%n of them unknown", "", unknown))
+            parts.append(self.tr("%Ln of them unknown", "", unknown))
         if steps.cut:
             parts.append(self.tr("only the beginning of the text is shown"))
         self.count.setText(" · ".join(parts))

@@ -73,9 +73,9 @@ class VocabularyTab(QWidget):
     def _tell(self, ids: list[int] | None) -> None:
         assert self._model is not None
         if ids is None:
-            text = self.tr("%n piece(s)", "", self._model.rowCount())
+            text = self.tr("%Ln piece(s)", "", self._model.rowCount())
         elif ids:
-            text = self.tr("%n piece(s) found", "", len(ids))
+            text = self.tr("%Ln piece(s) found", "", len(ids))
         else:
             text = self.tr(
                 "No piece contains this. The tokenizer builds such a word from smaller ones."

@@ -45,10 +45,10 @@ class TagsInText(Face):
 
     def _verdict(self, answer: Predicted, of_spans: bool) -> str:
         if not of_spans:
-            return self.tr("%n word(s)", "", len(answer.found))
+            return self.tr("%Ln word(s)", "", len(answer.found))
         if not answer.found:
             return self.tr("No spans in this text")
-        return self.tr("%n span(s)", "", len(answer.found))
+        return self.tr("%Ln span(s)", "", len(answer.found))
 
     def _note(self, answer: Predicted, of_spans: bool) -> str:
         said = [self.tr("A word is tagged by its first piece; hidden words stay hidden.")]

@@ -239,7 +239,7 @@ class AttentionView(Panel):
         if links.is_cut:
             text = self.tr("{0} of {1} links")
             return text.format(numbers.count(MOST), numbers.count(links.wanted))
-        return self.tr("%n link(s)", "", len(links.weights))
+        return self.tr("%Ln link(s)", "", len(links.weights))
 
     def _left_out(self) -> str:
         """What hidden special tokens had; empty where none are hidden."""
