@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,10 @@ from engine.data.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.label_sets import YES, counted, sets_in
 from engine.data.lines import Cancelled, Progress
 from engine.data.reading import recognise
-from engine.data.words import words_of
-from engine.errors import StudioError, describe_validation
-from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Mapping, Part, StoredData
+from engine.data.rows import Rows, StoredColumn
+from engine.durable import MANIFEST, verify
+from engine.errors import BadCheckpoint, StudioError, describe_validation
+from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Part, StoredData
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
@@ -28,83 +29,6 @@ BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged f
 GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
 READ_ROWS = 256  # that are in memory at once while a part is gone through
 PLACES = 8  # row groups that a sample is taken from
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The examples of one part, in the order of the source; None for what nobody has mapped.
-
-    Each is a cell as it stands in its column: what is in it, the task knows. `texts` is a list, or
-    a `StoredTexts` where a task needs no more than to go through them.
-    """
-
-    texts: Sequence[str]
-    pairs: list[str] | None = None
-    labels: list[str] | None = None
-    flags: dict[str, list[str]] | None = None  # by label
-    tags: list[str] | None = None
-    answers: list[str] | None = None
-    beginnings: list[str] | None = None
-    endings: list[tuple[str, ...]] | None = None  # of each row
-    lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def all_texts(self) -> Sequence[str]:
-        """Every text, every second one, and every ending with what it begins with."""
-        texts = self.texts
-        if self.tags is not None:  # no lists of words
-            texts = [" ".join(words_of(cell)) for cell in texts]
-        if self.pairs is None and self.endings is None:
-            return texts
-        endings = [ending for row in self.endings or () for ending in row]
-        return [*texts, *(self.pairs or ()), *(self.beginnings or ()), *endings]
-
-    def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
-        """Some of the rows."""
-
-        def some(cells: list[Any] | None) -> list[Any] | None:
-            return None if cells is None else [cells[number] for number in numbers]
-
-        flags = self.flags
-        return type(self)(
-            texts=[self.texts[number] for number in numbers],
-            pairs=some(self.pairs),
-            labels=some(self.labels),
-            flags=flags and {label: [cells[n] for n in numbers] for label, cells in flags.items()},
-            tags=some(self.tags),
-            answers=some(self.answers),
-            beginnings=some(self.beginnings),
-            endings=some(self.endings),
-            lines=some(self.lines),
-        )
-
-    def unanswered(self) -> Self:
-        """The same rows without what a task wants to be said of them."""
-        return replace(self, labels=None, flags=None, tags=None, answers=None)
-
-    @classmethod
-    def of(
-        cls, mapping: Mapping, cells: dict[str, list[str]], lines: list[int] | None = None
-    ) -> Self:
-        """The cells of all columns that `mapping` names, by the name of the column."""
-
-        def column(name: str | None) -> list[str] | None:
-            return None if name is None else cells[name]
-
-        endings = [cells[name] for name in mapping.endings]
-        return cls(
-            texts=cells[mapping.text],
-            pairs=column(mapping.pair),
-            labels=column(mapping.label),
-            flags={name: cells[name] for name in mapping.flags} or None,
-            tags=column(mapping.tags),
-            answers=column(mapping.answers),
-            beginnings=column(mapping.beginning),
-            endings=list(zip(*endings, strict=True)) if endings else None,
-            lines=lines,
-        )
 
 
 class StoredTexts(Sequence[str]):
@@ -213,17 +137,25 @@ class Dataset:
             yield from ("" if text is None else text for text in texts)
 
     def rows(self, part: Part) -> Rows:
-        """All examples of a part, in memory."""
-        wanted = self.spec.mapping.columns
+        """All examples of a part; each column is in memory once it was needed."""
+        mapping, count = self.spec.mapping, int(self._are_of(part).sum())
+        cells = {
+            name: StoredColumn(count, partial(self._cells_of, name, part))
+            for name in mapping.columns
+        }
+        lines: list[int] = self._column("_line", part).to_numpy().tolist()
+        return Rows.of(mapping, cells, lines)
+
+    def _cells_of(self, column: str, part: Part) -> list[str]:
+        return _texts(self._column(column, part))
+
+    def _column(self, name: str, part: Part) -> "pa.ChunkedArray[Any]":
         try:
             with self._lock:
-                table = self._file.read(columns=[*wanted, "_line"])
-            chosen = table.filter(pa.array(self._are_of(part)))
-            lists = {name: _texts(chosen.column(name)) for name in wanted}
-            lines: list[int] = chosen.column("_line").to_numpy().tolist()
+                table = self._file.read(columns=[name])
+            return table.filter(pa.array(self._are_of(part))).column(0)
         except BROKEN as error:
             raise _damaged(self.folder) from error
-        return Rows.of(self.spec.mapping, lists, lines)
 
     def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
         """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
@@ -299,11 +231,23 @@ class Dataset:
         return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 
     def verify(self) -> None:
-        """Compare the rows with the fingerprint of the version.
+        """See whether the files are those that were imported.
+
+        By the sums of the manifest; a folder without one, as of an early version, by the
+        fingerprint of all its rows, which takes a hundred times as long.
 
         Raises:
             StudioError: when they differ.
         """
+        if not (self.folder / MANIFEST).is_file():
+            self._verify_rows()
+            return
+        try:
+            verify(self.folder)
+        except BadCheckpoint as error:
+            raise _damaged(self.folder) from error
+
+    def _verify_rows(self) -> None:
         fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
         try:
             with self._lock:
@@ -397,7 +341,9 @@ def resolve(
 
 def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
     """The cells of a column; none of ours is null."""
-    return ["" if cell is None else cell for cell in column.to_pylist()]
+    cells = column.fill_null(pa.scalar("")) if column.null_count else column
+    found: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
+    return found
 
 
 def _damaged(folder: Path) -> StudioError:

@@ -29,6 +29,7 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.messages import Token
 
 MOST_TOKENS = 1 << 24  # of one text
+Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and first and last character of each
 
 
 @dataclass(frozen=True)
@@ -179,14 +180,25 @@ class Tokenizer:
                     found.append(one.ids)
         return found
 
-    def placed(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """The ids of a text without [CLS] and [SEP], and the characters that each stands for."""
+    def placed(self, texts: Sequence[str]) -> list[Placed]:
+        """The ids of texts without [CLS] and [SEP], and the characters that each stands for."""
+        if self._unmarked is not None:
+            encoded = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
+            return [(list(one.ids), list(one.offsets)) for one in encoded]
+        found: list[Placed] = []
         with _guarded():
-            encoded = self._beginning(_clean(text), MOST_TOKENS)
-        ids, offsets = list(encoded.ids), list(encoded.offsets)
-        if self.vocabulary.keeps_spaces:
-            offsets = [(start + _spaces(text[start:end]), end) for start, end in offsets]
-        return ids, offsets
+            for batch in batches(texts):
+                clean = [_clean(text) for text in batch]
+                for text, one in zip(
+                    clean, self._library.encode_batch(clean, add_special_tokens=False), strict=True
+                ):
+                    found.append((one.ids, self._without_spaces(text, one.offsets)))
+        return found
+
+    def _without_spaces(self, text: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        if not self.vocabulary.keeps_spaces:
+            return offsets
+        return [(start + _spaces(text[start:end]), end) for start, end in offsets]
 
     def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """The ids of sentences that come as words, and for each id the number of its word.

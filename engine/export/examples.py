@@ -141,5 +141,5 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
     texts: list[str] = list(rows.texts)
     if rows.tags is not None:
         texts = [" ".join(words_of(cell)) for cell in texts]
-    pairs: list[str] | list[None] = rows.pairs or [None] * len(texts)
+    pairs: tuple[str | None, ...] = tuple(rows.pairs or [None] * len(texts))
     return tuple((sequence,) for sequence in zip(texts, pairs, strict=True))

@@ -4,6 +4,7 @@ Shapes: B sequences, C classes.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
     )
 
 
-def _labels(rows: Rows) -> list[str]:
+def _labels(rows: Rows) -> Sequence[str]:
     if rows.labels is None:
         raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
     return rows.labels

@@ -221,12 +221,12 @@ class Learner(ABC):
         return dataset.rows(part)
 
     @property
+    @abstractmethod
     def packing(self) -> str:
         """What names the way in which `pack` makes token ids from rows, beside their length.
 
-        Runs with the same data, vocabulary and way share the token ids. Empty: they share none.
+        Runs with the same data, vocabulary and way share the token ids.
         """
-        return ""
 
     @abstractmethod
     def study(self, rows: Rows) -> None:

@@ -5,6 +5,7 @@ Each example is a window over a passage, with the question before it; see `engin
 Shapes: B windows, T tokens in each.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from engine.tasks.learner import (
     random_pieces,
 )
 
-TOLD = 100  # questions between two reports of progress
+AT_ONCE = 100  # questions that are tokenised at once, and told of
 SHOWN = 5  # answers to a question in what is predicted
 
 
@@ -58,21 +59,29 @@ class WindowCutter:
     tokenizer: Tokenizer
     max_length: int
 
-    def cut(self, question: str, passage: str) -> tuple[list[Window], list[tuple[int, int]]]:
-        """The windows of a question over its passage, and the characters of the passage's tokens.
+    def cut(
+        self, questions: Sequence[str], passages: Sequence[str]
+    ) -> Iterator[tuple[list[Window], list[tuple[int, int]]]]:
+        """The windows of each question over its passage, and the characters of the passage's
+        tokens. A passage that several questions in a row are about is tokenised once.
 
-        Raises StudioError where the question leaves no room.
+        Raises StudioError where a question leaves no room.
         """
-        asked, _ = self.tokenizer.placed(question)
-        ids, places = self.tokenizer.placed(passage)
-        found = windows(
-            *(asked, ids, places, self.tokenizer.cls, self.tokenizer.sep),
-            max_length=self.max_length,
-            stride=self.task.stride,
-            longest_question=self.task.longest_question,
-            separators=self.tokenizer.vocabulary.separators,
-        )
-        return found, places
+        for first in range(0, len(questions), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            distinct = list(dict.fromkeys(passages[some]))
+            known = dict(zip(distinct, self.tokenizer.placed(distinct), strict=True))
+            asked = self.tokenizer.contents(questions[some])
+            for question, passage in zip(asked, passages[some], strict=True):
+                ids, places = known[passage]
+                found = windows(
+                    *(question, ids, places, self.tokenizer.cls, self.tokenizer.sep),
+                    max_length=self.max_length,
+                    stride=self.task.stride,
+                    longest_question=self.task.longest_question,
+                    separators=self.tokenizer.vocabulary.separators,
+                )
+                yield found, places
 
 
 class QuestionAnsweringLearner(Learner):
@@ -88,6 +97,10 @@ class QuestionAnsweringLearner(Learner):
     @property
     def heads(self) -> Heads:
         return Heads(outputs=2, kind="answer")
+
+    @property
+    def packing(self) -> str:
+        return f"windows-{self._task.stride}-{self._task.longest_question}"
 
     @property
     def remembered(self) -> QuestionAnswering:
@@ -182,7 +195,7 @@ class QuestionTally(AnswerTally):
         assert rows is not None and rows.pairs is not None
         if rows.answers is None:
             raise _no_answers()
-        choices = [self._choice(number) for number in range(len(rows))]
+        choices = self._choices()
         guesses = [
             choice.answer(passage, np.inf)
             for choice, passage in zip(choices, rows.pairs, strict=True)
@@ -196,21 +209,24 @@ class QuestionTally(AnswerTally):
         rows = self._examples.rows
         assert rows is not None and rows.pairs is not None
         return [
-            answered(self._choice(number), passage, self._task)
-            for number, passage in enumerate(rows.pairs)
+            answered(choice, passage, self._task)
+            for choice, passage in zip(self._choices(), rows.pairs, strict=True)
         ]
 
-    def _choice(self, row: int) -> Choice:
-        """The best spans of one question, from the scores of all its windows."""
+    def _choices(self) -> list[Choice]:
+        """The best spans of each question, from the scores of all its windows."""
         examples = self._examples
         assert examples.rows is not None and examples.rows.pairs is not None
         assert examples.owners is not None and examples.cut_windows is not None
-        first, last = np.searchsorted(examples.owners, [row, row + 1])
-        found, _ = examples.cut_windows.cut(examples.rows.texts[row], examples.rows.pairs[row])
-        scores = [one for one in self._scores[first:last] if one is not None]
-        return choose(
-            found, [s[0] for s in scores], [s[1] for s in scores], self._task.longest_answer
-        )
+        ends = np.searchsorted(examples.owners, np.arange(1, len(examples.rows) + 1))
+        found: list[Choice] = []
+        first, cut = 0, examples.cut_windows.cut(examples.rows.texts, examples.rows.pairs)
+        for last, (some, _) in zip(ends.tolist(), cut, strict=True):
+            scores = [one for one in self._scores[first:last] if one is not None]
+            starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]
+            found.append(choose(some, *starts_and_ends, self._task.longest_answer))
+            first = last
+        return found
 
 
 OWNERS, PLACES = "owners.npy", "places.npy"
@@ -223,8 +239,7 @@ def _write(
     assert rows.pairs is not None
     owners: list[int] = []
     places: list[NDArray[np.int64]] = []
-    for number, (question, passage) in enumerate(zip(rows.texts, rows.pairs, strict=True)):
-        found, offsets = cutter.cut(question, passage)
+    for number, (found, offsets) in enumerate(cutter.cut(rows.texts, rows.pairs)):
         for window in found:
             writer.add(window.ids, window.begin)
         owners += [number] * len(found)
@@ -234,7 +249,7 @@ def _write(
             places.append(answer_places(found, offsets, start, start + len(given[0].text)))
         else:
             places.append(np.zeros((len(found), 2), dtype=np.int64))
-        if (number + 1) % TOLD == 0 or number + 1 == len(rows):
+        if (number + 1) % AT_ONCE == 0 or number + 1 == len(rows):
             progress(number + 1, len(rows))
     np.save(folder / OWNERS, np.array(owners, dtype=np.int64))
     np.save(folder / PLACES, np.concatenate(places) if places else np.zeros((0, 2), np.int64))

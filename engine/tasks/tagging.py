@@ -3,10 +3,12 @@
 Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words of a batch.
 """
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -45,8 +47,8 @@ class Sentences(Examples):
     that the model knows.
     """
 
-    words: list[list[str]] = field(default_factory=list)
-    tags: list[list[str]] | None = None  # as the rows have them
+    cells: Sequence[str] = ()  # each with the words of an example
+    tags: "TagNumbers | None" = None  # as the rows have them
     firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # [W], in its input
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
 
@@ -69,6 +71,7 @@ class TaggingLearner(Learner):
 
     def __init__(self, task: Tagging) -> None:
         self._tags = task.labels
+        self._studied: tuple[Rows, TagNumbers] | None = None
 
     @property
     def heads(self) -> Heads:
@@ -84,10 +87,11 @@ class TaggingLearner(Learner):
 
     @property
     def packing(self) -> str:
-        return "words"
+        return "words-2"  # the first had no places where sentences begin
 
     def study(self, rows: Rows) -> None:
-        found = {tag for tags in _tags_of(rows) for tag in tags}
+        self._studied = (rows, tag_numbers(rows))
+        found = set(self._studied[1].names)
         if not self._tags:
             self._tags = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
         if len(found) < 2:
@@ -105,9 +109,10 @@ class TaggingLearner(Learner):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Sentences:
-        words = [words_of(cell) for cell in rows.texts]
-        packed, firsts = pack_words(words, tokenizer, max_length, folder, progress)
-        starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
+        words = map(words_of, rows.texts)
+        packed, firsts, starts = pack_words(
+            words, len(rows), tokenizer, max_length, folder, progress
+        )
         notes = []
         if lost := int((firsts == NOWHERE).sum()):
             notes.append(
@@ -116,7 +121,7 @@ class TaggingLearner(Learner):
             )
         targets, tags = None, None
         if rows.tags is not None:
-            tags = _tags_of(rows)
+            tags = self._tags_of(rows)
             targets = self._targets(tags)
             if strange := int((targets == UNKNOWN).sum()):
                 notes.append(f"{strange:,} words have a tag that the model does not know.")
@@ -124,25 +129,31 @@ class TaggingLearner(Learner):
             packed,
             targets,
             notes=tuple(notes),
-            words=words,
+            cells=rows.texts,
             tags=tags,
             firsts=firsts,
             starts=starts,
         )
 
-    def _targets(self, tags: list[list[str]]) -> np.ndarray:
+    def _tags_of(self, rows: Rows) -> "TagNumbers":
+        """Those of the rows that were studied are kept until their token ids are there."""
+        studied, self._studied = self._studied, None
+        return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
+
+    def _targets(self, tags: "TagNumbers") -> np.ndarray:
         """The number of each tag, int64 [W].
 
         Raises StudioError where no span or class in the rows is one that the model knows.
         """
         ids = {tag: number for number, tag in enumerate(self._tags)}
-        found = {tag for row in tags for tag in row} - {OUTSIDE}
+        found = set(tags.names) - {OUTSIDE}
         if found and not found & set(ids):
             raise StudioError(
                 f"The rows have tags such as “{min(found)}”, and the model knows none of them.",
                 f"Its tags are {', '.join(self._tags[:10])}. Choose the right column for the tags.",
             )
-        return np.array([ids.get(tag, UNKNOWN) for row in tags for tag in row], dtype=np.int64)
+        known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
+        return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
 
     def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Nothing: a head that begins near zero learns how frequent each tag is at once."""
@@ -209,7 +220,8 @@ class TagTally(AnswerTally):
         if true is None:
             raise MissingColumn("tags", ["text"])
         assert self._examples.targets is not None
-        found = report(true, self.guessed(), are_spans=are_spans(self._tags))
+        wanted = [true.names[number] for number in true.numbers.tolist()]
+        found = report(self._by_row(wanted), self.guessed(), are_spans=are_spans(self._tags))
         unseen = self._guesses == UNKNOWN
         losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
@@ -217,9 +229,12 @@ class TagTally(AnswerTally):
 
     def guessed(self) -> list[list[str]]:
         """The tags of each example."""
-        names = [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
-        starts = self._examples.starts.tolist()
-        return [names[a:b] for a, b in pairwise(starts)]
+        return self._by_row(
+            [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
+        )
+
+    def _by_row(self, tags: list[str]) -> list[list[str]]:
+        return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
 
     def answers(self) -> list[dict[str, Any]]:
         """Words, their tags with probabilities, and the spans that these make.
@@ -229,9 +244,8 @@ class TagTally(AnswerTally):
         """
         records = []
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
-        for number, (words, tags) in enumerate(
-            zip(self._examples.words, self.guessed(), strict=True)
-        ):
+        sentences = map(words_of, self._examples.cells)
+        for number, (words, tags) in enumerate(zip(sentences, self.guessed(), strict=True)):
             shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
             record = {
                 "words": words,
@@ -260,20 +274,29 @@ def _logits(network: Network, batch: Batch) -> torch.Tensor:
     return logits.flatten(0, 1)[batch.places]
 
 
-def _tags_of(rows: Rows) -> list[list[str]]:
-    """The tags of each row.
+class TagNumbers(NamedTuple):
+    """The tags of all words of some rows, each by its number."""
+
+    names: tuple[str, ...]  # every tag once, in the order in which they are found
+    numbers: np.ndarray  # int32 [W]
+
+
+def tag_numbers(rows: Rows) -> TagNumbers:
+    """The tags of the rows.
 
     Raises StudioError where a row has not as many of them as words, or there are none at all.
     """
     if rows.tags is None:
         raise MissingColumn("tags", ["text"] + (["pair"] if rows.pairs else []))
-    found = [words_of(cell) for cell in rows.tags]
-    for number, (text, tags) in enumerate(zip(rows.texts, found, strict=True)):
-        words = len(words_of(text))
+    names: dict[str, int] = {}
+    numbers = array("i")
+    for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):
+        tags, words = words_of(cell), len(words_of(text))
         if words != len(tags):
-            line = rows.lines[number] if rows.lines else number + 1
+            line = rows.lines[row] if rows.lines else row + 1
             raise StudioError(
                 f"The row in line {line} has {words} words and {len(tags)} tags.",
                 ADVICE,
             )
-    return found
+        numbers.extend([names.setdefault(tag, len(names)) for tag in tags])
+    return TagNumbers(tuple(names), np.array(numbers, dtype=np.int32))

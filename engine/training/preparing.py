@@ -114,7 +114,7 @@ def prepare(
     set_up(network, job.training)
     if (most := network.spec.positions) < max(job.training.max_length, learner.long_inputs[0]):
         tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
-    found = material(job, run, dataset, learner, tokenizer, most, stage)
+    found = material(job, dataset, rows, learner, tokenizer, most, stage)
     train = found.stretches[0]
     for part, examples in (("Training rows", train.examples), ("Dev rows", found.dev)):
         if examples is not None and weights is None:
@@ -136,8 +136,8 @@ def prepare(
 
 def material(
     job: JobSpec,
-    run: RunFolder,
     dataset: Dataset,
+    rows: Rows,
     learner: Learner,
     tokenizer: Tokenizer,
     positions: int,
@@ -146,14 +146,14 @@ def material(
     """The token ids of a job, and the order in which they are seen.
 
     Args:
-        learner: it has studied the training rows.
+        rows: those for training, which the learner has studied.
         positions: how many tokens an input of the network may have at the most.
         stage: makes what hears of the progress of a stage with this name.
     """
     plan, (long_length, long_share) = job.training, learner.long_inputs
     longest, long_length = (min(n, positions) for n in (plan.max_length, long_length))
-    rows, dev_rows = learner.rows(dataset, "train"), learner.rows(dataset, "dev")
-    packer = _Packer(dataset, learner, tokenizer, run)
+    dev_rows = learner.rows(dataset, "dev")
+    packer = _Packer(dataset, learner, tokenizer)
     train = packer.pack(rows, "train", longest, stage("Tokenising the training rows"))
     dev = None
     if len(dev_rows):
@@ -178,14 +178,9 @@ class _Packer:
     dataset: Dataset
     learner: Learner
     tokenizer: Tokenizer
-    run: RunFolder
 
     def pack(self, rows: Rows, part: Part, length: int, told: Report) -> Examples:
-        way = self.learner.packing
-        if not way:
-            folder = self.run.cache / f"{part}-{length}"
-            return self.learner.pack(rows, self.tokenizer, length, folder, told)
-        shared = shared_tokens()
+        shared, way = shared_tokens(), self.learner.packing
         shared.drop_old()
         name = key(self.dataset.spec.fingerprint, self.tokenizer, 0, part)
         with shared.reserved(name, lambda: told(0, 0)) as inside:

@@ -82,8 +82,9 @@ def _material(run: RunFolder, working: Working) -> Material:
         tokenizer = Tokenizer.from_folder(last[0] if last else run.cache / "vocabulary")
     dataset = resolve(job.data, run.dataset, stage("Reading the data"))
     learner = learner_for(job.task)
-    learner.study(learner.rows(dataset, "train"))
-    return material(job, run, dataset, learner, tokenizer, positions, stage)
+    rows = learner.rows(dataset, "train")
+    learner.study(rows)
+    return material(job, dataset, rows, learner, tokenizer, positions, stage)
 
 
 def _input(batch: Batch, row: int, wanted: str, found: Material) -> Input:

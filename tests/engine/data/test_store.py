@@ -202,6 +202,20 @@ def test_a_changed_version_is_found(tmp_path):
         resolve(StoredData(folder=folder), tmp_path / "unused")
 
 
+def test_a_version_without_a_manifest_is_held_against_its_fingerprint(tmp_path):
+    table(tmp_path / "a.csv")
+    imported(tmp_path)
+    folder = tmp_path / "sets" / "a"
+    (folder / "manifest.json").unlink()
+    open_dataset(folder).verify()
+    content = pq.read_table(folder / "data.parquet")
+    labels = content.column("label").to_pylist()
+    changed = content.set_column(1, "label", [["z", *labels[1:]]])
+    pq.write_table(changed, folder / "data.parquet")
+    with pytest.raises(StudioError, match="damaged"):
+        open_dataset(folder).verify()
+
+
 def test_no_broken_byte_goes_unnoticed(tmp_path):
     table(tmp_path / "a.csv")
     imported(tmp_path)

@@ -140,7 +140,10 @@ def test_every_word_has_its_first_piece_in_order(
 ):
     tokenizer = both["uncased"][0] if marked else unmarked
     folder = tmp_path_factory.mktemp("packed")
-    packed, firsts = pack_words(sentences, tokenizer, longest, folder / "made")
+    packed, firsts, starts = pack_words(
+        iter(sentences), len(sentences), tokenizer, longest, folder / "made"
+    )
+    assert starts.tolist() == [0, *np.cumsum([len(words) for words in sentences])]
     assert len(packed) == len(sentences) and len(firsts) == sum(map(len, sentences))
     begin = 0
     for number, words in enumerate(sentences):
@@ -159,5 +162,5 @@ def test_every_word_has_its_first_piece_in_order(
                 assert ids[place] == all_ids[place - 1]
         if len(all_ids) <= longest - 2:
             assert len(seen) == len(set(owners))
-    again, same = pack_words(sentences, tokenizer, longest, folder / "made")
+    again, same, _ = pack_words(iter(()), 0, tokenizer, longest, folder / "made")
     assert again.tokens == packed.tokens and (same == firsts).all()

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.data.store import Dataset, import_dataset
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
+from engine.spec.dataset import Part, Split, StoredData
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
 from engine.training.loop import train
@@ -34,6 +36,18 @@ def classes(folder: Path) -> JobSpec:
     return small.classifying(folder, steps=4)
 
 
+def tags(folder: Path) -> JobSpec:
+    return small.tagging(folder, steps=4)
+
+
+def answers(folder: Path) -> JobSpec:
+    return small.answering(folder, steps=4, max_length=32)
+
+
+def choices(folder: Path) -> JobSpec:
+    return small.learning("choices", folder, steps=4)
+
+
 def stages(job: JobSpec, folder: Path) -> list[str]:
     told: list[Event] = []
     run = small.new_run(folder, job)
@@ -41,7 +55,7 @@ def stages(job: JobSpec, folder: Path) -> list[str]:
     return [event.stage for event in told if isinstance(event, Progressed)]
 
 
-@pytest.mark.parametrize("make", [masked, with_pairs, classes])
+@pytest.mark.parametrize("make", [masked, with_pairs, classes, tags, answers, choices])
 def test_a_second_run_on_the_same_data_makes_nothing_anew(
     home: Home, tmp_path: Path, make: object
 ) -> None:
@@ -55,6 +69,30 @@ def test_a_second_run_on_the_same_data_makes_nothing_anew(
     assert LONG_WORK[0] not in third
     assert (LONG_WORK[1] in third) is (make is not with_pairs), "sentences suit every length"
     assert len(list((home.cache / "tokens").glob("train-*/*-24"))) == 1
+
+
+def test_a_second_run_on_a_stored_version_reads_no_text(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, steps=4, patience=0)
+    import_dataset(
+        *("films", {"all": job.data.path}, job.data.reading, job.data.mapping),
+        *(Split(dev=0), tmp_path / "films"),
+    )
+    job = job.model_copy(update={"data": StoredData(folder=tmp_path / "films")})
+    read: list[str] = []
+    plain = Dataset._column
+
+    def column(dataset: Dataset, name: str, part: Part) -> object:
+        read.append(name)
+        return plain(dataset, name, part)
+
+    monkeypatch.setattr(Dataset, "_column", column)
+    stages(job, tmp_path / "first")
+    assert set(read) == {"text", "label", "_line"}
+    read.clear()
+    stages(job, tmp_path / "second")
+    assert sorted(read) == ["_line", "_line", "label"], "of the dev rows, none are there"
 
 
 def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
