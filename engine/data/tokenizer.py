@@ -180,8 +180,12 @@ class Tokenizer:
                     found.append(one.ids)
         return found
 
-    def placed(self, texts: Sequence[str]) -> list[Placed]:
-        """The ids of texts without [CLS] and [SEP], and the characters that each stands for."""
+    def placed(self, text: str) -> Placed:
+        """The ids of a text without [CLS] and [SEP], and the characters that each stands for."""
+        return self.placed_many([text])[0]
+
+    def placed_many(self, texts: Sequence[str]) -> list[Placed]:
+        """The same of many texts, on all cores."""
         if self._unmarked is not None:
             encoded = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
             return [(list(one.ids), list(one.offsets)) for one in encoded]

@@ -70,7 +70,7 @@ class WindowCutter:
         for first in range(0, len(questions), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             distinct = list(dict.fromkeys(passages[some]))
-            known = dict(zip(distinct, self.tokenizer.placed(distinct), strict=True))
+            known = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
             asked = self.tokenizer.contents(questions[some])
             for question, passage in zip(asked, passages[some], strict=True):
                 ids, places = known[passage]
