@@ -71,6 +71,7 @@ class Prepared(Event):
     examples: int
     device: str
     threads: int
+    processes: int = 1
     versions: dict[str, str] = {}
     step: int = Field(0, description="The step that it goes on from.")
     conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")

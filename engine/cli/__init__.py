@@ -11,7 +11,7 @@ import traceback
 
 import typer
 
-from engine.cli import ask, exporting, jobs, models, runs, tour
+from engine.cli import ask, cluster, exporting, jobs, models, runs, tour
 from engine.errors import StudioError
 from engine.worker import share_the_processor
 
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("job")(jobs.compose)
 app.command("train")(jobs.train)
 app.command("resume")(jobs.resume)
+app.command("cluster")(cluster.cluster)
 app.command("branch")(runs.branch)
 app.command("checkpoints")(runs.checkpoints)
 app.command("certify")(runs.certify)

@@ -177,13 +177,7 @@ def train(
     A job with several seeds, or a layer bench, gets a folder for each run below it, and a
     summary.json of all.
     """
-    try:
-        wanted = JobSpec.model_validate_json(job.read_bytes())
-    except OSError as error:
-        raise StudioError(f"The job file {job} cannot be read: {error.strerror}.") from error
-    except ValidationError as error:
-        raise describe_validation(error, f"The job file {job.name}") from error
-    wanted = _from(wanted, job.absolute().parent)
+    wanted = given_job(job)
     (one, *others) = split(wanted)
     if others:
         return several.begin(wanted, into.absolute())
@@ -192,6 +186,9 @@ def train(
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The run folder.")],
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Another number of processes than the job says.")
+    ] = None,
 ) -> int:
     """Go on with a run that was stopped or killed, from its last checkpoint.
 
@@ -202,7 +199,7 @@ def resume(
     run = RunFolder(folder.absolute())
     run.job()
     run.clear_stop()
-    return _work(run)
+    return _work(run, processes)
 
 
 def check(
@@ -242,6 +239,17 @@ def check(
     return 0
 
 
+def given_job(file: Path) -> JobSpec:
+    """The job in a file, its relative paths taken from where the file lies."""
+    try:
+        job = JobSpec.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise StudioError(f"The job file {file} cannot be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise describe_validation(error, f"The job file {file.name}") from error
+    return _from(job, file.absolute().parent)
+
+
 def _from(job: JobSpec, base: Path) -> JobSpec:
     """The job with its relative paths taken from where the job file lies."""
 
@@ -255,11 +263,11 @@ def _from(job: JobSpec, base: Path) -> JobSpec:
     return JobSpec.model_validate(absolute(job.model_dump()))
 
 
-def _work(run: RunFolder) -> int:
+def _work(run: RunFolder, processes: int | None = None) -> int:
     from engine.worker.train import main as work
 
     line = ProgressLine(sys.stderr)
-    code = work(run.path, line.hear)
+    code = work(run.path, line.hear, processes)
     line.end()
     print(run.path)
     return code

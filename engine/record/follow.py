@@ -123,6 +123,8 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
+            if event.processes > 1:
+                run.versions = {"processes": str(event.processes), **event.versions}
         case Measured():
             if run.paced_from is None:
                 run.paced_from, run.paced_step = event.at, event.step

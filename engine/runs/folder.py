@@ -182,7 +182,7 @@ class RunFolder:
                 )
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
-            self._mend_last_line()
+            self.mend_last_line()
             clear_leftovers(self.path)
             clear_leftovers(self.checkpoints)
             yield
@@ -202,7 +202,7 @@ class RunFolder:
     def clear_stop(self) -> None:
         self.stop_file.unlink(missing_ok=True)
 
-    def _mend_last_line(self) -> None:
+    def mend_last_line(self) -> None:
         """End the line that a killed worker left open, or drop it where it is only a piece."""
         if not self.events_file.exists():
             return

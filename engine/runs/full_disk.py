@@ -55,19 +55,19 @@ class Channel:
     def __init__(
         self, run: RunFolder, hear: Callable[[Event], None], stop_wanted: Callable[[], bool]
     ) -> None:
-        self._run, self._hear = run, hear
+        self._run, self.hear = run, hear
         self.stop_wanted = stop_wanted
 
     def tell(self, event: Event) -> None:
         patiently(lambda: self._run.append(event), self.tell_at_last, self.stop_wanted)
-        self._hear(event)
+        self.hear(event)
 
     def tell_at_last(self, event: Event) -> None:
         """Write into the reserve, and where even that is taken, be heard without being written."""
         self._run.reserve_file.unlink(missing_ok=True)
         with contextlib.suppress(DiskFull):  # nothing can be written: the run is silent
             self._run.append(event)
-        self._hear(event)
+        self.hear(event)
 
 
 @contextmanager

@@ -114,3 +114,15 @@ class JobSpec(Spec):
                 "LoRA rank to 0"
             )
         return self
+
+    @model_validator(mode="after")
+    def _each_process_has_examples(self) -> Self:
+        processes, batch = self.hardware.processes, self.training.batch
+        if processes > batch:
+            raise ValueError(
+                f"a batch of {batch} cannot be shared by {processes} processes: give "
+                "training.batch at least as many examples as there are processes"
+            )
+        if processes > 1 and self.hardware.device == "mps":
+            raise ValueError("a Mac has one GPU: set hardware.processes to 1")
+        return self

@@ -264,3 +264,14 @@ class HardwareSpec(Spec):
             "number."
         ),
     )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        title="Processes",
+        description=(
+            "So many processes on this machine share each batch, one for each GPU; the update is "
+            "still that of the whole batch. On processors alone, 1 is as fast in most cases."
+        ),
+        json_schema_extra={"ticks": [1, 2, 4, 8]},
+    )

@@ -107,6 +107,31 @@ class Batch(NamedTuple):
             self.endings,
         )
 
+    def taken(self, numbers: np.ndarray) -> "Batch":
+        """Some of the examples, int64 [n] in rising order, no wider than the longest needs."""
+        old, width = self.segments.size(1), width_of(int(self.lengths[numbers].max()))
+        width = min(width, old)
+        chosen = torch.from_numpy(numbers)
+        rows = torch.from_numpy((numbers[:, None] * self.endings + np.arange(self.endings)).ravel())
+        real = None if self.real is None else self.real[rows, :width]
+        targets, places = self.targets, None
+        if self.places is not None:
+            new_rows = torch.full((len(self.tokens),), -1)
+            new_rows[rows] = torch.arange(len(rows))
+            inside = new_rows[self.places // old] >= 0
+            targets, places = self.targets[inside], self.places[inside]
+            places = new_rows[places // old] * width + places % old
+        return Batch(
+            self.tokens[rows, :width],
+            self.segments[rows, :width],
+            None if real is None or bool(real.all()) else real,
+            targets if self.places is not None else targets[chosen],
+            places,
+            None if self.follows is None else self.follows[chosen],
+            None if self.numbers is None else self.numbers[chosen],
+            self.endings,
+        )
+
     @property
     def token_count(self) -> int:
         return self.segments.numel() if self.real is None else int(self.real.sum())

@@ -14,7 +14,9 @@ from engine.training.devices import Machine
 from engine.training.preparing import Prepared
 
 
-def conditions(job: JobSpec, machine: Machine, made: Prepared, start: str) -> dict[str, str]:
+def conditions(
+    job: JobSpec, machine: Machine, made: Prepared, start: str, processes: int = 1
+) -> dict[str, str]:
     """The conditions by name, in words.
 
     `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
@@ -24,6 +26,7 @@ def conditions(job: JobSpec, machine: Machine, made: Prepared, start: str) -> di
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": _device(machine.device),
         "threads": str(machine.threads),
+        "processes": str(processes),
         "precision": job.hardware.precision,
         "torch": torch.__version__,
         "tokenizers": _version("tokenizers"),

@@ -41,16 +41,19 @@ class Machine:
         return int(psutil.virtual_memory().available)
 
 
-def choose(hardware: HardwareSpec) -> Machine:
+def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     """The machine that a job asks for; sets the number of threads of this process, of torch and of
     the tokenizer alike.
+
+    Where `beside` processes share this machine, this is number `local` of them: each has a GPU of
+    its own, and as many of the cores as the others.
 
     Raises StudioError where the device is not there.
     """
     there = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
+        "mps": torch.backends.mps.is_available() and beside == 1,
     }
     name: str = hardware.device
     if name == "auto":
@@ -60,9 +63,23 @@ def choose(hardware: HardwareSpec) -> Machine:
             f"This machine has no device “{name}” that torch {torch.__version__} can use.",
             "Choose “auto” or “cpu”, or install a torch build for this device.",
         )
-    threads = hardware.threads or psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    if name == "cuda" and beside > 1:
+        _take_gpu(local, beside)
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    threads = hardware.threads or max(1, cores // beside)
     torch.set_num_threads(threads)
     os.environ.setdefault(
         "RAYON_NUM_THREADS", str(threads)
     )  # the tokenizer's, before its first use
-    return Machine(torch.device(name), hardware.precision == "bf16", threads)
+    device = torch.device(name, local) if name == "cuda" and beside > 1 else torch.device(name)
+    return Machine(device, hardware.precision == "bf16", threads)
+
+
+def _take_gpu(local: int, beside: int) -> None:
+    """Make the GPU of a process the one that it works on."""
+    if beside > (count := torch.cuda.device_count()):
+        raise StudioError(
+            f"{beside} processes need {beside} GPUs, and this machine has {count}.",
+            f"Set hardware.processes to {count}, or hardware.device to “cpu”.",
+        )
+    torch.cuda.set_device(local)

@@ -4,6 +4,9 @@ A run that was stopped, or whose worker was killed at any moment, goes on from i
 and ends with the same weights, bit for bit, as one that was never disturbed (same machine, threads
 and libraries): the examples, masks and dropout of a step follow from the seed and the step alone,
 and the checkpoint holds the weights in full and what AdamW remembers.
+
+Several processes may train together (ranks.py): each goes through this story, with its share of
+every batch, and only the first of them writes.
 """
 
 import math
@@ -33,6 +36,7 @@ from engine.training.devices import Machine, choose
 from engine.training.not_finite import Step, not_finite
 from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
+from engine.training.ranks import Ranks, here, joined
 from engine.training.saving import Progress, Tell
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
@@ -45,38 +49,58 @@ def train(
     job: JobSpec, tell: Tell, stop_wanted: Callable[[], bool], run: RunFolder
 ) -> tuple[Outcome, int]:
     """Train to the end, or until a stop is wanted; returns how it ended and after which step."""
-    machine = choose(job.hardware)
+    rank = here()
+    machine = choose(job.hardware, rank.local, rank.beside)
+    with joined(rank, machine.device) as ranks:
+        return _train(job, tell, stop_wanted, run, machine, ranks)
+
+
+def _train(
+    job: JobSpec,
+    tell: Tell,
+    stop_wanted: Callable[[], bool],
+    run: RunFolder,
+    machine: Machine,
+    ranks: Ranks,
+) -> tuple[Outcome, int]:
     if machine.emulates_bf16:
         tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
     found = saving.latest(run, tell)
     weights = found[0] if found else None
     ready = partial(prepare, job, run, tell, weights, stop_wanted)
     try:
-        made = patiently(ready, tell, stop_wanted)
-        network = made.network.to(machine.device)
-        read = partial(give_vectors, job, run, made, machine, tell, stop_wanted)
-        patiently(read, tell, stop_wanted)
+        with ranks.first_then_others():
+            made = patiently(ready, tell, stop_wanted)
+            network = made.network.to(machine.device)
+            read = partial(give_vectors, job, run, made, machine, tell, stop_wanted)
+            patiently(read, tell, stop_wanted)
     except Cancelled:
         return "stopped", found[1].step if found else 0
+    ranks.equalise(network)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)
     progress, changed = found[1] if found else Progress(), tuple[str, ...]()
     if found is None:
-        progress.conditions = conditions(job, machine, made, sum_of_weights(network))
+        begin = sum_of_weights(network)
+        progress.conditions = conditions(job, machine, made, begin, ranks.world)
     else:
-        now = conditions(job, machine, made, progress.conditions.get("start", "unknown"))
+        begin = progress.conditions.get("start", "unknown")
+        now = conditions(job, machine, made, begin, ranks.world)
         changed = differences(progress.conditions, now)
         progress.conditions = now
         exact = f"not bit for bit: {', '.join(changed)}" if changed else "bit for bit"
         tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
-        saving.tell_if_unheard(run, progress, tell)
+        if ranks.writes:
+            saving.tell_if_unheard(run, progress, tell)
         saving.read_optimiser(found[0], optimiser, network)
         saving.read_raw(found[0], network, average)
-    tell(_plan(job, made, machine, progress, changed))
+    tell(_plan(job, made, machine, ranks, progress, changed))
     if sentence := _trained(network):
         tell(Noted(text=sentence))
 
     def save() -> None:
+        if not ranks.writes:
+            return
         write = partial(
             saving.save,
             run,
@@ -94,13 +118,13 @@ def train(
     saved = progress.step if found else -1
     pace = _Pace()
     while progress.step < made.steps and not _in_vain(job, progress):
-        if stop_wanted():
+        if _agree(ranks, stop_wanted(), progress, tell):
             if saved != progress.step:
                 save()
             return "stopped", progress.step
         rate = rate_at(progress.step, made.steps, job.training)
         set_rate(optimiser, rate)
-        loss, norm, tokens = _step(job, made, machine, optimiser, progress, tell)
+        loss, norm, tokens = _step(job, made, machine, ranks, optimiser, progress, tell)
         progress.step += 1
         average.update(progress.step)
         pace.add(tokens)
@@ -115,7 +139,7 @@ def train(
         improved = False
         if last or progress.step % made.evaluate_every == 0:
             with average.in_place():
-                improved = _look(job, made, machine, progress, tell)
+                improved = _looked(job, made, machine, ranks, progress, tell)
             last = last or _in_vain(job, progress)
             pace.restart()
         if last or improved or progress.step % made.save_every == 0:
@@ -124,8 +148,19 @@ def train(
             pace.restart()
     if progress.step < made.steps:
         tell(Noted(text=_early(progress)))
-    forget_vectors(run)
+    if ranks.writes:
+        forget_vectors(run)
     return "finished", progress.step
+
+
+def _agree(ranks: Ranks, stop: bool, progress: Progress, tell: Tell) -> bool:
+    """Whether any rank is asked to stop; the one with the least memory decides for all."""
+    few = 1 / progress.micro_batch if progress.micro_batch else 0.0
+    stop_wanted, fewest = ranks.highest(float(stop), few)
+    if fewest > few:
+        progress.micro_batch = round(1 / fewest)
+        tell(Noted(text=_short_of_memory(progress), exact=False))
+    return stop_wanted > 0
 
 
 def _in_vain(job: JobSpec, progress: Progress) -> bool:
@@ -144,6 +179,7 @@ def _step(
     job: JobSpec,
     made: Prepared,
     machine: Machine,
+    ranks: Ranks,
     optimiser: torch.optim.Optimizer,
     progress: Progress,
     tell: Tell,
@@ -153,7 +189,8 @@ def _step(
     batch, (examples, numbers) = made.batch(step), made.numbers(step)
     batch = examples.read(batch, numbers)
     made.network.train()
-    values = _gradients(job, made, machine, batch, progress, tell)
+    values = ranks.sums(_gradients(job, made, machine, ranks, batch, progress, tell))
+    ranks.sum_gradients(made.network)
     value = sum(values.values())
     longest = job.training.clip or math.inf
     norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
@@ -171,30 +208,43 @@ def _step(
 
 
 def _gradients(
-    job: JobSpec, made: Prepared, machine: Machine, batch: Batch, progress: Progress, tell: Tell
+    job: JobSpec,
+    made: Prepared,
+    machine: Machine,
+    ranks: Ranks,
+    batch: Batch,
+    progress: Progress,
+    tell: Tell,
 ) -> dict[str, float]:
-    """The gradients of a batch, in smaller parts where memory is short; its loss by terms."""
+    """The gradients of this rank's share of a batch, in smaller parts where memory is short; what
+    the share adds to the loss, by terms.
+    """
+    share, counts = ranks.share(batch)
     asked, possible = job.training.micro_batch, progress.micro_batch
     at_once = min(asked, possible) if asked and possible else asked or possible
     while True:
-        torch.manual_seed(int(chance(job.training.seed, DROPOUT, progress.step).integers(2**62)))
+        drawn = chance(job.training.seed, DROPOUT, progress.step).integers(2**62, size=ranks.world)
+        torch.manual_seed(int(drawn[ranks.rank]))
         try:
-            return _in_parts(made, machine, batch, at_once)
+            return _in_parts(made, machine, share, batch, at_once, counts)
         except (RuntimeError, MemoryError) as error:
             made.network.zero_grad(set_to_none=True)
-            progress.micro_batch = at_once = _smaller(error, at_once, batch.size)
+            progress.micro_batch = at_once = _smaller(error, at_once, share.size)
             tell(Noted(text=_short_of_memory(progress), exact=False))
 
 
-def _in_parts(made: Prepared, machine: Machine, batch: Batch, micro_batch: int) -> dict[str, float]:
+def _in_parts(
+    made: Prepared, machine: Machine, share: Batch, whole: Batch, micro_batch: int, counts: float
+) -> dict[str, float]:
+    """`counts` is 0 where another rank computes this share, too; else 1."""
     values: dict[str, float] = {}
-    for part in batch.parts(micro_batch):
+    for part in share.parts(micro_batch):
         with machine.precision():
-            terms = made.learner.losses(made.network, part.to(machine.device), batch)
-            loss = total(terms)
+            terms = made.learner.losses(made.network, part.to(machine.device), whole)
+            loss = total(terms) * counts
         loss.backward()
         for name, term in terms.items():
-            values[name] = values.get(name, 0.0) + float(term.detach())
+            values[name] = values.get(name, 0.0) + float(term.detach()) * counts
     return values
 
 
@@ -214,6 +264,16 @@ def _short_of_memory(progress: Progress) -> str:
         f"Memory was short at step {progress.step + 1}: from here on {progress.micro_batch} "
         "examples are computed at once; an update is still that of the whole batch."
     )
+
+
+def _looked(
+    job: JobSpec, made: Prepared, machine: Machine, ranks: Ranks, progress: Progress, tell: Tell
+) -> bool:
+    """The same on every rank, though only the first looks."""
+    improved = ranks.writes and _look(job, made, machine, progress, tell)
+    said, in_vain = ranks.as_first(float(improved), float(progress.looks_in_vain))
+    progress.looks_in_vain = int(in_vain)
+    return said > 0
 
 
 def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell) -> bool:
@@ -277,7 +337,12 @@ def _warn(told: Report, progress: Progress, tell: Tell) -> None:
 
 
 def _plan(
-    job: JobSpec, made: Prepared, machine: Machine, progress: Progress, changed: tuple[str, ...]
+    job: JobSpec,
+    made: Prepared,
+    machine: Machine,
+    ranks: Ranks,
+    progress: Progress,
+    changed: tuple[str, ...],
 ) -> PreparedEvent:
     return PreparedEvent(
         steps=made.steps,
@@ -285,6 +350,7 @@ def _plan(
         examples=len(made.stretches[0].order),
         device=str(machine.device),
         threads=machine.threads,
+        processes=ranks.world,
         versions={"torch": torch.__version__, "precision": job.hardware.precision},
         step=progress.step,
         conditions=progress.conditions,

@@ -13,30 +13,48 @@ from engine.errors import DiskFull, StudioError
 from engine.messages import Ended, Event, Started
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import Channel, reserve
+from engine.runs.ranks import LOST, Lost, Rank, this_rank
+from engine.worker.ranks import last_word, lead, on_leash
 
 FAILED = 1
 
 
-def main(folder: Path, listen: Callable[[Event], None] = lambda event: None) -> int:
+def main(
+    folder: Path,
+    listen: Callable[[Event], None] = lambda event: None,
+    processes: int | None = None,
+) -> int:
     """Train the job of a run folder to its end; the exit code is 0 unless it failed.
 
-    `listen` hears each event after it is written.
+    `listen` hears each event after it is written. Where the job asks for several processes, or
+    `processes` does in its place, this one starts them and trains nothing itself, unless it is one
+    of them.
     """
-    run = RunFolder(folder)
-    wish = _Wish()
+    run, rank, wish = RunFolder(folder), this_rank(), _Wish()
+    if rank is not None and rank.has_worker:
+        on_leash(wish.wish)
+    if rank is not None and rank.number:
+        return _follow(run, rank, lambda: wish.stop)
     channel = Channel(run, listen, lambda: wish.stop or run.stop_wanted())
+    if rank is not None and rank.has_worker:
+        return _work(run, channel, rank, processes)
     with run.lock(), reserve(run):
-        return _work(run, channel)
+        return _work(run, channel, rank, processes)
 
 
-def _work(run: RunFolder, channel: Channel) -> int:
+def _work(run: RunFolder, channel: Channel, rank: Rank | None, processes: int | None) -> int:
     """Whatever happens, the last word is an Ended, unless the process is killed."""
     tell = channel.tell
     try:
-        tell(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
+        if rank is None or not rank.has_worker:
+            tell(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
+        job = run.job()
+        many = processes or job.hardware.processes
+        if rank is None and many > 1:
+            return lead(run, many, channel)
         from engine.training.loop import train  # torch, only now that the lock is held
 
-        outcome, step = train(run.job(), tell, channel.stop_wanted, run)
+        outcome, step = train(job, tell, channel.stop_wanted, run)
         tell(Ended(outcome=outcome, step=step))
         return 0
     except DiskFull as full:  # and a stop was wanted, or else it would wait
@@ -45,29 +63,45 @@ def _work(run: RunFolder, channel: Channel) -> int:
         ended = Ended(outcome="stopped", step=step, problem=full.problem, advice=advice)
         channel.tell_at_last(ended)
         return 0
-    except StudioError as error:
-        tell(
-            Ended(
-                outcome="failed",
-                problem=error.problem,
-                advice=error.advice,
-                details=error.details,
-            )
-        )
-        print(error, file=sys.stderr)
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
-        details = traceback.format_exc()
-        print(details, file=sys.stderr)
-        tell(
-            Ended(
-                outcome="failed",
-                problem=f"BERT Studio made a mistake: {type(error).__name__}: {error}"[:300],
-                advice="Please report it with the details; the checkpoints of this run are kept.",
-                details=details,
-                bug=True,
-            )
-        )
+        if isinstance(error, Lost) and rank is not None and rank.has_worker:
+            return LOST  # the worker knows who was the first, and says it
+        tell(_failed(error))
     return FAILED
+
+
+def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
+    """Train as one of the ranks that write nothing."""
+    try:
+        from engine.training.loop import train
+
+        train(run.job(), lambda event: None, stop_wanted, run)
+        return 0
+    except Lost:
+        return LOST
+    except Exception as error:  # noqa: BLE001 (the edge: it is told by the worker, or by torchrun)
+        ended = _failed(error)
+        if rank.store is not None:
+            last_word(rank.store, rank.number, ended)
+    return FAILED
+
+
+def _failed(error: Exception) -> Ended:
+    """The last word of a worker that failed; it is printed, too."""
+    if isinstance(error, StudioError):
+        print(error, file=sys.stderr)
+        return Ended(
+            outcome="failed", problem=error.problem, advice=error.advice, details=error.details
+        )
+    details = "".join(traceback.format_exception(error))
+    print(details, file=sys.stderr)
+    return Ended(
+        outcome="failed",
+        problem=f"BERT Studio made a mistake: {type(error).__name__}: {error}"[:300],
+        advice="Please report it with the details; the checkpoints of this run are kept.",
+        details=details,
+        bug=True,
+    )
 
 
 def _last_step(run: RunFolder) -> int:
@@ -83,6 +117,9 @@ class _Wish:
         self.stop = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
+
+    def wish(self) -> None:
+        self.stop = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.stop:  # asked a second time: at once

@@ -182,6 +182,7 @@ def facts(found: Certificate) -> list[tuple[str, str]]:
         "instructions": words.translate("Runs", "Instructions"),
         "device": words.translate("Runs", "Device"),
         "threads": words.translate("Runs", "Threads"),
+        "processes": words.translate("Runs", "Processes"),
         "precision": words.translate("Runs", "Precision"),
         "studio": words.translate("Runs", "BERT Studio"),
         "data": words.translate("Runs", "Fingerprint of the data"),

@@ -1,0 +1,82 @@
+"""A job on many machines: its run folder, and the lines that start it there.
+
+The run is the same folder as ever: every rank reads it, rank 0 writes it, and the window shows it
+when it is dropped there.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.jobs import given_job
+from engine.errors import StudioError
+from engine.runs.folder import RunFolder
+from engine.runs.launch import CODE
+from engine.runs.parts import split
+
+PORT = 29500  # torch's own choice
+NOTICE = 300  # s before its time is over, in which Slurm lets the run save
+RESTARTS = 3  # after the death of a rank, from the last checkpoint
+
+
+def cluster(
+    job: Annotated[Path, typer.Argument(help="The job file.")],
+    into: Annotated[Path, typer.Option(help="The run folder to make; all machines must see it.")],
+    nodes: Annotated[int, typer.Option(min=1, help="How many machines.")] = 1,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes on each, one for each GPU; else as the job says."),
+    ] = None,
+) -> None:
+    """Make the run folder of a job, and print how torchrun and Slurm train it.
+
+    The same line goes on with a run that was stopped, also on another number of machines.
+    """
+    if getattr(sys, "frozen", False):
+        raise StudioError(
+            "torchrun needs the Python of a checkout, which this packaged program has not.",
+            "Install BERT Studio from its sources on the machines that are to train.",
+        )
+    (wanted, *others) = split(given_job(job))
+    if others:
+        raise StudioError(
+            "A job of several runs has a folder for each of them.",
+            "Set training.seeds to 1 and features.vectors to a single choice.",
+        )
+    each = processes or wanted.hardware.processes
+    if nodes * each > wanted.training.batch:
+        raise StudioError(
+            f"A batch of {wanted.training.batch} cannot be shared by {nodes * each} processes.",
+            "Give the job a larger batch, or take fewer processes.",
+        )
+    print(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))
+
+
+def script(folder: Path, nodes: int, processes: int) -> str:
+    """The line of torchrun for a run, and a file for Slurm around it."""
+    by_hand, by_slurm = "--standalone", "--standalone"
+    if nodes > 1:
+        first = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+        by_hand = f"--rdzv-backend c10d --rdzv-endpoint FIRST_MACHINE:{PORT}"
+        by_slurm = f'--rdzv-backend c10d --rdzv-id "$SLURM_JOB_ID" --rdzv-endpoint "{first}:{PORT}"'
+    where = f"on each of {nodes} machines" if nodes > 1 else "on this machine"
+    return f"""# Either {where}:
+{torchrun(folder, nodes, processes, by_hand)}
+
+# Or as a file that is given to sbatch:
+#!/bin/bash
+#SBATCH --job-name={shlex.quote(folder.name)}
+#SBATCH --nodes={nodes} --ntasks-per-node=1 --gpus-per-node={processes}
+#SBATCH --requeue --signal=TERM@{NOTICE}
+srun {torchrun(folder, nodes, processes, by_slurm)}"""
+
+
+def torchrun(folder: Path, nodes: int, processes: int, meeting: str) -> str:
+    """The line that starts the ranks of one machine; `meeting` says how all find one another."""
+    python = f"env PYTHONPATH={shlex.quote(str(CODE))} {shlex.quote(sys.executable)}"
+    many = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {RESTARTS}"
+    work = f"-m engine.worker train {shlex.quote(str(folder))}"
+    return f"{python} -m torch.distributed.run {many} {meeting} {work}"

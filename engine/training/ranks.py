@@ -1,0 +1,181 @@
+"""Several processes that train one network together, each with its share of every batch.
+
+Every rank has the whole network and makes the whole batch, computes the gradient of its share, and
+gets the sum of all: the update is that of one process but for the order of the sums. Rank 0 alone
+writes.
+"""
+
+import heapq
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from engine.runs.ranks import Lost, Rank, this_rank
+from engine.tasks.learner import Batch
+
+PATIENCE = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
+HANG = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
+BUCKET = 16 << 20  # gradients in one sum, at about the most: 64 MB in float32
+
+
+class Ranks:
+    """All processes of a run, seen from one of them. Alone, it does nothing to anything."""
+
+    def __init__(self, rank: Rank, device: torch.device) -> None:
+        """Meet the others, which may take as long as they need to start."""
+        self.rank, self.world = rank.number, rank.world
+        self._gpus: dist.ProcessGroup | None = None
+        if self.world == 1:
+            return
+        with _others():
+            if rank.store is None:
+                dist.init_process_group("gloo", timeout=PATIENCE)
+            else:
+                file = str(rank.store / "store")
+                store = dist.FileStore(file, rank.world)  # type: ignore[attr-defined]
+                dist.init_process_group(
+                    "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=PATIENCE
+                )
+            if device.type == "cuda":
+                self._gpus = dist.new_group(backend="nccl", timeout=HANG)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this one tells, judges and saves."""
+        return self.rank == 0
+
+    def share(self, batch: Batch) -> tuple[Batch, float]:
+        """The examples that this rank computes, and how much their loss counts.
+
+        It counts 0 where there are fewer examples than ranks and none is left for this one.
+        """
+        if self.world == 1:
+            return batch, 1.0
+        mine = dealt(batch.lengths, self.world)[self.rank]
+        return batch.taken(mine if len(mine) else np.zeros(1, int)), float(len(mine) > 0)
+
+    def sum_gradients(self, network: nn.Module) -> None:
+        """Let every rank have the sum of all gradients."""
+        if self.world == 1:
+            return
+        gradients = [p.grad for p in network.parameters() if p.grad is not None]
+        for some in _buckets(gradients):
+            flat = torch.cat([gradient.reshape(-1) for gradient in some])
+            with _others():
+                dist.all_reduce(flat, group=self._gpus)
+            sums = flat.split([gradient.numel() for gradient in some])
+            for gradient, summed in zip(some, sums, strict=True):
+                gradient.copy_(summed.view_as(gradient))
+
+    def sums(self, values: dict[str, float]) -> dict[str, float]:
+        """The sum over the ranks of each value; all ranks have the same names."""
+        if self.world == 1:
+            return values
+        with _others():
+            flat = torch.tensor(list(values.values()), dtype=torch.float64)
+            dist.all_reduce(flat)
+        return dict(zip(values, flat.tolist(), strict=True))
+
+    def highest(self, *values: float) -> list[float]:
+        """The highest that any rank says, of each value."""
+        if self.world == 1:
+            return list(values)
+        with _others():
+            flat = torch.tensor(values, dtype=torch.float64)
+            dist.all_reduce(flat, dist.ReduceOp.MAX)
+        return flat.tolist()
+
+    def as_first(self, *values: float) -> list[float]:
+        """What rank 0 says, of each value."""
+        if self.world == 1:
+            return list(values)
+        with _others():
+            flat = torch.tensor(values, dtype=torch.float64)
+            dist.broadcast(flat, 0)
+        return flat.tolist()
+
+    def equalise(self, network: nn.Module) -> None:
+        """Give every rank the weights of rank 0: machines may differ in the last bit of a draw."""
+        if self.world == 1:
+            return
+        with torch.no_grad(), _others():
+            for tensor in (*network.parameters(), *network.buffers()):
+                dist.broadcast(tensor.data, 0, group=self._gpus)
+
+    @contextmanager
+    def first_then_others(self) -> Iterator[None]:
+        """Let rank 0 do the block before the others do: they find in files what it made."""
+        if self.world == 1:
+            yield
+            return
+        if not self.writes:
+            self.meet()
+        yield
+        if self.writes:
+            self.meet()
+
+    def meet(self) -> None:
+        """Wait until all ranks are here."""
+        if self.world > 1:
+            with _others():
+                dist.barrier()
+
+    def leave(self) -> None:
+        """Let go of the others."""
+        if self.world > 1:
+            dist.destroy_process_group()
+
+
+@contextmanager
+def joined(rank: Rank, device: torch.device) -> Iterator[Ranks]:
+    """The ranks of this run for the block; after an error the end of the process parts them."""
+    ranks = Ranks(rank, device)
+    yield ranks
+    ranks.leave()
+
+
+def here() -> Rank:
+    """Which rank this process is, alone or not."""
+    return this_rank() or Rank()
+
+
+def dealt(lengths: np.ndarray, world: int) -> list[np.ndarray]:
+    """The examples of each rank, in their order, so that all have about as many tokens.
+
+    The longest goes first, each to the rank with the fewest tokens (Graham 1969, LPT): two ranks
+    differ by one example at the most.
+    """
+    found: list[list[int]] = [[] for _ in range(world)]
+    fewest = [(0, rank) for rank in range(world)]
+    for number in np.argsort(-lengths, kind="stable"):
+        tokens, rank = fewest[0]
+        found[rank].append(int(number))
+        heapq.heapreplace(fewest, (tokens + int(lengths[number]), rank))
+    return [np.sort(np.array(numbers, dtype=np.int64)) for numbers in found]
+
+
+def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Gradients in a row that are summed at once, for few sums and little memory."""
+    some, size = list[Tensor](), 0
+    for gradient in gradients:
+        some.append(gradient)
+        size += gradient.numel()
+        if size >= BUCKET:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+@contextmanager
+def _others() -> Iterator[None]:
+    """What the others are needed for: torch says with a RuntimeError that one is not there."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise Lost from error

@@ -1,0 +1,179 @@
+"""The processes of one run: the worker starts them, watches over them, and says which one died.
+
+It holds the lock and never loads torch, so that whatever happens to a rank, there is somebody to
+say so. The ranks' standard input is their leash: a line on it is a wish to stop, and at its end,
+which the system brings about however the worker dies, they end.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from engine.errors import StudioError
+from engine.messages import EVENT, Ended, Event, Started
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from engine.runs.full_disk import Channel
+from engine.runs.ranks import LOST, Rank
+
+LOOK = 0.1  # s between two looks at the ranks
+GRACE = 10.0  # s in which the others may end by themselves after one has failed
+
+
+class RankDied(StudioError):
+    """One of the processes of a run ended before its time."""
+
+
+def lead(run: RunFolder, processes: int, channel: Channel) -> int:
+    """Train with so many processes on this machine; returns the exit code of the worker.
+
+    What rank 0 writes is heard in `channel`, too, whose wish to stop is passed on.
+
+    Raises:
+        RankDied: a rank did, and none could say why; the others were ended.
+    """
+    byte = run.events_size()
+    with _folder(run) as store, _started(run, processes, store) as ranks:
+        told = False
+        failed: tuple[int, int] | None = None  # the first rank that did, and its exit code
+        end = float("inf")
+        while any(rank.poll() is None for rank in ranks):
+            time.sleep(LOOK)
+            byte = _read(run, byte, channel.hear)
+            if channel.stop_wanted() and not told:
+                told = True
+                _say_stop(ranks[0])
+            if failed is None and (failed := _failed(ranks)) is not None:
+                end = time.monotonic() + (GRACE if failed[1] > 0 else 0)
+            if time.monotonic() > end:
+                _end(ranks)
+        run.mend_last_line()
+        _read(run, byte, channel.hear)
+        failed = failed or _failed(ranks)
+        last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
+        if last and isinstance(last[-1], Ended):
+            return 0 if last[-1].outcome != "failed" else 1
+        raise _died(failed, processes, store)
+
+
+def last_word(store: Path, rank: int, ended: Ended) -> None:
+    """Keep what a rank that does not write events says of its end, for the worker."""
+    (store / f"{rank}.json").write_bytes(ended.line())
+
+
+def on_leash(wish: Callable[[], None]) -> None:
+    """Let this rank end with its worker, and hear its wish to stop."""
+
+    def listen() -> None:
+        while os.read(0, 64):
+            wish()
+        os._exit(LOST)
+
+    threading.Thread(target=listen, name="leash", daemon=True).start()
+
+
+@contextmanager
+def _folder(run: RunFolder) -> Iterator[Path]:
+    """Where the ranks find one another, and leave their last words."""
+    store = run.cache / "ranks"
+    shutil.rmtree(store, ignore_errors=True)
+    store.mkdir(mode=0o700, parents=True)
+    try:
+        yield store
+    finally:
+        shutil.rmtree(store, ignore_errors=True)
+
+
+@contextmanager
+def _started(
+    run: RunFolder, processes: int, store: Path
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The ranks as processes; none is left after the block."""
+    settings = launch.environment() | loopback()
+    ranks: list[subprocess.Popen[bytes]] = []
+    try:
+        for number in range(processes):
+            rank = Rank(number, processes, number, processes, store)
+            ranks.append(
+                subprocess.Popen(
+                    launch.command(run.path),
+                    stdin=subprocess.PIPE,
+                    cwd=launch.CODE,
+                    env=settings | rank.environment(),
+                )
+            )
+        yield ranks
+    finally:
+        _end(ranks)
+        for process in ranks:
+            process.wait()
+            assert process.stdin is not None
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+
+
+def loopback() -> dict[str, str]:
+    """Settings by which the ranks talk to one another inside of this machine alone."""
+    if sys.platform == "win32":
+        return {}
+    found = psutil.net_if_addrs().items()
+    name = next((n for n, some in found if any(a.address == "127.0.0.1" for a in some)), "lo")
+    return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
+
+
+def _read(run: RunFolder, byte: int, hear: Callable[[Event], None]) -> int:
+    """Hear the new events; gives the byte up to which they reach."""
+    before = -1
+    while byte != before:
+        before = byte
+        events, byte = run.events_after(byte)
+        for event in events:
+            hear(event)
+    return byte
+
+
+def _say_stop(rank: subprocess.Popen[bytes]) -> None:
+    assert rank.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it has ended already
+        rank.stdin.write(b"stop\n")
+        rank.stdin.flush()
+
+
+def _failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
+    """A rank that ended by itself before its time, and its exit code; one that was killed first."""
+    codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
+    bad = [(number, code) for number, code in codes if code not in (0, LOST)]
+    return min(bad, key=lambda one: one[1], default=None)
+
+
+def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
+    for rank in ranks:
+        if rank.poll() is None:
+            rank.kill()
+
+
+def _died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
+    """Which rank ended the run, and why as far as is known."""
+    number, code = failed or (0, LOST)
+    which = f"Process {number + 1} of {processes} (rank {number})"
+    advice = "The checkpoints of this run are kept: it can go on from the last one."
+    word = store / f"{number}.json"
+    if word.is_file():
+        ended = EVENT.validate_json(word.read_bytes())
+        assert isinstance(ended, Ended)
+        return RankDied(f"{which} failed: {ended.problem}", ended.advice, ended.details)
+    if code < 0:
+        name = signal.Signals(-code).name
+        memory = "; perhaps memory ran out" if -code == getattr(signal, "SIGKILL", 9) else ""
+        return RankDied(f"{which} was killed ({name}{memory}). The others were ended.", advice)
+    return RankDied(f"{which} ended with code {code}. The others were ended.", advice)

@@ -1,0 +1,77 @@
+"""A process that loads torch once and then trains run folders in ranks of its own.
+
+A line on its input is JSON: a run folder, how many ranks, and the step after which a stop is
+asked for (0: none). The answer is the exit status of each rank, by number.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from engine.runs.folder import RunFolder
+from engine.runs.launch import environment
+from engine.runs.ranks import Rank
+from engine.worker.ranks import loopback
+
+
+class Crew:
+    """The process, as a test sees it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment() | loopback(),
+        )
+
+    def train(self, run: RunFolder, ranks: int, stop_after: int = 0) -> list[int]:
+        """Let so many ranks train `run`; their exit codes."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        run.clear_stop()
+        line = json.dumps([str(run.path), ranks, stop_after])
+        print(line, file=self._process.stdin, flush=True)
+        codes: list[int] = json.loads(self._process.stdout.readline())
+        return codes
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def main() -> None:
+    import torch._dynamo  # the optimiser loads it; it takes seconds
+    import torch.distributed  # noqa: F401
+
+    for line in sys.stdin:
+        folder, ranks, stop_after = json.loads(line)
+        run = RunFolder(Path(folder))
+        with tempfile.TemporaryDirectory() as store, run.lock():
+            own = [Rank(n, ranks, n, ranks, Path(store)) for n in range(ranks)]
+            children = [_forked(run, rank, stop_after) for rank in own]
+            codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        print(json.dumps(codes), flush=True)
+
+
+def _forked(run: RunFolder, rank: Rank, stop_after: int) -> int:
+    child = os.fork()
+    if child:
+        return child
+    os.environ.update(rank.environment())
+    os.dup2(os.pipe()[0], 0)  # a leash that nobody lets go
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    from engine.worker.train import main as work
+
+    def hear(event: Any) -> None:
+        if (getattr(event, "name", ""), getattr(event, "step", -1)) == ("loss", stop_after):
+            run.ask_stop()
+
+    os._exit(work(run.path, hear))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""Several processes train as one does: the same curves, the same files, whatever their number."""
+
+import contextlib
+import io
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from pydantic import ValidationError
+
+from engine.cli import main as cli
+from engine.messages import Ended, Measured, Prepared, Saved, Started
+from engine.runs import launch
+from engine.runs.certificate import certificate
+from engine.runs.folder import RunFolder
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.task import Pretraining
+from engine.tasks.learner import Batch
+from engine.training.ranks import dealt
+from engine.worker.ranks import loopback
+from tests.engine.training import small
+from tests.engine.training.crew import Crew
+from tests.engine.training.test_exact import figures, final
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
+CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
+PATIENCE = 60  # s for a worker to do what a test waits for
+
+
+@pytest.fixture(scope="module")
+def crew() -> Iterator[Crew]:
+    made = Crew()
+    yield made
+    made.close()
+
+
+def pairs(folder: Path, **training: object) -> JobSpec:
+    task = Pretraining(next_sentence=True, whole_words=True)
+    return small.pretraining(folder, **training).model_copy(update={"task": task})
+
+
+def adapted(folder: Path, **training: object) -> JobSpec:
+    from engine.worker.train import main as work
+
+    first = small.new_run(folder / "base", small.classifying(folder, steps=2))
+    assert work(first.path) == 0
+    job = small.classifying(folder, **training)
+    settings = job.training.model_copy(update={"lora_rank": 2, "ema_decay": 0.9})
+    start = FromCheckpoint(path=first.checkpoint(2))
+    return job.model_copy(update={"training": settings, "start": start})
+
+
+TASKS: dict[str, Callable[..., JobSpec]] = {
+    "masked words and next sentence": pairs,
+    "classes": small.classifying,
+    "tags": small.tagging,
+    "answers": small.answering,
+    "weighted classes": lambda folder, **t: small.learning("weighted classes", folder, **t),
+    "labels": lambda folder, **t: small.learning("labels", folder, **t),
+    "number": lambda folder, **t: small.learning("number", folder, **t),
+    "choices": lambda folder, **t: small.learning("choices", folder, micro_batch=3, **t),
+    "averaged adapters": adapted,
+}
+
+
+def distance(run: RunFolder, other: RunFolder) -> float:
+    """The largest difference between two points of all curves; they have the same points."""
+    ours, theirs = figures(run), figures(other)
+    assert ours.keys() == theirs.keys()
+    return max(abs((ours[key] or 0) - (theirs[key] or 0)) for key in ours)
+
+
+def prepared(run: RunFolder) -> Prepared:
+    """The last word of this kind."""
+    return next(e for e in reversed(run.milestones()) if isinstance(e, Prepared))
+
+
+def ended(run: RunFolder) -> Ended:
+    last = run.last_words()[-1]
+    assert isinstance(last, Ended)
+    return last
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_two_ranks_draw_the_curves_of_one_process(task: str, crew: Crew, tmp_path: Path) -> None:
+    steps = 50 if task == "masked words and next sentence" else 11
+    job = TASKS[task](tmp_path, dropout=0.0)
+    training = job.training.model_copy(
+        update={"steps": steps, "evaluate_every": 10, "save_every": 10, "learning_rate": 1e-3}
+    )
+    job = job.model_copy(update={"training": training})
+    alone, both = (small.new_run(tmp_path / name, job) for name in ("alone", "both"))
+    assert crew.train(alone, 1) == [0]
+    assert crew.train(both, 2) == [0, 0]
+    assert distance(alone, both) < CLOSE
+    told = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
+    assert max(Counter(told).values()) == 1  # by one rank alone
+    saved = [e.step for e in both.events_after(0)[0] if isinstance(e, Saved)]
+    assert saved == [e.step for e in alone.events_after(0)[0] if isinstance(e, Saved)]
+    assert prepared(both).processes == 2
+    assert certificate(both).obstacles == () and certificate(both).conditions["processes"] == "2"
+
+
+@pytest.mark.parametrize("first, then", [(1, 2), (2, 1), (3, 2)])
+def test_another_number_of_ranks_goes_on_with_the_same_order(
+    first: int, then: int, crew: Crew, tmp_path: Path
+) -> None:
+    job = pairs(tmp_path, dropout=0.0, steps=20, learning_rate=1e-3)
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    assert crew.train(calm, 1) == [0]
+    assert crew.train(stopped, first, stop_after=11) == [0] * first
+    assert (ended(stopped).outcome, ended(stopped).step) == ("stopped", 11)
+    assert crew.train(stopped, then) == [0] * then
+    assert distance(calm, stopped) < CLOSE
+    assert prepared(stopped).differences == (f"processes {first} → {then}",)
+
+
+def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, dropout=0.1, steps=14)
+    calm, stopped, alone = (small.new_run(tmp_path / n, job) for n in ("calm", "stopped", "alone"))
+    assert crew.train(calm, 2) == [0, 0]
+    assert crew.train(stopped, 2, stop_after=6) == [0, 0]
+    assert crew.train(stopped, 2) == [0, 0]
+    assert crew.train(alone, 1) == [0]
+    assert final(calm) == final(stopped)
+    assert figures(calm) == figures(stopped)
+    assert figures(alone) != figures(calm)  # other dropout
+
+
+def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, dropout=0.0, batch=4, steps=12, learning_rate=1e-3)
+    rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()
+    (tmp_path / "dev.csv").write_text("\n".join(rows[:9]))
+    data = job.data.model_copy(update={"dev": tmp_path / "dev.csv"})
+    job = job.model_copy(update={"data": data})
+    alone, many = (small.new_run(tmp_path / name, job) for name in ("alone", "many"))
+    assert crew.train(alone, 1) == [0]
+    assert crew.train(many, 3) == [0, 0, 0]
+    assert prepared(alone).examples == 17  # the last batch has one
+    assert distance(alone, many) < CLOSE
+
+
+def test_ranks_get_equal_tokens() -> None:
+    chance = np.random.default_rng(1)
+    tokens, longest = np.zeros(4), 0
+    for _ in range(100):
+        lengths = np.sort(chance.geometric(0.06, 32).clip(3, 128))
+        mine = dealt(lengths, 4)
+        assert sorted(np.concatenate(mine).tolist()) == list(range(32))
+        sums = np.array([lengths[numbers].sum() for numbers in mine])
+        assert np.ptp(sums) <= lengths.max()
+        assert np.ptp(sums) <= 0.1 * sums.max() or lengths.max() > 0.2 * sums.max()
+        tokens, longest = tokens + sums, max(longest, lengths.max())
+    assert np.ptp(tokens) < 0.02 * tokens.mean()
+    assert [len(numbers) for numbers in dealt(np.full(12, 128), 4)] == [3, 3, 3, 3]
+
+
+def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
+    lengths, endings = (2, 3, 9, 12), 2
+    real = torch.zeros(8, 16, dtype=torch.bool)
+    for row in range(8):
+        real[row, : lengths[row // endings]] = True
+    tokens = torch.arange(8 * 16).view(8, 16)
+    places = torch.tensor([1, 16 * 2 + 2, 16 * 5 + 8, 16 * 7 + 11])
+    values = tokens.view(-1)[places]
+    whole = Batch(tokens, tokens + 1, real, values, places, torch.arange(4), torch.arange(4), 2)
+    some = whole.taken(np.array([1, 2]))
+    assert some.tokens.shape == (4, 16) and some.size == 2
+    assert some.tokens.tolist() == tokens[2:6].tolist()
+    assert some.places is not None and some.follows is not None
+    assert some.tokens.view(-1)[some.places].tolist() == some.targets.tolist() == [34, 88]
+    assert some.follows.tolist() == [1, 2]
+    short = whole.taken(np.array([0, 1]))
+    assert short.tokens.shape == (4, 8) and short.targets.tolist() == [1, 34]
+
+
+def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, batch=2).model_dump()
+    job["hardware"]["processes"] = 3
+    with pytest.raises(ValidationError, match="cannot be shared by 3 processes"):
+        JobSpec.model_validate(job)
+
+
+# ── the worker and its ranks as processes ────────────────────────────────────────────────────
+
+
+def with_processes(job: JobSpec, processes: int) -> JobSpec:
+    hardware = job.hardware.model_copy(update={"processes": processes})
+    return job.model_copy(update={"hardware": hardware})
+
+
+def until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.02)
+
+
+def rank_of(worker: int, number: int) -> psutil.Process:
+    """One of the processes that this one started."""
+    ranks = psutil.Process(worker).children()
+    return next(r for r in ranks if r.environ()["RANK"] == str(number))
+
+
+def test_a_rank_that_is_killed_ends_the_run_and_it_goes_on(crew: Crew, tmp_path: Path) -> None:
+    job = with_processes(small.classifying(tmp_path, dropout=0.1, steps=150, save_every=20), 2)
+    calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
+    assert crew.train(calm, 2) == [0, 0]
+    worker = launch.start(hurt.path)
+    until(lambda: small.has_seen(hurt, 30))
+    rank = rank_of(worker.pid, 1)
+    started = hurt.last_started()
+    assert started is not None and started.pid == worker.pid and hurt.has_worker()
+    rank.send_signal(signal.SIGKILL)
+    assert worker.wait(PATIENCE) == 1
+    assert not hurt.has_worker() and not (hurt.cache / "ranks").exists()
+    said = ended(hurt)
+    assert said.outcome == "failed" and not said.bug
+    assert "Process 2 of 2 (rank 1) was killed (SIGKILL" in said.problem
+
+    again = launch.start(hurt.path)  # and on the way a wish to stop
+    until(lambda: small.has_seen(hurt, 60))
+    hurt.ask_stop()
+    assert again.wait(PATIENCE) == 0
+    assert ended(hurt).outcome == "stopped"
+    assert crew.train(hurt, 2) == [0, 0]
+    assert final(hurt) == final(calm)
+
+
+def test_ranks_end_with_their_worker(tmp_path: Path) -> None:
+    job = with_processes(small.classifying(tmp_path, steps=100_000, save_every=40), 2)
+    run = small.new_run(tmp_path / "run", job)
+    worker = launch.start(run.path)
+    until(lambda: small.has_seen(run, 3))
+    ranks = psutil.Process(worker.pid).children()
+    assert len(ranks) == 2
+    worker.kill()
+    worker.wait()
+    _, alive = psutil.wait_procs(ranks, PATIENCE)
+    assert not alive and not run.has_worker()
+
+
+def test_torchrun_starts_the_same_and_again_after_a_death(crew: Crew, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, dropout=0.1, steps=150, save_every=20)
+    ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")
+    assert crew.train(small.new_run(ours, job), 2) == [0, 0]
+    (tmp_path / "job.json").write_text(job.model_dump_json())
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        command = ["cluster", str(tmp_path / "job.json"), "--into", str(theirs)]
+        assert cli([*command, "--processes", "2"]) == 0
+    line = printed.getvalue().splitlines()[1]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | loopback()
+    with open(tmp_path / "said", "wb") as said:
+        torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=said)
+        until(lambda: small.has_seen(RunFolder(theirs), 50))
+        rank_of(torchrun.pid, 1).send_signal(signal.SIGKILL)
+        assert torchrun.wait(PATIENCE) == 0, (tmp_path / "said").read_text()
+    run = RunFolder(theirs)
+    assert ended(run).outcome == "finished"
+    assert len([e for e in run.milestones() if isinstance(e, Started)]) == 2
+    assert final(run) == final(RunFolder(ours))
