@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from app.palette import Command
 from app.studio import Studio
 from app.widgets import numbers
+from app.widgets.help import concepts
 from engine.record.runs import all_runs
 
 
@@ -15,8 +16,9 @@ def at_once(
     studio: Studio,
     pages: Sequence[tuple[str, str, str, str]],  # key, title, icon, keys of the keyboard
     quit_window: Callable[[], object],
+    show_help: Callable[[str], object],
 ) -> list[Command]:
-    """The pages of the window, and what can be done from anywhere."""
+    """The pages of the window, what can be done from anywhere, and the pages of help."""
     page, action = _tr("Page"), _tr("Action")
     go = studio.go.emit
     found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
@@ -42,6 +44,10 @@ def at_once(
         for title, icon, look in looks
     ]
     found.append(Command(_tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
+    found += [
+        Command(each.title, _tr("Help"), "circle-question-mark", partial(show_help, each.key))
+        for each in concepts()
+    ]
     return found
 
 

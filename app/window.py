@@ -36,6 +36,7 @@ from app.theme import Role
 from app.widgets import dialogs, numbers
 from app.widgets.banners import Banners
 from app.widgets.dialogs import Choice
+from app.widgets.help import open_help
 from app.widgets.navigation import Navigation
 from app.widgets.status_bar import Activity, StatusBar
 from app.widgets.text import font
@@ -219,10 +220,15 @@ class MainWindow(QMainWindow):
             self._palette.close()
             return
         titles = [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()]
-        self._palette = Palette(commands.at_once(self.studio, titles, self.close), self)
+        known = commands.at_once(self.studio, titles, self.close, self.show_help)
+        self._palette = Palette(known, self)
         self._palette.finished.connect(self._on_palette_closed)
         background.run(self._palette, lambda: commands.by_name(self.studio), self._palette.add)
         self._palette.open()
+
+    def show_help(self, key: str) -> None:
+        """Open the page of a concept."""
+        open_help(key, self)
 
     def end(self) -> None:
         """Close without a question, as when the system shuts down."""

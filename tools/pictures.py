@@ -95,7 +95,7 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
         page = stage.show("explore", {"model": model, "text": TEXT})
         study = page.study  # type: ignore[attr-defined]
         until(lambda: study.checkpoint == model and study.is_settled, 60, f"tokens of {model.name}")
-        page.panels.setCurrentWidget(getattr(page, panel))  # type: ignore[attr-defined]
+        page.bench.show_panel(panel)  # type: ignore[attr-defined]
 
     return arrange
 

@@ -13,6 +13,7 @@ from app.notices import Notices
 from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
+from app.widgets.help import HelpWindow
 from app.window import MainWindow, PageEntry
 from tests.app.accessible import assert_accessible
 
@@ -113,6 +114,18 @@ def test_the_palette_leads_to_a_page(qtbot, window: MainWindow) -> None:
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert window.current == "models"
     assert window._palette is None
+
+
+def test_the_palette_opens_a_page_of_help(qtbot, window: MainWindow) -> None:
+    window.open_palette()
+    palette = window._palette
+    assert palette is not None
+    qtbot.keyClicks(palette.line, "help rollout")
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    opened = window.findChild(HelpWindow)
+    assert opened is not None and opened.isVisible()
+    assert opened.shown() == "attention-rollout"
+    opened.close()
 
 
 def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
 from app.library import ModelEntry, describe_model
@@ -19,6 +19,7 @@ from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
+from app.pages.explore.workbench import PanelEntry, Workbench
 from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
@@ -56,13 +57,10 @@ class ExplorePage(Page):
         self.words = WordsView(words)
         self.attention = AttentionView(attention, studio.notices)
         self.answers = AnswersView(answers)
-        self.panels = QTabWidget()
-        self.panels.setDocumentMode(True)
-        self.panels.addTab(self.words, self.tr("Words"))
-        self.panels.addTab(self.attention, self.tr("Attention"))
-        self.panels.addTab(self.answers, self.tr("Answers"))
-        for part in (self.panels, self.panels.tabBar()):
-            part.setAccessibleName(self.tr("Panels"))
+        self.bench = Workbench(studio.settings)
+        for entry in self._panels():
+            self.bench.add(entry)
+        self.bench.begin()
         self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
@@ -76,12 +74,23 @@ class ExplorePage(Page):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
+    def _panels(self) -> list[PanelEntry]:
+        """All panels, in the order of their tabs and of the keys Alt+1, Alt+2, …"""
+        return [
+            PanelEntry("words", self.tr("Words"), "masked-words", self.words),
+            PanelEntry("attention", self.tr("Attention"), "attention", self.attention),
+            PanelEntry("answers", self.tr("Answers"), "answers", self.answers),
+        ]
+
     def _lay_out_head(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)
         label.setBuddy(self.picker)
         self.picker.setMinimumWidth(75 * SPACE)
+        self.arrange = buttons.plain(self.tr("A&rrange"), icon="layout-panel-left")
+        self.arrange.setMenu(self.bench.menu())
         self.action_row.addWidget(label)
         self.action_row.addWidget(self.picker)
+        self.action_row.addWidget(self.arrange)
 
     def _workbench(self) -> QWidget:
         self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
@@ -99,7 +108,7 @@ class ExplorePage(Page):
         column.addSpacing(SPACE)
         column.addWidget(self.strip_area)
         column.addWidget(self.said)
-        column.addWidget(self.panels, 1)
+        column.addWidget(self.bench, 1)
         return bench
 
     def _no_model(self) -> QWidget:
@@ -119,7 +128,6 @@ class ExplorePage(Page):
         self.pair.edited.connect(self._on_edited)
         self.text.shortened.connect(lambda count: self._on_shortened(0, count))
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
-        self.panels.currentChanged.connect(self._on_panel)
         self.words.starter_wanted.connect(lambda: self.choose(starter_model()))
         study.model_changed.connect(self._on_model)
         study.tokens_changed.connect(self._say)
@@ -179,29 +187,23 @@ class ExplorePage(Page):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._studio.explorer.start()
-        self._on_panel()
+        self.bench.set_shown(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        for panel in (self.words, self.attention, self.answers):
-            panel.set_seen(False)
+        self.bench.set_shown(False)
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
-
-    def _on_panel(self) -> None:
-        """Only the panel that is seen asks."""
-        for panel in (self.words, self.attention, self.answers):
-            panel.set_seen(self.isVisible() and panel is self.panels.currentWidget())
 
     def _on_model(self) -> None:
         """Answers are shown where there are some, and first where words cannot be guessed."""
         answers = self.study.task_head is not None
         if self.study.task_head == "answer" and self.pair.isHidden():
             self.set_pair_shown(True)
-        self.panels.setTabVisible(2, answers)
+        self.bench.set_offered("answers", answers)
         cannot_guess = not self.study.has_head("masked words")
-        if answers and cannot_guess and self.panels.currentIndex() == 0:
-            self.panels.setCurrentIndex(2)
+        if answers and cannot_guess and self.bench.is_front("words"):
+            self.bench.show_panel("answers")
 
     def _on_edited(self) -> None:
         pair = self.pair.toPlainText() if not self.pair.isHidden() else ""

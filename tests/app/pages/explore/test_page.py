@@ -12,7 +12,6 @@ from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 
-WORDS, ATTENTION, CLASSES = range(3)
 LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 HOSTILE = ["<b>x</b> <img src=x> &amp;", "%s %d {0} {x}", "שלום", "東京 😀", "\u202ethe cat\u202c"]
 
@@ -82,20 +81,20 @@ def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
 def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
-    assert page.panels.currentIndex() == CLASSES
+    assert page.bench.is_seen("answers")
     assert explorer.asked[-1].kind == "predict"
-    page.panels.setCurrentIndex(WORDS)
+    page.bench.show_panel("words")
     assert page.words.stack.currentIndex() == 2
 
 
 def test_classes_are_shown_only_where_there_are_some(ready):
-    assert not ready.panels.isTabVisible(CLASSES)
+    assert not ready.bench.is_open("answers")
 
 
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
     ready.study.toggle_mask(2)
     assert {question.kind for question in explorer.asked} == {"fill"}
-    ready.panels.setCurrentIndex(ATTENTION)
+    ready.bench.show_panel("attention")
     assert explorer.asked[-1].kind == "attend"
     assert explorer.asked[-1].masked == (2,)
     asked = len(explorer.asked)
@@ -134,7 +133,7 @@ def test_hostile_texts_are_shown_as_text(page, explorer, wait, text):
     page.arrive({"text": text, "pair": text})
     wait(lambda: page.study.is_settled and page.study.text == text)
     page.study.pick(1)
-    page.panels.setCurrentIndex(ATTENTION)
+    page.bench.show_panel("attention")
     wait(lambda: explorer.asked[-1].kind == "attend")
     explorer.attend(explorer.asked[-1])
     page.attention._state.point(1, 2)
@@ -194,7 +193,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.waitUntil(lambda: card().bars.shown != before, timeout=LATER)
     assert "“cat”" in card().head.whole()
 
-    page.panels.setCurrentIndex(ATTENTION)
+    page.bench.show_panel("attention")
     state = page.attention._state
     qtbot.waitUntil(lambda: state.wall is not None and len(state.links.weights) > 0, timeout=LATER)
     assert state.size == (3, 2)

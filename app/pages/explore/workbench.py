@@ -1,0 +1,394 @@
+"""Where the panels stand: as tabs, side by side or floating, as the user arranged them.
+
+Qt's docks do the moving. There is no widget in the middle, so they share all the room; each panel
+scrolls in its dock where that is smaller than the panel can be. Everything the mouse can do, a menu
+can do: every dock has one in its title bar, and the page has one for all of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Literal
+
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QKeySequence, QPainter, QPaintEvent, QPen, QShortcut
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QMainWindow,
+    QMenu,
+    QScrollArea,
+    QTabBar,
+    QTabWidget,
+    QToolButton,
+    QWidget,
+)
+
+from app.pages.explore.panel import Panel
+from app.settings import Settings
+from app.theme import SPACE, Role, colour
+from app.widgets import buttons
+from app.widgets.help import HelpButton, concept
+from app.widgets.text import OneLine, Text, plain_menu_text
+
+Place = Literal["tab", "left", "right", "below", "float"]
+AREAS = {
+    "tab": Qt.DockWidgetArea.TopDockWidgetArea,
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "below": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_NORTH = QTabWidget.TabPosition.North
+_ACROSS = Qt.Orientation.Horizontal
+_BY_TAB = Qt.FocusPolicy.TabFocus
+VERSION = 1  # of what is remembered; another number forgets it
+FLOATING = QSize(760, 520)  # of a panel that floats for the first time
+ASIDE = 60 * SPACE  # px of a panel beside the others
+KEPT = "explore.panels"
+
+
+@dataclass(frozen=True)
+class PanelEntry:
+    """One panel of the workbench. `concept` is its page of help; it starts at `place`."""
+
+    key: str
+    title: str
+    concept: str
+    panel: Panel
+    place: Place = "tab"
+    is_open: bool = True  # at first
+
+
+class Workbench(QMainWindow):
+    """Holds the panels, and tells each whether it is seen."""
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Widget)
+        self._settings = settings
+        self.docks: dict[str, PanelDock] = {}
+        self._closed: set[str] = set()  # by the user
+        self._missing: set[str] = set()  # which have nothing to show of this model
+        self._is_shown = False
+        self.setDockNestingEnabled(True)
+        self.setDocumentMode(True)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _NORTH)
+        for corner, area in (
+            (Qt.Corner.TopLeftCorner, AREAS["left"]),
+            (Qt.Corner.BottomLeftCorner, AREAS["left"]),
+            (Qt.Corner.TopRightCorner, AREAS["right"]),
+            (Qt.Corner.BottomRightCorner, AREAS["right"]),
+        ):
+            self.setCorner(corner, area)
+        self.setMinimumSize(60 * SPACE, 40 * SPACE)
+        self._tidying = QTimer(self, singleShot=True, interval=0)
+        self._tidying.timeout.connect(self._tidy)
+        QShortcut(QKeySequence("F6"), self, self._go_round)
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────
+
+    def add(self, entry: PanelEntry) -> None:
+        """Add a panel; call `begin` once all are there."""
+        dock = PanelDock(entry, self._menu_of(entry.key), self)
+        self.docks[entry.key] = dock
+        if not entry.is_open:
+            self._closed.add(entry.key)
+        dock.visibilityChanged.connect(partial(self._on_visible, dock))
+        dock.topLevelChanged.connect(self._tidying.start)
+        dock.dockLocationChanged.connect(self._tidying.start)
+        keys = QKeySequence(f"Alt+{len(self.docks)}")
+        QShortcut(keys, self, partial(self.show_panel, entry.key, True))
+
+    def begin(self) -> None:
+        """Arrange the panels as they were left, or as they are at first."""
+        self._arrange()
+        kept = self._settings.place(KEPT)
+        if isinstance(kept, dict):
+            state = kept.get("state")
+            closed = kept.get("closed")
+            if isinstance(state, str) and isinstance(closed, list):
+                self.restoreState(QByteArray.fromBase64(state.encode("ascii")), VERSION)
+                self._closed = {key for key in closed if key in self.docks}
+        self._show_open()
+
+    def is_open(self, key: str) -> bool:
+        return key not in self._closed and key not in self._missing
+
+    def is_front(self, key: str) -> bool:
+        """Whether a panel is open and not behind another, also while the page is not shown."""
+        return self.docks[key].is_front
+
+    def is_seen(self, key: str) -> bool:
+        """Whether a panel is on the screen and not behind another."""
+        return self._is_shown and self.docks[key].is_front
+
+    def show_panel(self, key: str, focus: bool = False) -> None:
+        """Open a panel if it was closed, and bring it to the front."""
+        if key in self._missing:
+            return
+        self._closed.discard(key)
+        dock = self.docks[key]
+        dock.show()
+        dock.raise_()
+        if dock.isFloating():
+            dock.activateWindow()
+        if focus:
+            dock.focus_panel()
+        self._tidying.start()
+
+    def close_panel(self, key: str) -> None:
+        self._closed.add(key)
+        self.docks[key].hide()
+        self._tidying.start()
+
+    def set_offered(self, key: str, offered: bool) -> None:
+        """Whether a panel has something to show of this model."""
+        if offered == (key not in self._missing):
+            return
+        (self._missing.discard if offered else self._missing.add)(key)
+        self.docks[key].setVisible(self.is_open(key))
+        self._tidying.start()
+
+    def put(self, key: str, place: Place) -> None:
+        """Move a panel beside the others, among their tabs, or out of the window."""
+        dock = self.docks[key]
+        if place == "float":
+            dock.setFloating(True)
+            dock.resize(FLOATING)
+            dock.activateWindow()
+        else:
+            dock.setFloating(False)
+            self.addDockWidget(AREAS[place], dock)
+            if place == "tab":
+                self._into_tabs(dock)
+            elif place == "below":
+                self.resizeDocks([dock], [self.height() * 2 // 5], Qt.Orientation.Vertical)
+            else:
+                self.resizeDocks([dock], [self.width() // 3], _ACROSS)
+        self.show_panel(key)
+
+    def side_by_side(self) -> None:
+        """All open panels beside one another, with the same width."""
+        shown = [d for key, d in self.docks.items() if self.is_open(key) and d.entry.place == "tab"]
+        for dock in shown:
+            dock.setFloating(False)
+            self.addDockWidget(AREAS["tab"], dock)
+        for left, right in pairwise(shown):
+            self.splitDockWidget(left, right, Qt.Orientation.Horizontal)
+        self.resizeDocks(shown, [self.width() // max(1, len(shown))] * len(shown), _ACROSS)
+        self._show_open()
+
+    def reset(self) -> None:
+        """Arrange the panels as they are at first."""
+        self._closed = {key for key, dock in self.docks.items() if not dock.entry.is_open}
+        self._arrange()
+        self._show_open()
+
+    def menu(self) -> QMenu:
+        """For the page: which panels are open, and how they stand."""
+        menu = QMenu(self)
+        menu.aboutToShow.connect(partial(self._fill, menu))
+        return menu
+
+    # ── what is remembered ───────────────────────────────────────────────────────────────────
+
+    def set_shown(self, shown: bool) -> None:
+        """Whether the page is on the screen; floating panels come and go with it."""
+        if shown == self._is_shown:
+            return
+        if not shown:
+            self.keep()
+        self._is_shown = shown
+        for key, dock in self.docks.items():
+            if dock.isFloating():
+                dock.setVisible(shown and self.is_open(key))
+            dock.entry.panel.set_seen(self.is_seen(key))
+
+    def keep(self) -> None:
+        """Remember how the panels stand."""
+        state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
+        self._settings.keep(KEPT, {"state": state, "closed": sorted(self._closed)})
+
+    # ── arranging ────────────────────────────────────────────────────────────────────────────
+
+    def _arrange(self) -> None:
+        for dock in self.docks.values():
+            dock.setFloating(False)
+            self.removeDockWidget(dock)
+        for dock in self.docks.values():
+            place: Place = dock.entry.place
+            self.addDockWidget(AREAS[place], dock)
+            if place == "tab":
+                self._into_tabs(dock)
+        aside = [d for d in self.docks.values() if d.entry.place in ("left", "right")]
+        self.resizeDocks(aside, [ASIDE] * len(aside), _ACROSS)
+
+    def _into_tabs(self, dock: "PanelDock") -> None:
+        """Put a dock among those that stand at the top."""
+        others = (
+            other
+            for other in self.docks.values()
+            if other is not dock
+            and not other.isFloating()
+            and self.dockWidgetArea(other) == AREAS["tab"]
+        )
+        first = next(others, None)
+        if first is not None:
+            self.tabifyDockWidget(first, dock)
+
+    def _show_open(self) -> None:
+        front = None
+        for key, dock in self.docks.items():
+            dock.setVisible(self.is_open(key))
+            if self.is_open(key) and front is None and not dock.isFloating():
+                front = dock
+        if front is not None and not any(d.is_front for d in self.docks.values()):
+            front.raise_()
+        self._tidying.start()
+
+    def _on_visible(self, dock: "PanelDock", visible: bool) -> None:
+        dock.is_uncovered = visible
+        dock.entry.panel.set_seen(self.is_seen(dock.entry.key))
+        self._tidying.start()
+
+    def _tidy(self) -> None:
+        """A panel that shares its place has its name in a tab, and does not say it twice."""
+        for key, dock in self.docks.items():
+            dock.entry.panel.set_seen(self.is_seen(key))
+            alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
+            dock.show_title(alone or dock.isFloating())
+        if self._is_shown:
+            self.keep()
+
+    def _go_round(self) -> None:
+        """The keyboard goes on to the next panel that is seen."""
+        seen = [key for key in self.docks if self.is_seen(key)]
+        if not seen:
+            return
+        focused = self.window().focusWidget()
+        here = next(
+            (n for n, key in enumerate(seen) if focused and self.docks[key].isAncestorOf(focused)),
+            -1,
+        )
+        self.docks[seen[(here + 1) % len(seen)]].focus_panel()
+
+    # ── menus ────────────────────────────────────────────────────────────────────────────────
+
+    def _fill(self, menu: QMenu) -> None:
+        menu.clear()
+        for number, (key, dock) in enumerate(self.docks.items(), start=1):
+            action = menu.addAction(plain_menu_text(dock.entry.title))
+            action.setCheckable(True)
+            action.setChecked(self.is_open(key))
+            action.setEnabled(key not in self._missing)
+            action.setShortcut(QKeySequence(f"Alt+{number}"))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # the bench has them
+            action.toggled.connect(partial(self._on_toggled, key))
+        menu.addSeparator()
+        _add(menu, self.tr("All &side by side"), self.side_by_side)
+        _add(menu, self.tr("&Reset the arrangement"), self.reset)
+
+    def _on_toggled(self, key: str, wanted: bool) -> None:
+        if wanted:
+            self.show_panel(key, True)
+        else:
+            self.close_panel(key)
+
+    def _menu_of(self, key: str) -> QMenu:
+        menu = QMenu(self)
+        places: tuple[tuple[Place, str], ...] = (
+            ("tab", self.tr("Put among the &tabs")),
+            ("left", self.tr("Put at the &left")),
+            ("right", self.tr("Put at the &right")),
+            ("below", self.tr("Put &below")),
+            ("float", self.tr("&Float in a window of its own")),
+        )
+        for place, text in places:
+            _add(menu, text, partial(self.put, key, place))
+        menu.addSeparator()
+        _add(menu, self.tr("&Close"), partial(self.close_panel, key))
+        return menu
+
+    def childEvent(self, event: QChildEvent) -> None:
+        """Qt makes the bars of tabs when they are needed; give each a name."""
+        super().childEvent(event)
+        child = event.child()
+        if event.type() == QEvent.Type.ChildPolished and isinstance(child, QTabBar):
+            child.setAccessibleName(self.tr("Panels"))
+            child.setElideMode(Qt.TextElideMode.ElideNone)
+            child.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+
+class PanelDock(QDockWidget):
+    """A panel with its title, the line that explains it, “?” and a menu of places."""
+
+    def __init__(self, entry: PanelEntry, menu: QMenu, parent: QWidget) -> None:
+        super().__init__(entry.title, parent)
+        self.entry = entry
+        self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
+        self.setObjectName(entry.key)
+        self.setAccessibleName(entry.title)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.viewport().setAutoFillBackground(False)
+        entry.panel.setProperty("bare", True)
+        self.area.setWidget(entry.panel)
+        self.setWidget(self.area)
+        self.title = Text(entry.title, "strong", wraps=False)
+        self.line = OneLine(concept(entry.concept).line, "small")
+        self.help = HelpButton(entry.concept)
+        self.places = QToolButton()
+        buttons.dress_icon_button(
+            self.places, "ellipsis", self.tr("Move or close {0}").format(entry.title)
+        )
+        self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.places.setMenu(menu)
+        bar = QWidget()
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(2, SPACE, 0, 0)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.title)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.help)
+        row.addWidget(self.places)
+        self.setTitleBarWidget(bar)
+
+    @property
+    def is_front(self) -> bool:
+        """Whether the panel is open and not behind another."""
+        return not self.isHidden() and (self.isFloating() or self.is_uncovered)
+
+    def show_title(self, shown: bool) -> None:
+        self.title.setVisible(shown)
+
+    def focus_panel(self) -> None:
+        """Give the keyboard to the first control of the panel."""
+        self.activateWindow()
+        found = next((w for w in _controls(self.entry.panel)), self.help)
+        found.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A floating panel has no frame of the desktop's, so it draws one."""
+        super().paintEvent(event)
+        if self.isFloating():
+            painter = QPainter(self)
+            painter.setPen(QPen(colour(Role.EDGE), 1))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+
+def _controls(panel: QObject) -> list[QWidget]:
+    """What can have the keyboard, in the order of making."""
+    return [
+        widget
+        for widget in panel.findChildren(QWidget)
+        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & _BY_TAB
+    ]
+
+
+def _add(menu: QMenu, text: str, act: Callable[[], object]) -> QAction:
+    action = menu.addAction(text)
+    action.triggered.connect(lambda _=False: act())
+    return action

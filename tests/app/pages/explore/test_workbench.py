@@ -1,0 +1,198 @@
+"""How the panels stand: by mouse, by menu, by keys, and the next time."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
+
+from app.pages.explore.panel import Panel
+from app.pages.explore.workbench import PanelEntry, Workbench
+from app.settings import Settings
+from tests.app.accessible import assert_accessible
+
+SIZE = (900, 500)
+
+
+class Plain(Panel):
+    """A panel with one button, which keeps whether it was seen."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.seen = []
+        self.button = QPushButton(name)
+        QVBoxLayout(self).addWidget(self.button)
+
+    def set_seen(self, seen):
+        super().set_seen(seen)
+        self.seen.append(seen)
+
+
+@pytest.fixture
+def settings(qtbot, tmp_path) -> Settings:
+    return Settings(tmp_path / "settings.json")
+
+
+@pytest.fixture
+def make(qtbot, settings):
+    """`make()` opens a workbench with three panels, the last beside and closed."""
+
+    def opened() -> Workbench:
+        bench = Workbench(settings)
+        for key, title in (("one", "One & only"), ("two", "Two")):
+            bench.add(PanelEntry(key, title, "attention", Plain(title)))
+        bench.add(PanelEntry("aside", "Aside", "attention", Plain("Aside"), "right", False))
+        bench.begin()
+        qtbot.addWidget(bench)
+        bench.resize(*SIZE)
+        bench.show()
+        bench.set_shown(True)
+        qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+        return bench
+
+    return opened
+
+
+@pytest.fixture
+def bench(make) -> Workbench:
+    return make()
+
+
+def panel(bench, key) -> Plain:
+    return bench.docks[key].entry.panel
+
+
+def act(menu: QMenu, text: str) -> None:
+    menu.aboutToShow.emit()
+    found = [a for a in menu.actions() if text in a.text().replace("&", "")]
+    assert len(found) == 1, [a.text() for a in menu.actions()]
+    action: QAction = found[0]
+    assert action.isEnabled()
+    action.trigger()
+
+
+def test_tabs_at_first_and_only_the_front_one_is_seen(bench):
+    assert bench.is_seen("one")
+    assert not bench.is_seen("two")
+    assert not bench.is_open("aside")
+    assert panel(bench, "one").seen[-1] is True
+    assert True not in panel(bench, "two").seen
+
+
+def test_a_click_on_a_tab_brings_its_panel_to_the_front(qtbot, bench):
+    bar = bench.findChild(QTabBar)
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
+    assert bench.is_seen("two")
+    assert not bench.is_seen("one")
+    assert panel(bench, "one").seen[-1] is False
+
+
+@pytest.mark.parametrize("place, text", [("left", "left"), ("right", "right"), ("below", "below")])
+def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench, place, text):
+    act(bench.docks["two"].places.menu(), text)
+    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    one, two = (bench.docks[key].geometry() for key in ("one", "two"))
+    qtbot.waitUntil(lambda: not bench.docks["one"].geometry().isEmpty(), timeout=5000)
+    if place == "left":
+        assert two.right() < one.left()
+    elif place == "right":
+        assert two.left() > one.right()
+    else:
+        assert two.top() > one.bottom()
+    qtbot.waitUntil(lambda: not bench.docks["two"].title.isHidden(), timeout=5000)
+    act(bench.docks["two"].places.menu(), "tabs")
+    qtbot.waitUntil(lambda: bench.is_seen("two") and not bench.is_seen("one"), timeout=5000)
+
+
+def test_a_panel_floats_and_comes_back(qtbot, bench):
+    act(bench.docks["two"].places.menu(), "Float")
+    dock = bench.docks["two"]
+    assert dock.isWindow() and dock.isVisible()
+    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    bench.set_shown(False)
+    assert not dock.isVisible()
+    assert panel(bench, "two").seen[-1] is False
+    bench.set_shown(True)
+    assert dock.isVisible()
+    act(bench.menu(), "Reset")
+    assert not dock.isWindow()
+    qtbot.waitUntil(lambda: bench.is_seen("one") and not bench.is_seen("two"), timeout=5000)
+
+
+def test_all_side_by_side(qtbot, bench):
+    act(bench.menu(), "side by side")
+    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    one, two = (bench.docks[key] for key in ("one", "two"))
+    qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)
+
+
+def test_panels_are_closed_and_opened_by_the_menu(qtbot, bench):
+    act(bench.docks["one"].places.menu(), "Close")
+    qtbot.waitUntil(lambda: bench.is_seen("two"), timeout=5000)
+    assert not bench.is_open("one")
+    act(bench.menu(), "One && only".replace("&", ""))
+    assert bench.is_seen("one")
+    act(bench.menu(), "Aside")
+    qtbot.waitUntil(lambda: bench.is_seen("aside"), timeout=5000)
+
+
+def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench):
+    bench.show_panel("two")
+    bench.set_offered("two", False)
+    assert not bench.is_open("two")
+    qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+    bench.show_panel("two")
+    assert bench.docks["two"].isHidden()
+    bench.set_offered("two", True)
+    assert not bench.docks["two"].isHidden()
+
+
+def test_the_arrangement_is_there_the_next_time(qtbot, bench, make):
+    bench.put("two", "left")
+    bench.show_panel("aside")
+    bench.close_panel("one")
+    bench.set_shown(False)
+    again = make_without_waiting(make, qtbot)
+    assert not again.is_open("one")
+    assert again.is_open("aside")
+    assert again.dockWidgetArea(again.docks["two"]) == Qt.DockWidgetArea.LeftDockWidgetArea
+
+
+def make_without_waiting(make, qtbot):
+    qtbot.waitUntil, wait = (lambda *_, **__: None), qtbot.waitUntil
+    try:
+        return make()
+    finally:
+        qtbot.waitUntil = wait
+
+
+@pytest.mark.parametrize("kept", ["x", {"state": 3}, {"state": "?", "closed": ["nobody"]}, [1]])
+def test_a_damaged_memory_is_passed_over(settings, make, kept):
+    settings.keep("explore.panels", kept)
+    bench = make()
+    assert bench.is_seen("one")
+
+
+def test_keys_lead_to_panels(qtbot, bench):
+    bench.activateWindow()
+    qtbot.waitUntil(bench.isActiveWindow, timeout=5000)
+    qtbot.keyClick(bench, Qt.Key.Key_2, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(panel(bench, "two").button.hasFocus, timeout=5000)
+    bench.put("one", "left")
+    qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+    qtbot.keyClick(bench, Qt.Key.Key_F6)
+    qtbot.waitUntil(panel(bench, "one").button.hasFocus, timeout=5000)
+    qtbot.keyClick(bench, Qt.Key.Key_F6)
+    qtbot.waitUntil(panel(bench, "two").button.hasFocus, timeout=5000)
+
+
+def test_every_dock_explains_itself(bench):
+    dock = bench.docks["one"]
+    from app.widgets.help import concept
+
+    assert dock.line.whole() == concept("attention").line
+    assert dock.help.toolTip()
+
+
+def test_everything_can_be_used_by_ear_and_keyboard(bench):
+    assert_accessible(bench)
