@@ -84,6 +84,14 @@ class Dispatcher(QObject):
         self.look()
         return ids[0]
 
+    def stand_by(self) -> None:
+        """Have a worker at hand that has loaded torch: a run may be started soon."""
+        self._want("", self._steering.stand_by)
+
+    def stand_down(self) -> None:
+        """Have none any more."""
+        self._want("", self._steering.stand_down)
+
     def stop(self, run_id: str) -> None:
         """Ask a run to save and end."""
         self._want(run_id, lambda: self._steering.stop(run_id))

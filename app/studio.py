@@ -60,6 +60,7 @@ class Studio(QObject):
         dispatcher.noted.connect(self._on_noted)
         dispatcher.refused.connect(self._on_refused)
         explorer.died.connect(self._on_explorer_died)
+        settings.changed.connect(self._on_preference)
 
     @classmethod
     def open(cls, home: Home, notices: Notices, parent: QObject | None = None) -> Self:
@@ -137,6 +138,15 @@ class Studio(QObject):
 
     def _on_refused(self, _run: str, error: Exception) -> None:
         self.notices.show(error)
+
+    def stand_by(self) -> None:
+        """A run is being planned: have its worker load torch now, if the user likes that."""
+        if self.settings.preferences.stand_by:
+            self.dispatcher.stand_by()
+
+    def _on_preference(self, name: str) -> None:
+        if name == "stand_by" and not self.settings.preferences.stand_by:
+            self.dispatcher.stand_down()
 
     def _on_explorer_died(self, sentence: str) -> None:
         self.notices.error(sentence, details=self.explorer.last_words)

@@ -37,6 +37,7 @@ from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.parts import split
+from engine.runs.spare import Spare
 from engine.spec.job import JobSpec
 
 SIGN_OF_LIFE = 60.0  # s that a started process may take to take the lock
@@ -58,6 +59,7 @@ class Steering:
         self._home = home
         self._workers: dict[str, subprocess.Popen[bytes]] = {}  # those that this process started
         self._leaving: list[subprocess.Popen[bytes]] = []  # those that are done, but still there
+        self._spare: Spare | None = None  # a worker that has loaded torch and has no run yet
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
         self._ended_by_user: set[str] = set()
         self.is_behind = False  # more events wait to be read
@@ -187,6 +189,8 @@ class Steering:
             if run is None or run.state not in WORKING:
                 del self._workers[run_id]
         self._leaving = [worker for worker in self._leaving if worker.poll() is None]
+        if self._spare is not None and not self._spare.is_of_use():
+            self.stand_down()
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
@@ -214,7 +218,7 @@ class Steering:
         if run.id in self._workers:
             self._leaving.append(self._workers.pop(run.id))
         try:
-            self._workers[run.id] = launch.start(run.folder)
+            self._workers[run.id] = self._given(run) or launch.start(run.folder)
         except StudioError as error:
             with self._record.session() as session:
                 failed = find(session, queued.id)
@@ -222,7 +226,32 @@ class Steering:
                     failed.state, failed.ended = "failed", now()
                     failed.problem, failed.advice = error.problem, error.advice
 
+    def _given(self, run: Run) -> "subprocess.Popen[bytes] | None":
+        """The spare worker, at work on a run; None where there is none, or where others are to do
+        the work, whom it would start and not join.
+        """
+        if self._spare is None or from_json(run.job)["hardware"].get("processes", 1) > 1:
+            return None
+        spare, self._spare = self._spare, None
+        return spare.give(run.folder)
+
     # ── what the user wants ──────────────────────────────────────────────────────────────────
+
+    def stand_by(self) -> list[News]:
+        """Have a spare worker for a run that may be started soon, unless others work now."""
+        if self._spare is not None and self._spare.is_of_use():
+            self._spare.want()
+        elif not self.is_busy:
+            self.stand_down()
+            self._spare = Spare()
+        return []
+
+    def stand_down(self) -> list[News]:
+        """End the spare worker, where there is one."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.end()
+        return []
 
     def add(self, job: JobSpec) -> list[str]:
         """Make a folder for each run of `job` and put them in the queue; gives their ids.
@@ -317,7 +346,8 @@ class Steering:
         return branch(source, step, job, free_folder(self._home.runs, job.name))
 
     def leave(self) -> None:
-        """Let go of the workers: they train on after this process."""
+        """Let go of the workers: they train on after this process, all but a spare one."""
+        self.stand_down()
         for worker in (*self._workers.values(), *self._leaving):
             launch.leave(worker)
         self._workers.clear()

@@ -41,29 +41,43 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
     The caller keeps the result and polls it, so that an ended worker does not stay a zombie.
     """
+    out = open_log(folder)
+    try:
+        return spawn(command(folder.absolute()), out, subprocess.DEVNULL)
+    finally:
+        os.close(out)
+
+
+def open_log(folder: Path) -> int:
+    """A descriptor of the log of a run, to append to."""
     log = RunFolder(folder).log
     if log.is_symlink():
         log.unlink()
-    out = open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    return open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
+    """Start a detached process that prints to `out`; `into` is its input.
+
+    Raises StudioError where the system does not let it.
+    """
     try:
-        worker = _spawn(command(folder.absolute()), out)
+        worker = _spawn(arguments, out, into)
     except OSError as error:
         raise StudioError(
             f"The training process could not be started: {error.strerror or error}.",
             "Close other programs and try again.",
         ) from error
-    finally:
-        os.close(out)
     _give_up_first(worker.pid)
     return worker
 
 
 if sys.platform == "win32":
 
-    def _spawn(arguments: list[str], out: int) -> subprocess.Popen[bytes]:
+    def _spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             arguments,
-            stdin=subprocess.DEVNULL,
+            stdin=into,
             stdout=out,
             stderr=out,
             cwd=CODE,
@@ -73,10 +87,10 @@ if sys.platform == "win32":
 
 else:
 
-    def _spawn(arguments: list[str], out: int) -> subprocess.Popen[bytes]:
+    def _spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             arguments,
-            stdin=subprocess.DEVNULL,
+            stdin=into,
             stdout=out,
             stderr=out,
             cwd=CODE,

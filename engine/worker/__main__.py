@@ -1,5 +1,5 @@
-"""`train RUN_FOLDER` fills a run folder; `explore SCRATCH_FOLDER` answers questions on stdin;
-`reload SCRATCH_FOLDER` tries an export that was just written.
+"""`train RUN_FOLDER` fills a run folder, and `wait` is told later which; `explore SCRATCH_FOLDER`
+answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was just written.
 """
 
 import sys
@@ -8,7 +8,8 @@ from pathlib import Path
 from engine.worker import share_the_processor
 
 USAGE = (
-    "usage: bert-studio-worker train RUN_FOLDER | explore SCRATCH_FOLDER | reload SCRATCH_FOLDER"
+    "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
+    " | reload SCRATCH_FOLDER"
 )
 
 
@@ -19,6 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
             from engine.worker.train import main as train
 
             return train(Path(folder))
+        case ["wait"]:
+            from engine.worker.waiting import main as wait
+
+            return wait()
         case ["explore", folder]:
             from engine.worker.explore import main as explore
 

@@ -32,7 +32,7 @@ class TrainPage(Page):
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
         super().__init__("", parent=parent)
         self.set_title(self.tr("Train"))
-        self._seen = Step.TASK
+        self._studio, self._seen = studio, Step.TASK
         self.state = TrainState(studio, self)
         self.bar = StepBar()
         self.bar.wanted.connect(self._on_wanted)
@@ -110,6 +110,7 @@ class TrainPage(Page):
         super().showEvent(event)
         if self.state.datasets is None:
             self.state.read_lists()
+        self._studio.stand_by()
         self._focus()
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────
@@ -142,6 +143,8 @@ class TrainPage(Page):
     def _go(self, step: Step) -> None:
         self.steps.setCurrentIndex(step)
         self._seen = max(self._seen, step)
+        if self.isVisible():
+            self._studio.stand_by()
         self._show()
         self._focus()
         self._settled.start()

@@ -33,9 +33,10 @@ def test_what_is_chosen_is_kept(page: SettingsPage, studio: Studio) -> None:
     page.explorer_device.setCurrentIndex(DEVICES.index("cuda"))
     page.threads.setValue(3)
     page.ask_on_close.click()
+    page.stand_by.click()
     kept = studio.settings.preferences
     assert (kept.device, kept.explorer_device, kept.threads) == ("cpu", "cuda", 3)
-    assert not kept.ask_on_close
+    assert not kept.ask_on_close and not kept.stand_by
 
 
 def test_a_switch_thrown_elsewhere_is_seen_here(page: SettingsPage, studio: Studio) -> None:

@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +17,10 @@ from engine.record.opening import open_record
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
 from engine.record.steering import News, Steering
-from engine.runs import launch
+from engine.runs import launch, spare
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
+from engine.spec.training import HardwareSpec
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
 
@@ -90,6 +92,7 @@ def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
     yield open_one
     for window in opened:
+        window.steering.stand_down()
         for worker in (*window.steering._workers.values(), *window.steering._leaving):
             worker.kill()
             worker.wait()
@@ -99,6 +102,86 @@ def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 @pytest.fixture
 def window(windows: Callable[[], Window]) -> Window:
     return windows()
+
+
+# ── a worker in reserve ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare workers are fake workers too; `launch` starts none of its own."""
+    code = (
+        "import json, sys; from pathlib import Path; from tests.engine.runs import fake_worker\n"
+        "line = sys.stdin.readline()\n"
+        "sys.exit(fake_worker.main(fake_worker.RunFolder(Path(json.loads(line)))) if line else 0)"
+    )
+    monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
+    monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_run_takes_the_worker_that_stands_by(window: Window) -> None:
+    window.steering.stand_by()
+    held = window.steering._spare
+    window.steering.stand_by()
+    assert held is not None and window.steering._spare is held
+    run_id = window.add(fake_worker.job())
+    run = window.until(run_id, "finished")
+    assert run.step == 6 and window.steering._spare is None
+    assert run.run_folder().last_started().pid == held._process.pid
+
+
+@pytest.mark.usefixtures("reserve")
+def test_no_worker_stands_by_while_a_run_works_or_for_long(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.steering.stand_by()
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.steering.stand_by()
+    assert window.steering._spare is None
+    window.steering.stop(run_id)
+    window.until(run_id, "stopped")
+    window.steering.stand_by()
+    held = window.steering._spare
+    assert held is not None
+    monkeypatch.setattr(spare, "KEPT", 0.0)
+    window.look()
+    assert window.steering._spare is None and held._process.returncode is not None
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_worker_that_stood_by_and_died_is_replaced_by_a_fresh_one(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    window.steering.stand_by()
+    assert window.steering._spare is not None
+    window.steering._spare._process.kill()
+    window.steering._spare._process.wait()
+    assert window.until(window.add(fake_worker.job()), "finished").step == 6
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_run_of_several_processes_gets_a_fresh_worker(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    window.steering.stand_by()
+    job = fake_worker.job()
+    several = job.model_copy(update={"hardware": HardwareSpec(device="cpu", processes=2)})
+    run = window.until(window.add(several), "finished")
+    assert window.steering._spare is not None
+    assert run.run_folder().last_started().pid != window.steering._spare._process.pid
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_worker_that_stands_by_ends_with_the_window(window: Window) -> None:
+    window.steering.stand_by()
+    held = window.steering._spare
+    assert held is not None
+    window.steering.leave()
+    assert held._process.returncode is not None
 
 
 # ── from start to end ────────────────────────────────────────────────────────────────────────

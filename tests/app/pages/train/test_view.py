@@ -42,6 +42,25 @@ def page(
     return made
 
 
+def test_while_a_run_is_planned_a_worker_stands_by_if_the_user_likes_that(
+    studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishes: list[str] = []
+    for name in ("stand_by", "stand_down"):
+        monkeypatch.setattr(studio.dispatcher, name, lambda name=name: wishes.append(name))
+    made = TrainPage(studio)
+    qtbot.addWidget(made)
+    assert not wishes
+    with qtbot.waitExposed(made):
+        made.show()
+    assert wishes == ["stand_by"]
+    studio.settings.set("stand_by", False)
+    assert wishes == ["stand_by", "stand_down"]
+    made.hide()
+    made.show()
+    assert len(wishes) == 2
+
+
 def press(qtbot: QtBot, button: QAbstractButton) -> None:
     assert button.isEnabled(), button.text()
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)

@@ -1,0 +1,90 @@
+"""A worker that waits for its run is, once it has one, a worker as any other."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.home import Home
+from engine.messages import Ended, Prepared, Saved, Started
+from engine.runs import launch, spare
+from engine.runs.spare import Spare
+from tests.engine.runs.waiting import until
+from tests.engine.training import small
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spare]:
+    """One that loads nothing, and ends with the line that it is given."""
+    code = "import sys; sys.exit(0 if sys.stdin.readline() else 7)"
+    monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
+    made = Spare()
+    yield made
+    made.end()
+
+
+def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, steps=6)
+    runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
+    fresh = launch.start(runs[0].path)
+    held = Spare()
+    worker = held.give(runs[1].path)
+    assert worker is not None and worker.stdin is not None and worker.stdin.closed
+    until(lambda: runs[1].last_started() is not None)
+    if sys.platform == "linux":
+        files = [os.readlink(f"/proc/{worker.pid}/fd/{number}") for number in range(3)]
+        assert files == [os.devnull, str(runs[1].log), str(runs[1].log)]
+    if os.name == "posix":
+        assert os.getsid(worker.pid) == worker.pid
+    assert fresh.wait() == worker.wait() == 0
+    told = [run.events_after(0)[0] for run in runs]
+
+    def of(kind: type) -> list[object]:
+        return [[event for event in events if isinstance(event, kind)] for events in told]
+
+    one, other = (started[-1].pid for started in of(Started))
+    assert (one, other) == (fresh.pid, worker.pid)
+    assert [ended[-1].outcome for ended in of(Ended)] == ["finished", "finished"]
+    first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in of(Saved))
+    assert first == second and first
+    first, second = ([(p.conditions, p.threads) for p in made] for made in of(Prepared))
+    assert first == second and first
+
+
+def test_it_ends_with_its_input(waiting: Spare) -> None:
+    process = waiting._process
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait() == 7
+
+
+def test_one_that_has_died_takes_no_run(waiting: Spare, tmp_path: Path) -> None:
+    waiting._process.kill()
+    waiting._process.wait()
+    assert not waiting.is_of_use()
+    assert waiting.give(tmp_path) is None
+
+
+def test_one_that_nobody_wants_for_long_is_of_no_use(
+    waiting: Spare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert waiting.is_of_use()
+    monkeypatch.setattr(spare, "KEPT", 0.0)
+    assert not waiting.is_of_use()
+    monkeypatch.setattr(spare, "KEPT", 600.0)
+    waiting.want()
+    assert waiting.is_of_use()
+
+
+def test_the_real_one_ends_without_a_word_when_it_is_not_needed() -> None:
+    process = subprocess.run(
+        launch.worker("wait"),
+        input=b"",
+        capture_output=True,
+        cwd=launch.CODE,
+        env=launch.environment(),
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
