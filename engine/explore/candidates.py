@@ -180,10 +180,10 @@ def pieces_of(checkpoint: Checkpoint, question: Weigh, gap: Gap, text: str) -> l
     parts = [question.text, question.pair or ""]
     parts[segment] = parts[segment][:start] + word + parts[segment][end:]
     tokenizer, stop = checkpoint.tokenizer, start + len(word)
-    ids, offsets = tokenizer.placed([parts[segment]])[0]
+    ids, offsets = tokenizer.placed(parts[segment])
     inside = [one for one, (a, b) in zip(ids, offsets, strict=True) if a < stop and b > start]
     whole = all(a >= start and b <= stop for a, b in offsets if a < stop and b > start)
-    return inside if whole and inside else list(tokenizer.placed([word])[0][0])
+    return inside if whole and inside else list(tokenizer.placed(word)[0])
 
 
 def _gap(checkpoint: Checkpoint, question: Weigh | Search) -> Gap:
