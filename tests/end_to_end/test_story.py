@@ -179,8 +179,9 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
     assert explore.study.masked == (2,)
-    qtbot.waitUntil(lambda: any(card.isVisible() for card in explore.words.cards), timeout=SOON)
-    qtbot.waitUntil(lambda: bool(explore.words.cards[0].bars.shown), timeout=SOON)
+    cards = explore.words.guesses.cards
+    qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
+    qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
 
     explore.panels.setCurrentWidget(explore.attention)
     qtbot.waitUntil(explore.attention.matrix.isVisible, timeout=SOON)

@@ -55,6 +55,12 @@ class Asking(QObject):
         """Ask about the study as it is now."""
         self._ask(self._question())
 
+    def renew(self) -> None:
+        """Something besides the study has changed: ask now if it is seen, or else once it is."""
+        self._is_due = True
+        if self._is_seen and self._study.is_settled:
+            self._ask_if_new()
+
     def _question(self) -> AnyQuestion | None:
         question = self._make(self.side) if self.side.is_known else None
         return question and question.model_copy(update={"side": self.side.number})
@@ -86,8 +92,12 @@ class Asking(QObject):
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        is_newest = answer.to == self._latest and self.is_waiting
-        if not is_newest or isinstance(answer, Working):
+        if answer.to != self._latest or not self.is_waiting:
+            return
+        if isinstance(answer, Working):
+            if answer.so_far is not None:  # more is to come; this can be shown already
+                self.answer, self.refusal = answer.so_far, None
+                self.changed.emit()
             return
         self.is_waiting = False
         if isinstance(answer, Refused):

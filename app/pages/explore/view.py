@@ -54,7 +54,7 @@ class ExplorePage(Page):
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
         answers = AnswersState(self.study, studio.explorer)
-        self.words = WordsView(words)
+        self.words = WordsView(words, studio.notices)
         self.attention = AttentionView(attention, studio.notices)
         self.answers = AnswersView(answers)
         self.bench = Workbench(studio.settings)

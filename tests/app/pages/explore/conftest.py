@@ -28,6 +28,7 @@ from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.model import BertSpec
+from engine.worker.explore import Answerer
 from tests.engine.models.small import tokenizer
 
 WORDS = (
@@ -86,6 +87,14 @@ class FakeExplorer(QObject):
 
     def refuse(self, question: AnyQuestion, problem: str) -> None:
         self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))
+
+    def truly(self, question: Any) -> Any:
+        """Answer as the worker does; gives the last answer."""
+        told: list[Answer] = []
+        Answerer(self.scratch).answer(question, told.append)
+        for answer in told:
+            self.answered.emit(answer)
+        return told[-1]
 
     def fill(self, question: Any, *labels: str, causal: bool = False) -> Answer:
         """Answer with `labels` for every hidden place; the actual piece has 1 %."""

@@ -3,7 +3,7 @@
 import pytest
 
 from app.pages.explore.asking import Asking
-from engine.messages import Fill, Filled, Working
+from engine.messages import ArrayFile, Attended, Fill, Filled, Working
 
 
 def fill(study):
@@ -80,3 +80,29 @@ def test_a_stage_of_the_work_is_no_answer(study, explorer, asking):
     study.toggle_mask(1)
     explorer.answered.emit(Working(to=explorer.asked[-1].number, stage="Reading"))
     assert asking.is_waiting
+
+
+def test_what_is_there_already_is_shown_while_more_is_to_come(study, explorer, asking):
+    study.toggle_mask(1)
+    number = explorer.asked[-1].number
+    part = Attended(
+        tokens=study.tokens, weights=ArrayFile(path="x", shape=(1,), dtype="float32"), layers=1
+    )
+    explorer.answered.emit(Working(to=number, stage="Computing layers", done=1, total=3))
+    assert asking.answer is None
+    explorer.answered.emit(Working(to=number, stage="Computing layers", so_far=part))
+    assert asking.answer == part and asking.is_waiting
+    explorer.refuse(explorer.asked[-1], "Stopped.")
+    assert asking.answer is None and not asking.is_waiting
+
+
+def test_it_is_renewed_at_once_only_where_it_is_seen(study, explorer, asking):
+    wanted = []
+    asking._make = lambda side: Fill(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
+    asking.set_seen(False)
+    wanted.append(1)
+    asking.renew()
+    assert explorer.asked == []
+    asking.set_seen(True)
+    asking.renew()
+    assert len(explorer.asked) == 1, "the same question is not asked twice"

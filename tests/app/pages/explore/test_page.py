@@ -84,7 +84,7 @@ def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     assert page.bench.is_seen("answers")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
-    assert page.words.stack.currentIndex() == 2
+    assert page.words.stack.currentIndex() == 1
 
 
 def test_classes_are_shown_only_where_there_are_some(ready):
@@ -180,7 +180,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.waitUntil(lambda: len(page.study.tokens) == 8, timeout=LATER)
     place = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
-    card = lambda: page.words.cards and page.words.cards[0]  # noqa: E731
+    card = lambda: page.words.guesses.cards and page.words.guesses.cards[0]  # noqa: E731
     qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
     before = card().bars.shown
     qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=LATER)

@@ -1,32 +1,31 @@
-"""A card for each hidden place: what is likely there, as bars."""
+"""A card for each hidden place: what is likely there, as bars; of two models as pairs of bars."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.chips import painted
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.words.state import MOST_PLACES, Place, WordsState
+from app.pages.explore.panel import source
+from app.pages.explore.panels.words import drawn
+from app.pages.explore.panels.words.drawn import Column
+from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
+from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.state import MOST_PLACES, TOP, TOP_COMPARED, Place, WordsState
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets.figure import Figure, Table
 from app.widgets.page import Card, EmptyState
-from app.widgets.text import OneLine
+from app.widgets.text import OneLine, Text
 
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
 
-class WordsView(Panel):
-    """Signals:
-    starter_wanted: the user wants a model that can guess words.
-    """
-
-    starter_wanted = Signal()
+class Guesses(Part):
+    """What is expected at every hidden place."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__((state.asking,), parent)
-        self._state = state
+        super().__init__(state, state.fills, parent)
         self.note = OneLine("", "muted")
-        self.unmask = buttons.quiet(self.tr("Show all words again"), state.study.unmask_all, "eye")
+        self.models = Text("", "small")
         self.cards: list[PlaceCard] = []
         self._row = QHBoxLayout()
         self._row.setContentsMargins(0, 0, 0, 2 * SPACE)
@@ -38,29 +37,21 @@ class WordsView(Panel):
             "eye-off", self.tr("Hide a word, and see what the model expects in its place"), ""
         )
         self.stack.addWidget(self.nothing)
-        self.stack.addWidget(self._no_head())
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
         self.stack.addWidget(self.problem)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.stack, 1)
-        state.changed.connect(self.show_state)
-        state.study.tokens_changed.connect(self.show_state)
         state.study.picked_changed.connect(self._on_picked)
-        self.show_state()
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
-        state, asking = self._state, self._state.asking
-        if not state.can_guess:
-            self.stack.setCurrentIndex(2)
-        elif asking.refusal is not None:
+        state, asking = self.state, self.state.asking
+        if asking.refusal is not None:
             self.problem.title.setText(asking.refusal.problem)
             self.problem.text.setText(asking.refusal.advice)
-            self.stack.setCurrentIndex(3)
-        elif state.places or asking.is_waiting:
-            self._show_places(state.places)
+            self.stack.setCurrentIndex(2)
+        elif state.places() or asking.is_waiting:
+            self._show_places(state.places())
             self.stack.setCurrentIndex(0)
         else:
             self.nothing.text.setText(self._how_to_hide())
@@ -71,19 +62,36 @@ class WordsView(Panel):
             card = PlaceCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
-        study = self._state.study
+        study = self.state.study
         for number, card in enumerate(self.cards):
             card.setVisible(number < len(places))
             if number < len(places):
-                card.show_place(places[number], places[number].token == study.picked, study.mask)
-        self.unmask.setEnabled(bool(study.masked))
+                place = places[number]
+                is_picked = place.token == study.picked
+                card.show_place(place, self._other(place), is_picked, study.mask)
         self.note.setText(self._said(places))
+        self.models.setVisible(study.is_compared)
+        self.models.setText(self._models())
+
+    def _other(self, place: Place) -> Place | None:
+        """What the second model expects there: without guesses while that is not known."""
+        if not self.state.study.is_compared:
+            return None
+        return self.state.other(place) or Place(-1, (), None)
+
+    def _models(self) -> str:
+        first, second = (side.model.name if side.model else "" for side in self.state.study.both)
+        text = self.tr(
+            "Upper bars: {0}. Lower bars: {1}. Last column: the second less the first, in points. "
+            "–: not among the first {2} guesses, or the model cuts this word otherwise."
+        )
+        return text.format(first, second, TOP_COMPARED)
 
     def _said(self, places: tuple[Place, ...]) -> str:
         if not places:
             return self.tr("Asking the model …")
-        state = self._state
-        parts = [self.tr("Answered in {0} ms.").format(max(1, round(self._state.milliseconds)))]
+        state = self.state
+        parts = [self.tr("Answered in {0} ms.").format(max(1, round(state.milliseconds)))]
         if len(places) > MOST_PLACES:
             text = self.tr("The first {0} of {1} hidden places are shown.")
             parts.append(text.format(MOST_PLACES, len(places)))
@@ -95,7 +103,7 @@ class WordsView(Panel):
 
     def _on_picked(self, picked: int) -> None:
         """The picked token's card is marked, and brought into sight."""
-        for place, card in zip(self._state.places, self.cards, strict=False):
+        for place, card in zip(self.state.places(), self.cards, strict=False):
             card.set_picked(place.token == picked)
             if place.token == picked:
                 self.area.ensureWidgetVisible(card, SPACE, 0)
@@ -110,31 +118,51 @@ class WordsView(Panel):
         self.area.viewport().setAutoFillBackground(False)
         self.area.setAccessibleName(self.tr("Guesses"))
         self.area.setWidget(inner)
-        foot = QHBoxLayout()
-        foot.addWidget(self.note, 1)
-        foot.addWidget(self.unmask)
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.models)
         column.addWidget(self.area, 1)
-        column.addLayout(foot)
+        column.addWidget(self.note)
         return page
 
     def _how_to_hide(self) -> str:
         return self.tr(
             "Double-click a word above, or move to it with the arrow keys and press Enter. "
             "The same again shows it. You can also type {0} in the text."
-        ).format(self._state.study.mask)
+        ).format(self.state.study.mask)
 
-    def _no_head(self) -> QWidget:
-        return EmptyState(
-            "message-circle-question-mark",
-            self.tr("This model cannot guess words"),
-            self.tr(
-                "It has no head for masked words, as most fine-tuned models. "
-                "Attention can be looked at all the same."
-            ),
-            buttons.primary(self.tr("Use the starter model"), self.starter_wanted.emit),
+    def figure(self) -> Figure | None:
+        places, study = self.state.places()[:MOST_PLACES], self.state.study
+        if not places:
+            return None
+        columns, rows = [], []
+        for place in places:
+            title = f"{place.token + 1} {place.actual.label if place.actual else study.mask}"
+            bars = pairs(place, self._other(place))
+            columns.append(
+                Column(
+                    title,
+                    tuple((b.label, values(b, study.is_compared), b.emphasised) for b in bars),
+                )
+            )
+            rows += [
+                [place.token + 1, place.actual.label if place.actual else "", b.label, b.first]
+                + ([b.second] if study.is_compared else [])
+                for b in bars
+            ]
+        header = [self.tr("token"), self.tr("typed"), self.tr("piece"), self.tr("probability")]
+        caption = self.tr("Probability of the likeliest pieces at each hidden place.")
+        if study.is_compared:
+            header.append(self.tr("probability, second model"))
+            caption += f" {self._models()}"
+        return Figure(
+            name="words",
+            title=self.tr("What the model expects"),
+            caption=f"{caption} {source(study)}",
+            size=drawn.size(columns),
+            paint=lambda painter, _: drawn.paint(painter, columns),
+            table=lambda: Table(tuple(header), rows),
         )
 
 
@@ -148,12 +176,16 @@ class PlaceCard(Card):
         self.head = OneLine("", "strong")
         self.said = OneLine("", "muted")
         self.bars = Bars(self.tr("Likely pieces"))
+        self.pairs = PairBars(self.tr("Likely pieces of two models"))
         self.body.setSpacing(SPACE)
-        for part in (self.head, self.said, self.bars):
+        for part in (self.head, self.said, self.bars, self.pairs):
             self.body.addWidget(part)
 
-    def show_place(self, place: Place, picked: bool, mask: str) -> None:
-        """Show a place; the actual piece stands out, at its rank or below the others."""
+    def show_place(self, place: Place, other: Place | None, picked: bool, mask: str) -> None:
+        """Show a place; the actual piece stands out, at its rank or below the others.
+
+        `other` is the same place of a second model; None where nothing is compared.
+        """
         self.set_picked(picked)
         actual = place.actual
         if actual is None:
@@ -162,11 +194,16 @@ class PlaceCard(Card):
         else:
             self.head.setText(f"“{painted(actual.label)}”")
             self.said.setText(self._verdict(place))
+        self.bars.setVisible(other is None)
+        self.pairs.setVisible(other is not None)
+        if other is not None:
+            self.pairs.show_bars(pairs(place, other))
+            return
         bars = [
             Bar(likely.label, likely.probability, number == place.rank)
-            for number, likely in enumerate(place.likely, start=1)
+            for number, likely in enumerate(place.likely[:TOP], start=1)
         ]
-        if actual is not None and not place.rank:
+        if actual is not None and not 0 < place.rank <= TOP:
             bars.append(Bar(actual.label, actual.probability, emphasised=True, apart=True))
         self.bars.show_bars(bars)
 
@@ -179,3 +216,26 @@ class PlaceCard(Card):
             text = self.tr("Token {0}: guess number {1}, {2}")
             return text.format(place.token + 1, place.rank, share)
         return self.tr("Token {0}: not among the guesses, {1}").format(place.token + 1, share)
+
+
+def pairs(place: Place, other: Place | None) -> list[PairBar]:
+    """The best guesses of both models, the likeliest by either of them first, and the actual."""
+    second = other or Place(-1, (), None)
+    chances = [{one.label: one.probability for one in p.likely} for p in (place, second)]
+    for known, actual in zip(chances, (place.actual, second.actual), strict=True):
+        if actual is not None:
+            known[actual.label] = actual.probability
+    best = {one.label: 0.0 for p in (place, second) for one in p.likely[:TOP]}
+    if place.actual is not None:
+        best[place.actual.label] = 0.0
+    order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in chances))
+    own = place.actual.label if place.actual else None
+    kept = order[:TOP] + [label for label in order[TOP:] if label == own]
+    return [
+        PairBar(label, chances[0].get(label), chances[1].get(label), label == own) for label in kept
+    ]
+
+
+def values(bar: PairBar, compared: bool) -> tuple[float | None, ...]:
+    """What is drawn of a row: of one model, or of two."""
+    return (bar.first, bar.second) if compared else (bar.first,)

@@ -1,17 +1,36 @@
-"""What the model expects at each hidden place."""
+"""What the model expects: at hidden places, of whole words, after each layer, everywhere."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.asking import Asking
+from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages import Fill, Filled, Likely
+from engine.messages import (
+    AnyQuestion,
+    CandidatesWeighed,
+    Fill,
+    Filled,
+    Follow,
+    Followed,
+    Likely,
+    Search,
+    Searched,
+    Token,
+    Trace,
+    Traced,
+    Weigh,
+    Weighed,
+)
 
 TOP = 10
+TOP_COMPARED = 100  # so that what one model expects is nearly always found in the other's list
 MOST_PLACES = 24  # that are shown; each is a card
+MOST_OWN = 50  # words of one's own
 
 
 @dataclass(frozen=True)
@@ -31,9 +50,12 @@ class Place:
         return labels.index(self.actual.label) + 1 if self.actual.label in labels else 0
 
 
+Pair = tuple[Asking, Asking]
+
+
 class WordsState(QObject):
     """Signals:
-    changed: the places, the reason why there are none, or whether an answer is awaited.
+    changed: an answer, the reason why there is none, or whether one is awaited.
     """
 
     changed = Signal()
@@ -41,19 +63,45 @@ class WordsState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.asking = Asking(study, explorer, _question)
-        self.asking.changed.connect(self.changed)
+        self.own: tuple[str, ...] = ()  # words that are weighed
+        self.searches_by_itself = False
+        self._wants_search = False
+        self._explorer = explorer
+        study.settled.connect(self._on_settled)  # before those of the questions
+        self.fills = self._both(self._fill)
+        self.weighs = self._both(self._weigh)
+        self.searches = self._both(self._search)
+        self.traces = self._both(self._trace)
+        self.follows = self._both(self._follow)
+        self.scorings = tuple(Scoring(study, explorer, side) for side in (0, 1))
+        for scoring in self.scorings:
+            scoring.changed.connect(self.changed)
+        study.picked_changed.connect(self._on_picked)
+
+    # ── what is known ────────────────────────────────────────────────────────────────────────
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def asking(self) -> Asking:
+        """What the first model guesses."""
+        return self.fills[0]
+
+    def places(self, side: int = 0) -> tuple[Place, ...]:
         """All hidden places, from left to right."""
-        filled = self.asking.answer
+        filled = self.fills[side].answer
         if not isinstance(filled, Filled):
             return ()
         return tuple(
             Place(guess.first, guess.ranked, actual if actual.label else None)
             for guess, actual in zip(filled.guesses, filled.actual, strict=True)
         )
+
+    def other(self, place: Place) -> Place | None:
+        """The same place as the second model has it; None where it has none."""
+        study = self.study
+        if not study.is_compared or place.token >= len(study.tokens):
+            return None
+        number = same_token(study.both[1], study.tokens[place.token])
+        return next((one for one in self.places(1) if one.token == number), None)
 
     @property
     def milliseconds(self) -> float:
@@ -69,20 +117,179 @@ class WordsState(QObject):
     @property
     def can_guess(self) -> bool:
         """Whether the model has a head for masked words; a model not looked at yet may have one."""
-        model = self.study.model
-        return model is None or model.info is None or self.study.has_head("masked words")
+        return can_guess(self.study.both[0])
+
+    def gap(self, side: int = 0) -> tuple[int, int] | None:
+        """The first and last token of the hidden word that is picked, or else of the first one.
+
+        Masks that were typed side by side are one gap.
+        """
+        shown = self.study.both[side]
+        hidden = hidden_tokens(shown)
+        if side == 0:
+            at = self.study.picked if self.study.picked in hidden else next(iter(hidden), -1)
+        else:
+            first = self.gap(0)
+            at = -1 if first is None else shown.counterpart(self.study.tokens[first[0]])
+        if at not in hidden:
+            return None
+        if not shown.is_typed_mask(at):
+            word = shown.word(at)
+            return word[0], word[-1]
+        first_number, last_number = at, at
+        while first_number - 1 in hidden and shown.is_typed_mask(first_number - 1):
+            first_number -= 1
+        while last_number + 1 in hidden and shown.is_typed_mask(last_number + 1):
+            last_number += 1
+        return first_number, last_number
+
+    def gap_text(self) -> str:
+        """What was typed in the gap; empty where there is none."""
+        gap = self.gap()
+        if gap is None:
+            return ""
+        tokens, study = self.study.tokens, self.study
+        return study.texts[tokens[gap[0]].segment][tokens[gap[0]].start : tokens[gap[1]].end]
+
+    def weighed(self, side: int = 0) -> tuple[Weighed, ...]:
+        answer = self.weighs[side].answer
+        return answer.candidates if isinstance(answer, CandidatesWeighed) else ()
+
+    def searched(self, side: int = 0) -> Searched | None:
+        answer = self.searches[side].answer
+        return answer if isinstance(answer, Searched) else None
+
+    def traced(self, side: int = 0) -> Traced | None:
+        answer = self.traces[side].answer
+        return answer if isinstance(answer, Traced) else None
+
+    def follows_by(self, side: int = 0) -> float | None:
+        """How likely the second text follows the first; None where that is not known."""
+        answer = self.follows[side].answer
+        return answer.probability if isinstance(answer, Followed) else None
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def weigh_own(self, words: tuple[str, ...]) -> None:
+        """Weigh these words in the gap, each once."""
+        own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MOST_OWN]
+        if own != self.own:
+            self.own = own
+            for asking in self.weighs:
+                asking.renew()
+
+    def search(self) -> None:
+        """Search once for whole words in the gap."""
+        self._wants_search = True
+        for asking in self.searches:
+            asking.renew()
+
+    def set_searches_by_itself(self, on: bool) -> None:
+        self.searches_by_itself = on
+        for asking in self.searches:
+            asking.renew()
+
+    # ── questions ────────────────────────────────────────────────────────────────────────────
+
+    def _both(self, make: Callable[[Side], AnyQuestion | None]) -> Pair:
+        first, second = (Asking(self.study, self._explorer, make, side) for side in (0, 1))
+        for asking in (first, second):
+            asking.changed.connect(self.changed)
+        return first, second
+
+    def _on_picked(self) -> None:
+        """Another gap, and other places to trace."""
+        if self.study.is_settled:
+            self._wants_search = False
+            for asking in (*self.weighs, *self.searches, *self.traces):
+                asking.renew()
+
+    def _on_settled(self) -> None:
+        self._wants_search = False
+
+    def _fill(self, side: Side) -> Fill | None:
+        """Nothing is asked where nothing can be guessed."""
+        if side.checkpoint is None or not can_guess(side) or not hidden_tokens(side):
+            return None
+        return Fill(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            top=TOP_COMPARED if self.study.is_compared else TOP,
+        )
+
+    def _weigh(self, side: Side) -> Weigh | None:
+        gap = self.gap(side.number)
+        if side.checkpoint is None or not can_guess(side) or gap is None or not self.own:
+            return None
+        return Weigh(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            first=gap[0],
+            last=gap[1],
+            candidates=self.own,
+        )
+
+    def _search(self, side: Side) -> Search | None:
+        wanted = self.searches_by_itself or self._wants_search
+        gap = self.gap(side.number)
+        if not wanted or side.checkpoint is None or not can_guess(side) or gap is None:
+            return None
+        return Search(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            first=gap[0],
+            last=gap[1],
+        )
+
+    def _trace(self, side: Side) -> Trace | None:
+        """The hidden places, and the one that is picked."""
+        places = set(hidden_tokens(side))
+        picked = self.study.picked
+        if 0 <= picked < len(self.study.tokens):
+            token = self.study.tokens[picked]
+            places.add(picked if side.number == 0 else side.counterpart(token))
+        is_causal = side.model is not None and side.model.info is not None
+        is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
+        places = {place for place in places if place >= int(is_causal)}
+        if side.checkpoint is None or not can_guess(side) or not places:
+            return None
+        return Trace(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            places=tuple(sorted(places))[:MOST_PLACES],
+        )
+
+    def _follow(self, side: Side) -> Follow | None:
+        has_pair = side.pair is not None and side.pair.strip()
+        if side.checkpoint is None or not has_pair or not side.has_head("next sentence"):
+            return None
+        return Follow(
+            checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked
+        )
 
 
-def _question(side: Side) -> Fill | None:
-    """Nothing is asked where nothing can be guessed."""
-    can_guess = side.model and (side.model.info is None or side.has_head("masked words"))
-    hidden = side.masked or any(side.is_typed_mask(n) for n in range(len(side.tokens)))
-    if side.checkpoint is None or not can_guess or not hidden:
-        return None
-    return Fill(
-        checkpoint=side.checkpoint,
-        text=side.text,
-        pair=side.pair,
-        masked=side.masked,
-        top=TOP,
-    )
+def same_token(side: Side, token: Token) -> int:
+    """The token of `side` that stands for just the characters of another model's, or -1."""
+    number = side.counterpart(token)
+    if number < 0:
+        return -1
+    own = side.tokens[number]
+    return number if (own.start, own.end) == (token.start, token.end) else -1
+
+
+def can_guess(side: Side) -> bool:
+    """Whether a model has a head for masked words; one that was not looked at yet may have one."""
+    return side.model is None or side.model.info is None or side.has_head("masked words")
+
+
+def hidden_tokens(side: Side) -> dict[int, None]:
+    """The numbers of all hidden tokens, typed masks among them, in their order."""
+    return {n: None for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)}

@@ -1,0 +1,108 @@
+"""Bars and boxes on paper: the drawings of the Words panel's figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter
+
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import AS_STORED, painted
+from app.theme import Role
+from app.widgets.figure import ink, paper_font
+
+ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px
+MOST_COLUMNS = 4  # beside one another
+
+
+@dataclass(frozen=True)
+class Column:
+    """One place: its title, and rows of a label with a probability of one model or two."""
+
+    title: str
+    rows: tuple[tuple[str, tuple[float | None, ...], bool], ...]  # the last: emphasised
+
+    @property
+    def height(self) -> float:
+        return HEAD + sum(
+            ROW * max(1, len(values)) * (0.8 if len(values) > 1 else 1)
+            for _, values, _ in self.rows
+        )
+
+
+def size(columns: Sequence[Column]) -> QSize:
+    """What `paint` needs."""
+    lines = [columns[n : n + MOST_COLUMNS] for n in range(0, len(columns), MOST_COLUMNS)]
+    wide = max((len(line) for line in lines), default=1)
+    high = sum(max(column.height for column in line) + GAP for line in lines)
+    return QSize(round(wide * (WIDE + GAP) - GAP), round(high))
+
+
+def paint(painter: QPainter, columns: Sequence[Column]) -> None:
+    """The columns in rows of some."""
+    top = 0.0
+    for start in range(0, len(columns), MOST_COLUMNS):
+        line = columns[start : start + MOST_COLUMNS]
+        for number, column in enumerate(line):
+            painter.save()
+            painter.translate(number * (WIDE + GAP), top)
+            _paint_column(painter, column)
+            painter.restore()
+        top += max(column.height for column in line) + GAP
+
+
+def _paint_column(painter: QPainter, column: Column) -> None:
+    left, middle = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignVCenter
+    painter.setFont(paper_font(13, bold=True))
+    painter.setPen(ink(Role.TEXT))
+    painter.drawText(QRectF(0, 0, WIDE, HEAD), left | middle | AS_STORED, painted(column.title))
+    top = HEAD
+    for label, values, emphasised in column.rows:
+        step = ROW * (0.8 if len(values) > 1 else 1)
+        high = step * max(1, len(values))
+        painter.setFont(paper_font(12, bold=emphasised))
+        painter.setPen(ink(Role.TEXT))
+        metrics = QFontMetricsF(painter.font())
+        shown = metrics.elidedText(painted(label), Qt.TextElideMode.ElideRight, 86)
+        painter.drawText(QRectF(0, top, 90, high), left | middle | AS_STORED, shown)
+        for number, value in enumerate(values):
+            line = QRectF(94, top + number * step, WIDE - 94 - 58, step)
+            text = "–" if value is None else chance(value)
+            painter.setPen(ink(Role.TEXT))
+            painter.drawText(
+                QRectF(WIDE - 58, line.top(), 58, step), Qt.AlignmentFlag.AlignRight | middle, text
+            )
+            bar = QRectF(line.left(), line.center().y() - 4, line.width(), 8)
+            painter.fillRect(bar, ink(Role.HOVER))
+            if value is not None:
+                bar.setWidth(max(1.0, bar.width() * value))
+                painter.fillRect(bar, ink(Role.CHART_2 if number else Role.CHART_1))
+        top += high
+
+
+def paint_grid(
+    painter: QPainter,
+    size: QSizeF,
+    across: Sequence[str],
+    down: Sequence[str],
+    cells: Sequence[Sequence[tuple[str, str, float]]],
+) -> None:
+    """A table whose cells have a text, a small text below, and a tint from 0 to 1."""
+    middle = Qt.AlignmentFlag.AlignCenter
+    wide = size.width() / (len(across) + 1)
+    high = size.height() / (len(down) + 1)
+    for row, name in enumerate(["", *down]):
+        for column, head in enumerate(["", *across]):
+            box = QRectF(column * wide, row * high, wide, high).adjusted(1, 1, -1, -1)
+            painter.setPen(ink(Role.TEXT))
+            painter.setFont(paper_font(12, bold=not (row and column)))
+            if not row or not column:
+                painter.drawText(box, middle | AS_STORED, head if not row else name)
+                continue
+            text, below, tint = cells[row - 1][column - 1]
+            painter.fillRect(box, ink(Role.ACCENT, 0.05 + 0.55 * tint))
+            upper = box.adjusted(0, 2, 0, -high * 0.42)
+            painter.drawText(upper, middle | AS_STORED, painted(text))
+            painter.setFont(paper_font(10))
+            painter.setPen(ink(Role.MUTED))
+            painter.drawText(box.adjusted(0, high * 0.5, 0, -1), middle, below)

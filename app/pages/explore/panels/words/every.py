@@ -1,0 +1,328 @@
+"""Every word in its place: a quiet strip, a table, and the perplexity of the text."""
+
+import math
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from app.pages.explore import chips
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panel import source
+from app.pages.explore.panels.words.numbers_table import NumbersTable
+from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.scoring import Scoring
+from app.pages.explore.panels.words.state import WordsState, same_token
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets import buttons, numbers
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.numbers import decimal
+from app.widgets.page import scrolling
+from app.widgets.text import Text, font
+from engine.messages import PlaceScore, Token
+
+ROW_GAP = 5 * SPACE  # below a row of tokens, for the ranks
+PAPER_WIDTH = 760  # px
+
+
+class ScoreStrip(QWidget):
+    """The tokens, tinted the more the less they were expected; below each its rank.
+
+    Signals:
+        picked: the number of a token that was clicked.
+        resized: it has become higher or lower.
+    """
+
+    picked = Signal(int)
+    resized = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tokens: tuple[Token, ...] = ()
+        self.scores: dict[int, PlaceScore] = {}
+        self.chosen = -1
+        self._boxes: list[QRectF] = []
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("How expected each token is"))
+
+    def show_scores(
+        self, tokens: tuple[Token, ...], scores: dict[int, PlaceScore], chosen: int
+    ) -> None:
+        if (tokens, scores, chosen) == (self.tokens, self.scores, self.chosen):
+            return
+        self.tokens, self.scores, self.chosen = tokens, scores, chosen
+        self._lay_out()
+        self.update()
+        self.resized.emit()
+
+    def box(self, number: int) -> QRectF:
+        return self._boxes[number]
+
+    def sizeHint(self) -> QSize:
+        return QSize(60 * SPACE, self.heightForWidth(self.width()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * SPACE, self.heightForWidth(self.width()))
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = spread(self.tokens, QFontMetricsF(mono_font()), width)
+        return round(boxes[-1].bottom() + ROW_GAP) if boxes else 0
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._lay_out()
+            self.resized.emit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        for number, box in enumerate(self._boxes):
+            if box.contains(event.position()):
+                self.picked.emit(number)
+
+    def _lay_out(self) -> None:
+        self._boxes = spread(self.tokens, QFontMetricsF(mono_font()), self.width())
+        self.setFixedHeight(max(1, self.heightForWidth(self.width())))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number, (token, box) in enumerate(zip(self.tokens, self._boxes, strict=True)):
+            if not box.intersects(QRectF(event.rect()).adjusted(0, -ROW_GAP, 0, 0)):
+                continue
+            score = self.scores.get(number)
+            painter.setPen(
+                QPen(colour(Role.CHART_2), 1.5)
+                if number == self.chosen
+                else QPen(colour(Role.BORDER), 1)
+            )
+            painter.setBrush(
+                colour(Role.SURFACE) if score is None else colour(Role.ACCENT, surprise(score))
+            )
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+            painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
+            painter.setFont(mono_font())
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
+            if score is not None:
+                painter.setFont(font("small"))
+                painter.setPen(colour(Role.MUTED))
+                below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
+                painter.drawText(below, Qt.AlignmentFlag.AlignCenter, f"#{score.rank}")
+
+
+def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> list[QRectF]:
+    """Where the tokens stand, with room below each row."""
+    boxes = chips.place(tokens, metrics, width)
+    if not boxes:
+        return []
+    step = boxes[0].height() + chips.ROW_GAP
+    moved = []
+    for box in boxes:
+        row = round((box.top() - boxes[0].top()) / step)
+        moved.append(box.translated(0, row * (ROW_GAP - chips.ROW_GAP)))
+    return moved
+
+
+def surprise(score: PlaceScore) -> float:
+    """Opacity from nothing at a probability of 1 to the most from a millionth on."""
+    return min(1.0, -score.logarithm / math.log(1e6)) * 0.6
+
+
+class EveryWord(Part):
+    """Strip, table and perplexity."""
+
+    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
+        super().__init__(state, state.scorings, parent)
+        self.said = Text("", "strong", wraps=False)
+        self.more = Text("", "small")
+        self.by_itself = QCheckBox(self.tr("Compute by itself"))
+        self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
+        self.strip = ScoreStrip()
+        self.table = NumbersTable(self.tr("Every token in its place"), 2)
+        self.by_itself.toggled.connect(self._on_by_itself)
+        self.strip.picked.connect(state.study.pick)
+        self.table.row_picked.connect(self._on_row)
+        head = QHBoxLayout()
+        head.addWidget(self.said)
+        head.addStretch()
+        head.addWidget(self.by_itself)
+        head.addWidget(self.go)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(head)
+        column.addWidget(self.more)
+        self.area = scrolling(self.strip)
+        self.strip.resized.connect(self._fit)
+        column.addWidget(self.area)
+        column.addWidget(self.table, 1)
+        state.study.picked_changed.connect(lambda _: self.show_state())
+
+    def _fit(self) -> None:
+        """The strip takes what it needs, up to a third of the part."""
+        self.area.setFixedHeight(min(self.strip.height() + 2, max(60, self.height() // 3)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def _on_go(self) -> None:
+        """Start, or stop what runs."""
+        runs = any(scoring.is_running for scoring in self._shown())
+        for scoring in self._shown():
+            scoring.stop() if runs else scoring.go_on()
+
+    def _on_by_itself(self, on: bool) -> None:
+        for scoring in self.state.scorings:
+            scoring.set_runs_by_itself(on)
+
+    def _on_row(self, row: int) -> None:
+        places = self.state.scorings[0].places
+        if row < len(places):
+            self.state.study.pick(places[row].place)
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _shown(self) -> list[Scoring]:
+        return [self.state.scorings[side.number] for side in self.state.study.sides]
+
+    def show_state(self) -> None:
+        study, first = self.state.study, self.state.scorings[0]
+        runs = any(scoring.is_running for scoring in self._shown())
+        is_complete = all(scoring.is_complete for scoring in self._shown())
+        self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
+        self.go.setEnabled(runs or not is_complete)
+        scores = {score.place: score for score in first.places}
+        self.strip.show_scores(study.tokens, scores, study.picked)
+        self.table.show_rows(*self._rows())
+        self.said.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
+        self.more.setText(self._explained(first))
+
+    def _summary(self, scoring: Scoring) -> str:
+        refusal = scoring.refusal
+        if refusal is not None:
+            return refusal.problem
+        if not scoring.places:
+            return self.tr("Asking the model …") if scoring.is_running else self.tr("Not computed")
+        name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
+        model = scoring.side.model
+        text = f"{name} {decimal(scoring.perplexity, 2)}"
+        if self.state.study.is_compared and model is not None:
+            text = f"{model.name}: {text}"
+        if not scoring.is_complete:
+            done = numbers.count(len(scoring.places))
+            text += self.tr(" over {0} of {1} tokens so far").format(
+                done, numbers.count(scoring.total)
+            )
+        return text
+
+    def _explained(self, scoring: Scoring) -> str:
+        if scoring.causal:
+            return self.tr(
+                "Each token is guessed from those before it. Perplexity: exp of minus the mean "
+                "natural logarithm."
+            )
+        return self.tr(
+            "Each token is hidden in turn, all others are shown. Pseudo-perplexity: exp of minus "
+            "the mean natural logarithm of the probabilities (Salazar et al. 2020). #1 is the "
+            "model’s first guess; the stronger the colour, the less expected."
+        )
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        study, compared = self.state.study, self.state.study.is_compared
+        header = [
+            self.tr("Token"),
+            self.tr("First guess"),
+            self.tr("Probability"),
+            self.tr("Rank"),
+            self.tr("Logarithm"),
+        ]
+        if compared:
+            header += [self.tr("Second model"), self.tr("Difference")]
+        rows = []
+        for score, other in self._pairs():
+            row = [
+                f"{score.place + 1:>3}  {painted(study.tokens[score.place].text)}",
+                f"{painted(score.best.label)}  {chance(score.best.probability)}",
+                chance(math.exp(score.logarithm)),
+                numbers.count(score.rank),
+                decimal(score.logarithm, 2),
+            ]
+            if compared and other is None:
+                row += ["–", "–"]
+            elif other is not None:
+                apart = other.logarithm - score.logarithm
+                sign = "+" if apart > 0 else "−" if apart < 0 else "±"
+                row += [chance(math.exp(other.logarithm)), f"{sign}{decimal(abs(apart), 2)}"]
+            rows.append(row)
+        return header, rows
+
+    def _pairs(self) -> list[tuple[PlaceScore, PlaceScore | None]]:
+        """Every token's score, and that of the second model where one token stands for the same."""
+        study, first = self.state.study, self.state.scorings[0].places
+        first = tuple(score for score in first if score.place < len(study.tokens))
+        if not study.is_compared:
+            return [(score, None) for score in first]
+        others = {score.place: score for score in self.state.scorings[1].places}
+        second = study.both[1]
+        return [
+            (score, others.get(same_token(second, study.tokens[score.place]))) for score in first
+        ]
+
+    def figure(self) -> Figure | None:
+        pairs, study, scoring = self._pairs(), self.state.study, self.state.scorings[0]
+        if not pairs:
+            return None
+        tokens, scores = study.tokens, {score.place: score for score, _ in pairs}
+        face = paper_font(13)
+        boxes = spread(tokens, QFontMetricsF(face), PAPER_WIDTH)
+
+        def paint(painter: QPainter, _: object) -> None:
+            for number, (token, box) in enumerate(zip(tokens, boxes, strict=True)):
+                score = scores.get(number)
+                painter.setPen(ink(Role.BORDER))
+                painter.setBrush(ink(Role.ACCENT, surprise(score) if score else 0.0))
+                painter.drawRoundedRect(box, 4, 4)
+                painter.setFont(face)
+                painter.setPen(ink(Role.TEXT))
+                middle = Qt.AlignmentFlag.AlignCenter | AS_STORED
+                painter.drawText(box, middle, painted(token.text))
+                if score is not None:
+                    painter.setFont(paper_font(10))
+                    below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
+                    painter.drawText(below, middle, f"#{score.rank}")
+
+        header = ["token", "piece", "log probability", "rank", "first guess", "its probability"]
+        rows = [
+            [
+                s.place + 1,
+                tokens[s.place].text,
+                s.logarithm,
+                s.rank,
+                s.best.label,
+                s.best.probability,
+                *(() if o is None else (o.logarithm, o.rank)),
+            ]
+            for s, o in pairs
+        ]
+        if study.is_compared:
+            header += ["log probability, second model", "rank, second model"]
+        return Figure(
+            name="every-word",
+            title=self._summary(scoring),
+            caption=f"{self._explained(scoring)} {source(study)}",
+            size=QSize(PAPER_WIDTH, round(boxes[-1].bottom() + ROW_GAP)),
+            paint=paint,
+            table=lambda: Table(tuple(header), rows),
+        )

@@ -1,0 +1,297 @@
+"""What would be guessed at hidden places after each layer, as a small grid."""
+
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panel import source
+from app.pages.explore.panels.words import drawn
+from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.state import WordsState
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets.figure import Figure, Table
+from app.widgets.page import EmptyState, scrolling
+from app.widgets.text import OneLine, Text, font
+from engine.messages import Traced
+
+CELL = QSize(28 * SPACE, 11 * SPACE)  # px
+STEPS = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
+
+
+class LayerGrid(QWidget):
+    """Rows are heights, the embeddings on top; columns are places; a cell has the first guess.
+
+    Signals:
+        pointed: row and column under the mouse or moved to by keys; -1 and -1 for none.
+        picked: a column was clicked.
+    """
+
+    pointed = Signal(int, int)
+    picked = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.traced: Traced | None = None
+        self._at = (-1, -1)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(self.tr("First guess after each layer"))
+
+    def show_traced(self, traced: Traced | None) -> None:
+        if traced is self.traced:
+            return
+        self.traced = traced
+        self.setAccessibleDescription(self._told())
+        self.updateGeometry()
+        self.update()
+
+    def heights(self) -> int:
+        return len(self.traced.heights) if self.traced else 0
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def sizeHint(self) -> QSize:
+        if self.traced is None:
+            return QSize(0, 0)
+        wide = self._left() + CELL.width() * len(self.traced.places)
+        return QSize(round(wide) + 1, CELL.height() * self.heights() + self._top() + 1)
+
+    def box(self, row: int, column: int) -> QRectF:
+        left = self._left() + column * CELL.width()
+        return QRectF(left, self._top() + row * CELL.height(), CELL.width(), CELL.height())
+
+    def at(self, point: QPoint) -> tuple[int, int]:
+        if self.traced is None:
+            return -1, -1
+        row = (point.y() - self._top()) // CELL.height()
+        column = int((point.x() - self._left()) // CELL.width())
+        inside = 0 <= row < self.heights() and 0 <= column < len(self.traced.places)
+        return (row, column) if inside else (-1, -1)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._point(self.at(event.position().toPoint()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        column = self.at(event.position().toPoint())[1]
+        if column >= 0:
+            self.picked.emit(column)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point((-1, -1))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = STEPS.get(Qt.Key(event.key()))
+        if step is None or self.traced is None:
+            super().keyPressEvent(event)
+            return
+        row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
+        last = self.heights() - 1, len(self.traced.places) - 1
+        self._point((min(max(row, 0), last[0]), min(max(column, 0), last[1])))
+
+    def _point(self, at: tuple[int, int]) -> None:
+        if at != self._at:
+            self._at = at
+            self.pointed.emit(*at)
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.traced is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(font("small"))
+        for row in range(self.heights()):
+            painter.setPen(colour(Role.MUTED))
+            box = QRectF(0, self.box(row, 0).top(), self._left() - 2 * SPACE, CELL.height())
+            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, height_name(row))
+        for column, place in enumerate(self.traced.places):
+            painter.setFont(mono_font())
+            painter.setPen(colour(Role.TEXT))
+            head = self.box(0, column)
+            box = QRectF(head.left(), 0, head.width(), self._top())
+            name = painted(self.traced.tokens[place].text)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, name)
+            for row in range(self.heights()):
+                self._paint_cell(painter, row, column)
+
+    def _paint_cell(self, painter: QPainter, row: int, column: int) -> None:
+        assert self.traced is not None
+        height = self.traced.heights[row]
+        best, actual = height.guesses[column].ranked[0], height.actual[column]
+        box = self.box(row, column).adjusted(1, 1, -1, -1)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(Role.ACCENT, 0.06 + 0.5 * best.probability))
+        painter.drawRoundedRect(box, 3, 3)
+        if (row, column) == self._at:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+            painter.drawRoundedRect(box, 3, 3)
+        painter.setFont(mono_font())
+        painter.setPen(colour(Role.TEXT))
+        label = QFontMetricsF(painter.font()).elidedText(
+            painted(best.label), Qt.TextElideMode.ElideRight, box.width() - SPACE
+        )
+        upper = box.adjusted(0, 2, 0, -box.height() * 0.42)
+        painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, label)
+        painter.setFont(font("small"))
+        lower = QRectF(QPointF(box.left(), box.center().y() + 2), box.bottomRight())
+        said = chance(best.probability)
+        if actual is not None:
+            said += " · " + self.tr("#{0}").format(actual.rank)
+        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, said)
+
+    def _told(self) -> str:
+        if self.traced is None:
+            return ""
+        last = self.traced.heights[-1]
+        return ", ".join(
+            f"{painted(self.traced.tokens[place].text)}: {painted(guess.ranked[0].label)}"
+            for place, guess in zip(self.traced.places, last.guesses, strict=True)
+        )
+
+    def _left(self) -> float:
+        return QFontMetricsF(font("small")).horizontalAdvance(height_name(0)) + 4 * SPACE
+
+    def _top(self) -> int:
+        return 8 * SPACE
+
+
+class Layers(Part):
+    """A grid for each model."""
+
+    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
+        super().__init__(state, state.traces, parent)
+        self.grids = (LayerGrid(), LayerGrid())
+        self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
+        self.said = OneLine("", "body")
+        both = QHBoxLayout()
+        both.setSpacing(8 * SPACE)
+        for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
+            one = QVBoxLayout()
+            one.addWidget(name)
+            one.addWidget(grid)
+            one.addStretch()
+            both.addLayout(one)
+            grid.pointed.connect(lambda row, column, side=side: self._say(side, row, column))
+            grid.picked.connect(lambda column, side=side: self._pick(side, column))
+        both.addStretch()
+        inner = QWidget()
+        inner.setLayout(both)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(
+            Text(
+                self.tr(
+                    "The head for masked words on the vectors after each layer; below each guess "
+                    "its probability and the rank of what was typed."
+                ),
+                "small",
+            )
+        )
+        column.addWidget(scrolling(inner), 1)
+        column.addWidget(self.said)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(page)
+        self.nothing = EmptyState(
+            "layers",
+            self.tr("Hide or pick a word, and see what is guessed after each layer"),
+            self.tr("Double-click hides a word above, a click picks it."),
+        )
+        self.stack.addWidget(self.nothing)
+        self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
+        self.stack.addWidget(self.problem)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.stack)
+
+    def show_state(self) -> None:
+        asking = self.state.traces[0]
+        if asking.refusal is not None:
+            self.problem.title.setText(asking.refusal.problem)
+            self.problem.text.setText(asking.refusal.advice)
+            self.stack.setCurrentIndex(2)
+        elif self.state.traced() is None and not asking.is_waiting:
+            self.stack.setCurrentIndex(1)
+        else:
+            self.stack.setCurrentIndex(0)
+        for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
+            model = self.state.study.both[side].model
+            name.setText(model.name if model else "")
+            name.setVisible(self.state.study.is_compared)
+            grid.show_traced(self.state.traced(side))
+            grid.setVisible(side < len(self.state.study.sides))
+        self._say(0, -1, -1)
+
+    def _say(self, side: int, row: int, column: int) -> None:
+        """The best guesses of the cell that is pointed at."""
+        traced = self.state.traced(side)
+        if traced is None or not (0 <= row < len(traced.heights)):
+            self.said.setText(self.tr("Point at a cell to see its best guesses."))
+            return
+        guess = traced.heights[row].guesses[column]
+        best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in guess.ranked)
+        text = self.tr("Token {0}, {1}: {2}")
+        self.said.setText(text.format(guess.first + 1, height_name(row), best))
+
+    def _pick(self, side: int, column: int) -> None:
+        """Pick the token of a column for the whole page."""
+        traced, study = self.state.traced(side), self.state.study
+        if traced is not None:
+            number = traced.places[column]
+            study.pick(number if side == 0 else study.both[0].counterpart(traced.tokens[number]))
+
+    def figure(self) -> Figure | None:
+        traced = self.state.traced()
+        if traced is None:
+            return None
+        across = [f"{place + 1} {traced.tokens[place].text}" for place in traced.places]
+        down = [height_name(number) for number in range(len(traced.heights))]
+        cells, rows = [], []
+        for name, height in zip(down, traced.heights, strict=True):
+            line = []
+            for head, guess, actual in zip(across, height.guesses, height.actual, strict=True):
+                best = guess.ranked[0]
+                rank = f" · #{actual.rank}" if actual else ""
+                line.append((best.label, chance(best.probability) + rank, best.probability))
+                rows += [
+                    [name, head, number, one.label, one.probability]
+                    for number, one in enumerate(guess.ranked, start=1)
+                ]
+            cells.append(line)
+        caption = self.tr(
+            "First guess of the head for masked words on the vectors after each layer (logit "
+            "lens), its probability, and the rank of what was typed."
+        )
+        size = QSize((len(across) + 1) * 120, (len(down) + 1) * 38)
+        return Figure(
+            name="layers",
+            title=self.tr("What is guessed after each layer"),
+            caption=f"{caption} {source(self.state.study)}",
+            size=size,
+            paint=lambda painter, area: drawn.paint_grid(painter, area, across, down, cells),
+            table=lambda: Table(("height", "token", "rank", "piece", "probability"), rows),
+        )
+
+
+def height_name(number: int) -> str:
+    """Of a row: the embeddings, or a layer."""
+    if not number:
+        return QCoreApplication.translate("Layers", "embeddings")
+    return QCoreApplication.translate("Layers", "layer {0}").format(number)

@@ -1,0 +1,121 @@
+"""What two models expect, side by side: two bars for each piece, and their difference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import AS_STORED, painted
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets import numbers
+
+ROW = 10 * SPACE
+LABEL_SHARE = 0.4  # of the width, at the most
+
+
+@dataclass(frozen=True)
+class PairBar:
+    """One piece; a probability is None where it is not among those that the model named."""
+
+    label: str
+    first: float | None
+    second: float | None
+    emphasised: bool = False
+
+
+class PairBars(QWidget):
+    """Paints pairs of bars over a common scale from 0 to 1."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.shown: tuple[PairBar, ...] = ()
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_bars(self, bars: Sequence[PairBar]) -> None:
+        if tuple(bars) == self.shown:
+            return
+        self.shown = tuple(bars)
+        self.setAccessibleDescription(
+            ", ".join(
+                f"{painted(b.label)} {told(b.first)} {told(b.second)} {difference(b)}"
+                for b in self.shown
+            )
+        )
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(60 * SPACE, len(self.shown) * ROW)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, self.sizeHint().height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        metrics = QFontMetricsF(mono_font())
+        widest = max((metrics.horizontalAdvance(painted(b.label)) for b in self.shown), default=0)
+        label_width = min(widest, self.width() * LABEL_SHARE)
+        for number, bar in enumerate(self.shown):
+            row = QRectF(0, number * ROW, self.width(), ROW)
+            self._paint_row(painter, bar, row, label_width)
+
+    def _paint_row(self, painter: QPainter, bar: PairBar, row: QRectF, label_width: float) -> None:
+        font = mono_font()
+        font.setBold(bar.emphasised)
+        painter.setFont(font)
+        metrics = QFontMetricsF(font)
+        if bar.emphasised:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.ACCENT_SOFT))
+            painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+        row = row.adjusted(SPACE, 0, -SPACE, 0)
+        painter.setPen(colour(Role.TEXT))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        label = metrics.elidedText(painted(bar.label), Qt.TextElideMode.ElideRight, label_width + 1)
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
+        delta = metrics.horizontalAdvance("−100.0")
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, difference(bar))
+        number_width = metrics.horizontalAdvance(f"< {numbers.percent(1.0, 1)}")
+        left = label_width + 3 * SPACE
+        room = row.width() - left - number_width - delta - 4 * SPACE
+        halves = ((bar.first, Role.CHART_1), (bar.second, Role.CHART_2))
+        for number, (value, role) in enumerate(halves):
+            line = QRectF(row.left() + left, row.top() + 3 + number * 17, room, 16)
+            painter.setPen(colour(Role.TEXT if value is not None else Role.MUTED))
+            numbered = QRectF(line.left() + room, line.top(), number_width + SPACE, 16)
+            painter.drawText(numbered, middle | Qt.AlignmentFlag.AlignRight, told(value))
+            track = QRectF(line.left(), line.center().y() - 4, max(room, 0), 8)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.HOVER))
+            painter.drawRoundedRect(track, 3, 3)
+            if value is not None and room > 0:
+                track.setWidth(max(1.5, room * min(1.0, value)))
+                painter.setBrush(colour(role, 0.85))
+                painter.drawRoundedRect(track, 3, 3)
+
+
+def told(value: float | None) -> str:
+    """A probability, or that there is none."""
+    return "–" if value is None else chance(value)
+
+
+def difference(bar: PairBar) -> str:
+    """The second less the first in points of a hundred, with its sign."""
+    if bar.first is None or bar.second is None:
+        return ""
+    points = (bar.second - bar.first) * 100
+    sign = "+" if points > 0 else "−" if points < 0 else "±"
+    return QCoreApplication.translate("PairBars", "{0}{1}").format(
+        sign, numbers.decimal(abs(points), 1) if abs(points) >= 0.05 else "0.0"
+    )

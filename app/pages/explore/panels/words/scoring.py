@@ -1,0 +1,118 @@
+"""How likely every word is in its place: a long question, asked a slice at a time.
+
+So other questions come in between, what is known is shown, and it can be stopped.
+"""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.explorer import Explorer
+from app.pages.explore.asking import Asking
+from app.pages.explore.side import Side
+from app.pages.explore.study import Study
+from engine.messages import PlaceScore, Refused, Score, Scored, perplexity
+
+Key = tuple[Path | None, tuple[str, ...]]
+
+
+class Scoring(QObject):
+    """The places of one side's text that are known by now.
+
+    Signals:
+        changed: the places, or whether it runs.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study, explorer: Explorer, side: int) -> None:
+        super().__init__(study)
+        self.side = study.both[side]
+        self.total = 0  # places that there are
+        self.causal = False
+        self.runs_by_itself = False
+        self._places: tuple[PlaceScore, ...] = ()
+        self._key: Key = (None, ())  # what they are of
+        self._start = 0
+        self._is_wanted = False
+        self._is_complete = False
+        self._is_seen = False
+        self._taken: Scored | None = None
+        self.asking = Asking(study, explorer, self._question, side)
+        self.asking.changed.connect(self._on_answer)
+
+    @property
+    def places(self) -> tuple[PlaceScore, ...]:
+        """Those that are known of the present text, from left to right."""
+        return self._places if self._key == self._now() else ()
+
+    @property
+    def is_complete(self) -> bool:
+        return self._is_complete and self._key == self._now()
+
+    @property
+    def is_running(self) -> bool:
+        return self._is_wanted and self.asking.is_waiting
+
+    @property
+    def refusal(self) -> Refused | None:
+        return self.asking.refusal
+
+    @property
+    def perplexity(self) -> float:
+        """Of the places that are known; not a number where there are none."""
+        return perplexity(self.places)
+
+    def set_seen(self, seen: bool) -> None:
+        """Whether it is on the screen; it goes on where it was left."""
+        self._is_seen = seen
+        self.asking.set_seen(seen)
+        if seen and self._is_wanted and not self._is_complete and not self.asking.is_waiting:
+            self.asking.renew()
+
+    def set_runs_by_itself(self, on: bool) -> None:
+        """Whether every new text is scored without being asked to."""
+        self.runs_by_itself = on
+        if on:
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Score the present text, from where it was stopped."""
+        self._keep_up()
+        self._is_wanted = True
+        if not self._is_complete:
+            self.asking.renew()
+
+    def stop(self) -> None:
+        """Keep what is known; the answer under way is still taken."""
+        self._is_wanted = False
+        self.changed.emit()
+
+    def _now(self) -> Key:
+        return self.side.checkpoint, self.side.texts
+
+    def _keep_up(self) -> None:
+        """Forget what is known of another text."""
+        if self._key != self._now():
+            self._key, self._places, self._start, self.total = self._now(), (), 0, 0
+            self._is_wanted, self._is_complete = self.runs_by_itself, False
+
+    def _question(self, side: Side) -> Score | None:
+        self._keep_up()
+        if not self._is_wanted or side.checkpoint is None or not side.has_head("masked words"):
+            return None
+        return Score(checkpoint=side.checkpoint, text=side.text, pair=side.pair, start=self._start)
+
+    def _on_answer(self) -> None:
+        answer = self.asking.answer
+        is_new = isinstance(answer, Scored) and answer is not self._taken
+        if isinstance(answer, Scored) and is_new and self._key == self._now():
+            self._taken = answer
+            self._places += answer.places
+            self.total, self.causal = answer.total, answer.causal
+            self._is_complete = answer.next is None
+            self._start = self._start if answer.next is None else answer.next
+            if not self._is_complete and self._is_wanted and self._is_seen:
+                self.asking.renew()
+                return
+        self.changed.emit()

@@ -1,0 +1,129 @@
+"""What the model expects: guesses, whole words, after each layer, everywhere; the next sentence."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from app.notices import Notices
+from app.pages.explore.panel import Panel
+from app.pages.explore.panels.words.every import EveryWord
+from app.pages.explore.panels.words.follows import Follows
+from app.pages.explore.panels.words.guesses import Guesses
+from app.pages.explore.panels.words.layers import Layers
+from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.panels.words.whole import WholeWords
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.figure import Figure
+from app.widgets.figure_menu import FigureButton
+from app.widgets.help import HelpButton
+from app.widgets.page import EmptyState
+
+CONCEPTS = ("masked-words", "whole-words", "lens", "pseudo-perplexity")  # of the parts
+
+
+class WordsView(Panel):
+    """Shows one of its parts; only that one asks.
+
+    Signals:
+        starter_wanted: the user wants a model that can guess words.
+    """
+
+    starter_wanted = Signal()
+
+    def __init__(self, state: WordsState, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__((), parent)
+        self._state = state
+        self._is_seen = False
+        self.guesses, self.whole = Guesses(state), WholeWords(state)
+        self.layers, self.every = Layers(state), EveryWord(state)
+        self.parts: tuple[Part, ...] = (self.guesses, self.whole, self.layers, self.every)
+        self.follows = Follows(state)
+        self.choice = buttons.Segments(
+            [
+                self.tr("Guesses"),
+                self.tr("Whole words"),
+                self.tr("Layers"),
+                self.tr("Every word"),
+            ],
+            self.tr("Look at"),
+        )
+        self.choice.choose(0)
+        self.choice.chosen.connect(self.show_part)
+        self.unmask = buttons.quiet(self.tr("Show all words again"), state.study.unmask_all, "eye")
+        self.keep = FigureButton(self.figure, notices)
+        self.keep.offer_on(*self.parts)
+        self.help = QStackedWidget()
+        self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for concept in CONCEPTS:
+            self.help.addWidget(HelpButton(concept))
+        self.shown = QStackedWidget()
+        for part in self.parts:
+            self.shown.addWidget(part)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self._all())
+        self.stack.addWidget(self._no_head())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.addWidget(self.stack, 1)
+        state.changed.connect(self.show_state)
+        state.study.tokens_changed.connect(self.show_state)
+        state.study.sides_changed.connect(self.show_state)
+        self.show_state()
+
+    def set_seen(self, seen: bool) -> None:
+        """Only the part that is shown asks, and the gauge beside it."""
+        self._is_seen = seen
+        for part in self.parts:
+            part.set_seen(seen and part is self.shown.currentWidget())
+        self.follows.set_seen(seen)
+
+    def show_part(self, number: int) -> None:
+        """Another way to look."""
+        self.choice.choose(number)
+        self.shown.setCurrentIndex(number)
+        self.help.setCurrentIndex(number)
+        self.set_seen(self._is_seen)
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Bring everything in line with the state."""
+        self.stack.setCurrentIndex(0 if self._state.can_guess else 1)
+        self.unmask.setEnabled(bool(self._state.study.masked))
+        self.follows.show_state()
+        part = self.shown.currentWidget()
+        assert isinstance(part, Part)
+        part.show_state()
+
+    def figure(self) -> Figure | None:
+        part = self.shown.currentWidget()
+        assert isinstance(part, Part)
+        return part.figure()
+
+    def _all(self) -> QWidget:
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.choice)
+        head.addStretch()
+        head.addWidget(self.unmask)
+        head.addWidget(self.help)
+        head.addWidget(self.keep)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(head)
+        column.addWidget(self.follows)
+        column.addWidget(self.shown, 1)
+        return page
+
+    def _no_head(self) -> QWidget:
+        return EmptyState(
+            "message-circle-question-mark",
+            self.tr("This model cannot guess words"),
+            self.tr(
+                "It has no head for masked words, as most fine-tuned models. "
+                "Attention can be looked at all the same."
+            ),
+            buttons.primary(self.tr("Use the starter model"), self.starter_wanted.emit),
+        )

@@ -1,0 +1,247 @@
+"""Whole words in a hidden place: one's own, weighed; and good ones, searched."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, QTimer
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QLineEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import painted
+from app.pages.explore.panel import source
+from app.pages.explore.panels.words import drawn
+from app.pages.explore.panels.words.drawn import Column
+from app.pages.explore.panels.words.numbers_table import NumbersTable
+from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.study import TYPING_PAUSE
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.figure import Figure, Table
+from app.widgets.numbers import decimal
+from app.widgets.page import EmptyState
+from app.widgets.text import OneLine, Text
+from engine.messages import Weighed
+
+MOST_DRAWN = 12  # rows of a figure
+
+
+class WholeWords(Part):
+    """Two tables: own words, and those that a search found."""
+
+    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
+        super().__init__(state, (*state.weighs, *state.searches), parent)
+        self.place = OneLine("", "strong")
+        self.typed = QLineEdit()
+        self.typed.setPlaceholderText(self.tr("Your own words, with commas between"))
+        self.typed.setAccessibleName(self.tr("Your own words"))
+        self.own = NumbersTable(self.tr("Your own words, weighed"), 1)
+        self.found = NumbersTable(self.tr("Words that fit together best"), 1)
+        self.by_itself = QCheckBox(self.tr("Search by itself"))
+        self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
+        self.said_own, self.said_found = Text("", "small"), Text("", "small")
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE)
+        self._pause.timeout.connect(self._on_typed)
+        self.typed.textEdited.connect(lambda _: self._pause.start())
+        self.typed.returnPressed.connect(self._on_typed)
+        self.by_itself.toggled.connect(state.set_searches_by_itself)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self._tables())
+        self.nothing = EmptyState(
+            "eye-off",
+            self.tr("Hide a word, and weigh your own in its place"),
+            self.tr("Double-click a word above. Words of several pieces are weighed as a whole."),
+        )
+        self.stack.addWidget(self.nothing)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.stack)
+
+    def _tables(self) -> QWidget:
+        left, right = QVBoxLayout(), QVBoxLayout()
+        left.addWidget(self.typed)
+        left.addWidget(self.own, 1)
+        left.addWidget(self.said_own)
+        row = QHBoxLayout()
+        row.addWidget(Text(self.tr("Words that fit together best"), "strong", wraps=False))
+        row.addStretch()
+        row.addWidget(self.by_itself)
+        row.addWidget(self.go)
+        right.addLayout(row)
+        right.addWidget(self.found, 1)
+        right.addWidget(self.said_found)
+        both = QHBoxLayout()
+        both.setSpacing(6 * SPACE)
+        both.addLayout(left, 1)
+        both.addLayout(right, 1)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.place)
+        column.addLayout(both, 1)
+        return page
+
+    def _on_typed(self) -> None:
+        self._pause.stop()
+        self.state.weigh_own(tuple(self.typed.text().split(",")))
+
+    def show_state(self) -> None:
+        state = self.state
+        gap = state.gap()
+        self.stack.setCurrentIndex(1 if gap is None else 0)
+        if gap is None:
+            return
+        count = gap[1] - gap[0] + 1
+        text = self.tr("In the place of “{0}” (%Ln token(s))", "", count)
+        self.place.setText(text.format(painted(state.gap_text())))
+        self.own.show_rows(*self._own_rows())
+        self.said_own.setText(self._told_own())
+        self.found.show_rows(*self._found_rows())
+        self.said_found.setText(self._told_found())
+        self.go.setEnabled(not state.searches_by_itself)
+
+    # ── own words ────────────────────────────────────────────────────────────────────────────
+
+    def _own_rows(self) -> tuple[list[str], list[list[str]]]:
+        compared = self.state.study.is_compared
+        header = [self.tr("Word"), self.tr("Probability"), self.tr("Logarithm")]
+        if compared:
+            header += [self.tr("Second model"), self.tr("Difference")]
+        rows = []
+        for one, other in self._ranked():
+            row = [shown(one), told(one), logarithm(one)]
+            if compared:
+                row += [told(other), difference(one, other)]
+            rows.append(row)
+        return header, rows
+
+    def _ranked(self) -> list[tuple[Weighed, Weighed | None]]:
+        """Own words with the second model's, the likeliest first; those without a score last."""
+        others = {one.text: one for one in self.state.weighed(1)}
+        both = [(one, others.get(one.text)) for one in self.state.weighed()]
+        return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].score))
+
+    def _told_own(self) -> str:
+        refusal = self.state.weighs[0].refusal
+        if refusal is not None:
+            return f"{refusal.problem} {refusal.advice}"
+        if not self.state.own:
+            return self.tr("Type words to see how likely each of them is here.")
+        if self.state.weighs[0].is_waiting:
+            return self.tr("Asking the model …")
+        return self.tr(
+            "Joint probability of a word’s pieces, guessed from left to right in as many masks as "
+            "it has pieces. Natural logarithm."
+        )
+
+    # ── the search ───────────────────────────────────────────────────────────────────────────
+
+    def _found_rows(self) -> tuple[list[str], list[list[str]]]:
+        header = [self.tr("Pieces"), self.tr("Probability"), self.tr("Logarithm")]
+        answers = [self.state.searched(side.number) for side in self.state.study.sides]
+        rows = []
+        for number, answer in enumerate(answers):
+            if answer is None:
+                continue
+            if len(answers) > 1:
+                model = self.state.study.both[number].model
+                rows.append([f"— {model.name if model else ''} —", "", ""])
+            rows += [[pieces(one), told(one), logarithm(one)] for one in answer.found]
+            if answer.actual is not None:
+                typed = self.tr("typed: {0}").format(pieces(answer.actual))
+                rows.append([typed, told(answer.actual), logarithm(answer.actual)])
+        return header, rows
+
+    def _told_found(self) -> str:
+        asking = self.state.searches[0]
+        if asking.refusal is not None:
+            return f"{asking.refusal.problem} {asking.refusal.advice}"
+        if asking.is_waiting:
+            return self.tr("Searching …")
+        if self.state.searched() is None:
+            return self.tr(
+                "A beam search over all masks of this word at once. It takes a moment, so it is "
+                "done when asked for."
+            )
+        return self.tr("A beam search: 20 beginnings are followed from each piece to the next.")
+
+    def figure(self) -> Figure | None:
+        gap, study = self.state.gap(), self.state.study
+        own = [pair for pair in self._ranked() if not pair[0].problem]
+        found = self.state.searched()
+        if gap is None or not (own or found):
+            return None
+        compared = study.is_compared
+        columns, rows = [], []
+        if own:
+            bars = [
+                (one.text, values(one, other, compared), False) for one, other in own[:MOST_DRAWN]
+            ]
+            columns.append(Column(self.tr("Own words"), tuple(bars)))
+            rows += [["own", *row(one, other)] for one, other in own]
+        if found is not None:
+            best = tuple((pieces(one), (one.probability,), False) for one in found.found)
+            columns.append(Column(self.tr("Found by search"), best))
+            rows += [["found", *row(one, None)] for one in found.found]
+        place = painted(self.state.gap_text())
+        caption = self.tr(
+            "Joint probability in the place of “{0}”: the product over a word’s pieces, from left "
+            "to right, each with the pieces before it shown and those after it hidden."
+        ).format(place)
+        size = drawn.size(columns)
+        header = ("list", "word", "pieces", "log probability", "log probability, second model")
+        return Figure(
+            name="whole-words",
+            title=self.tr("Words in the place of “{0}”").format(place),
+            caption=f"{caption} {source(study)}",
+            size=QSize(size.width(), size.height()),
+            paint=lambda painter, _: drawn.paint(painter, columns),
+            table=lambda: Table(header, rows),
+        )
+
+
+def values(one: Weighed, other: Weighed | None, compared: bool) -> tuple[float | None, ...]:
+    second = None if other is None or other.problem else other.probability
+    return (one.probability, second) if compared else (one.probability,)
+
+
+def row(one: Weighed, other: Weighed | None) -> Sequence[object]:
+    second = "" if other is None or other.problem else other.score
+    return one.text, " ".join(one.pieces), one.score, second
+
+
+def pieces(one: Weighed) -> str:
+    return " ".join(painted(piece) for piece in one.pieces)
+
+
+def shown(one: Weighed) -> str:
+    """A word, with its pieces where it has several, or with what is wrong with it."""
+    if one.problem:
+        return f"{painted(one.text)}: {one.problem}"
+    return painted(one.text) if len(one.pieces) == 1 else f"{painted(one.text)} = {pieces(one)}"
+
+
+def told(one: Weighed | None) -> str:
+    """Its probability; a tiny one in powers of ten."""
+    if one is None or one.problem:
+        return "–"
+    return chance(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
+
+
+def logarithm(one: Weighed) -> str:
+    return "–" if one.problem else decimal(one.score, 2)
+
+
+def difference(one: Weighed, other: Weighed | None) -> str:
+    """The second logarithm less the first."""
+    if one.problem or other is None or other.problem:
+        return "–"
+    apart = other.score - one.score
+    return f"{'+' if apart > 0 else '−' if apart < 0 else '±'}{decimal(abs(apart), 2)}"
