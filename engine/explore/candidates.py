@@ -154,7 +154,8 @@ def _guessed(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Ten
     if network.spec.causal:  # it never saw a mask, and what comes later tells it nothing
         last = network.encoder(tokens[:, :place], segments[:, :place]).last[:, -1]  # [C, D]
     else:
-        last = network.encoder(tokens, segments).last[:, place]
+        places = torch.full((count, 1), place, device=device)
+        last = network.encoder.at(tokens, segments, places)[:, 0]
     return logarithms(word_head(checkpoint)(last))
 
 

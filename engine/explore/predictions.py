@@ -52,8 +52,9 @@ def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
     """Logits at the hidden places, [N, V]."""
     network = checkpoint.network
     assert network.masked_words is not None
-    last = network.encoder(given.tokens, given.segments).last  # [1, T, D]
-    logits: Tensor = network.masked_words(last[0, list(given.hidden)])
+    places = torch.tensor([given.hidden], device=given.tokens.device)
+    last = network.encoder.at(given.tokens, given.segments, places)[0]  # [N, D]
+    logits: Tensor = network.masked_words(last)
     return logits
 
 

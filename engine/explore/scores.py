@@ -74,8 +74,9 @@ def _in_turn(checkpoint: Checkpoint, given: Inputs, places: list[int]) -> Tensor
     tokens = given.tokens.repeat(len(places), 1)  # [N, T]
     tokens[rows, places] = checkpoint.tokenizer.mask
     segments = given.segments.expand_as(tokens)
-    last = checkpoint.network.encoder(tokens, segments).last  # [N, T, D]
-    return logarithms(word_head(checkpoint)(last[rows, places]))
+    hidden = torch.tensor(places, dtype=torch.long, device=tokens.device)[:, None]
+    last = checkpoint.network.encoder.at(tokens, segments, hidden)[:, 0]  # [N, D]
+    return logarithms(word_head(checkpoint)(last))
 
 
 def _from_before(checkpoint: Checkpoint, given: Inputs, places: list[int]) -> Tensor:
@@ -102,7 +103,7 @@ def follow(checkpoint: Checkpoint, question: Follow) -> Followed:
             "There is no second text.", "Add one, to see whether it follows the first."
         )
     given = inputs(checkpoint, question)
-    pooled = network.encoder(given.tokens, given.segments).pooled
+    pooled = network.encoder.pooled(given.tokens, given.segments)
     return Followed(
         to=question.number,
         probability=float(softmax(network.next_sentence(pooled))[0, 0]),

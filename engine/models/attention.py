@@ -28,7 +28,11 @@ class Attention(nn.Module):
         self.dropout = Dropout(spec.dropout)
 
     def forward(
-        self, x: Tensor, bias: Tensor | None, keep_weights: bool = False
+        self,
+        x: Tensor,
+        bias: Tensor | None,
+        keep_weights: bool = False,
+        looking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend within each sequence.
 
@@ -37,18 +41,22 @@ class Attention(nn.Module):
             bias: float, added to the scores [B, H, T, T] and shaped so that it can be: 0 where a
                 token may look and -inf where it may not; None: all may look at all.
             keep_weights: go the explicit way and return the weights, before dropout.
+            looking: float [B, R, D], those rows of x that are worked out; T becomes R in the rows
+                of the bias and of what is returned. None: all.
 
         Returns:
             float [B, T, D], and float [B, H, T, T], query rows over key columns, or None.
         """
-        q, k, v = (self._by_head(part(x)) for part in (self.query, self.key, self.value))
+        looking = x if looking is None else looking
+        q = self._by_head(self.query(looking))
+        k, v = self._by_head(self.key(x)), self._by_head(self.value(x))
         weights = None
         if keep_weights or self._fused_is_slow(q):
             gathered, weights = self._explicit(q, k, v, bias)
         else:
             gathered = self._fused(q, k, v, bias)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, T, D]
-        out = self.norm(x + self.dropout(self.output(joined)))
+        out = self.norm(looking + self.dropout(self.output(joined)))
         return out, weights if keep_weights else None
 
     def _explicit(

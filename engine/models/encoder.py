@@ -39,6 +39,21 @@ class Layer(nn.Module):
         x, weights = self.attention(x, bias, keep_weights)
         return self.feed_forward(x), weights
 
+    def at(self, x: Tensor, bias: Tensor | None, places: Tensor) -> Tensor:
+        """The same for some tokens of each sequence, int64 [B, R]; [B, T, D] → [B, R, D]."""
+        looking = picked(x, places)
+        if bias is not None and bias.size(2) > 1:
+            rows = bias[:, 0].expand(x.size(0), -1, -1)  # [B, T, T]
+            bias = picked(rows, places)[:, None]  # [B, 1, R, T]
+        gathered, _ = self.attention(x, bias, looking=looking)
+        out: Tensor = self.feed_forward(gathered)
+        return out
+
+
+def picked(rows: Tensor, places: Tensor) -> Tensor:
+    """Of [B, T, …] the rows at int64 [B, R]: [B, R, …]."""
+    return rows[torch.arange(rows.size(0), device=rows.device)[:, None], places]
+
 
 class Encoder(nn.Module):
     """Embeddings, a stack of layers, and the pooler where a head needs it.
@@ -95,8 +110,35 @@ class Encoder(nn.Module):
                 hidden.append(x)
             if looked is not None:
                 weights.append(looked)
-        pooled = None if self.pooler is None else self.pooler(self._summed_up(x, real))
+        pooled = None
+        if self.pooler is not None:
+            pooled = self.pooler(picked(x, self.summing_up(x, real)) if self.causal else x)
         return Encoded(x, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
+
+    def at(
+        self, tokens: Tensor, segments: Tensor, places: Tensor, real: Tensor | None = None
+    ) -> Tensor:
+        """The last vectors of some tokens alone, which the last layer works out and no others.
+
+        Args:
+            places: int64 [B, R], places in each sequence; the other arguments as for all tokens.
+
+        Returns:
+            float [B, R, D].
+        """
+        x = self.embeddings(tokens, segments)
+        bias = self.bias(x, real)
+        *lower, top = self.passes()
+        for layer in lower:
+            x, _ = layer(x, bias, False)
+        assert isinstance(top, Layer)
+        return top.at(x, bias, places)
+
+    def pooled(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
+        """What the pooler makes of each sequence, float [B, D], at the least cost."""
+        assert self.pooler is not None
+        pooled: Tensor = self.pooler(self.at(tokens, segments, self.summing_up(tokens, real), real))
+        return pooled
 
     def bias(self, x: Tensor, real: Tensor | None) -> Tensor | None:
         """What is added to the scores: -inf on padding, and on all that comes later where the
@@ -115,12 +157,11 @@ class Encoder(nn.Module):
         bias = torch.zeros(hidden.shape, dtype=x.dtype, device=x.device)
         return bias.masked_fill(hidden, float("-inf"))
 
-    def _summed_up(self, x: Tensor, real: Tensor | None) -> Tensor:
-        """The vectors with the one that has seen the whole input in front: [CLS] has, but in a
-        left-to-right network only the last token, as in Radford et al. 2018, §3.2."""
+    def summing_up(self, rows: Tensor, real: Tensor | None) -> Tensor:
+        """The place that has seen the whole input, int64 [B, 1]: [CLS] has, but in a left-to-right
+        network only the last token, as in Radford et al. 2018, §3.2. `rows` are [B, T, …]."""
         if not self.causal:
-            return x
-        last = x.new_full((x.size(0),), x.size(1) - 1, dtype=torch.long)
+            return rows.new_zeros((rows.size(0), 1), dtype=torch.long)
         if real is not None:
-            last = real.sum(1) - 1
-        return x[torch.arange(x.size(0), device=x.device), last][:, None]  # [B, 1, D]
+            return real.sum(1, keepdim=True) - 1
+        return rows.new_full((rows.size(0), 1), rows.size(1) - 1, dtype=torch.long)

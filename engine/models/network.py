@@ -93,8 +93,12 @@ class Network(nn.Module):
             answers: Tensor = self.reader(tokens, real)
             return answers
         assert self.task is not None
-        encoded = self.encoder(tokens, segments, real)
-        vectors = encoded.last if self.heads.reads_tokens else encoded.pooled
+        if self.heads.reads_tokens:
+            vectors = self.encoder(tokens, segments, real).last
+        elif self.training:
+            vectors = self.encoder(tokens, segments, real).pooled
+        else:
+            vectors = self.encoder.pooled(tokens, segments, real)
         logits: Tensor = self.task(vectors)
         return logits.float()
 

@@ -13,8 +13,11 @@ from engine.models.dropout import Dropout
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.spec.model import PRESETS, BertSpec
+from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import ALL, SPEC, batch, network
+from tests.engine.models.test_families import OTHERS, drawn
 
+CLOSE = 1e-6
 ENCODER = {"base": 109_482_240, "large": 335_141_888}  # as published, with the pooler
 PRETRAINING = {"base": 110_106_428, "large": 336_226_108}  # and both heads of pre-training
 
@@ -137,6 +140,26 @@ def test_masked_words_of_chosen_places_are_those_of_all_places():
         chosen = made.masked_words(last.flatten(0, 1)[[2, 5, 13]])
     assert everywhere.shape == (*ids.shape, SPEC.vocabulary)
     assert torch.allclose(chosen, everywhere.flatten(0, 1)[[2, 5, 13]], atol=1e-6)
+
+
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("family", ["bert", "left-to-right", *OTHERS])
+def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
+    if family in OTHERS:
+        spec = EXAMPLES[family].spec
+        ids, segments, real = drawn(family)
+    else:
+        spec = SPEC.model_copy(update={"causal": family == "left-to-right"})
+        ids, segments, real = batch(spec)
+    made = network(Heads(outputs=3), spec)
+    real = real if padded else None
+    places = torch.tensor([[4, 0], [0, 1], [2, 2]])
+    with torch.no_grad():
+        whole = made.encoder(ids, segments, real)
+        some = made.encoder.at(ids, segments, places, real)
+        summed_up = made.encoder.pooled(ids, segments, real)
+    assert torch.allclose(some, whole.last[torch.arange(3)[:, None], places], atol=CLOSE)
+    assert torch.allclose(summed_up, whole.pooled, atol=CLOSE)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
