@@ -4,7 +4,7 @@ Shapes: B sequences, T tokens in each, D width, C outputs.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,8 @@ from engine.models.reader import Reader, chosen
 from engine.models.roberta import Roberta
 from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
 from engine.spec.task import HeadKind
+
+Done = TypeVar("Done")
 
 
 def encoder_for(spec: AnySpec, pooler: bool) -> Encoder:
@@ -74,6 +76,10 @@ class Network(nn.Module):
             kind="classes" if head is None else self._kind,
             reader=None if self.reader is None else self.reader.features,
         )
+
+    def forward(self, work: Callable[..., Done], *given: object) -> Done:
+        """Let `work` use this network: where it is sharded, its weights are there meanwhile."""
+        return work(self, *given)
 
     def logits(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
         """What the task head says, as float32.

@@ -126,3 +126,20 @@ class JobSpec(Spec):
         if processes > 1 and self.hardware.device == "mps":
             raise ValueError("a Mac has one GPU: set hardware.processes to 1")
         return self
+
+    @model_validator(mode="after")
+    def _shards_are_whole_weights(self) -> Self:
+        if not self.hardware.sharded:
+            return self
+        if self.hardware.processes == 1:
+            raise ValueError(
+                "weights are spread over several processes: set hardware.processes to 2 or more, "
+                "or hardware.sharded to false"
+            )
+        if self.training.ema_decay or self.training.lora_rank or self.features.reads:
+            raise ValueError(
+                "sharded weights are trained as they are: set training.ema_decay and "
+                "training.lora_rank to 0 and features.vectors to fine-tuned, or hardware.sharded "
+                "to false"
+            )
+        return self

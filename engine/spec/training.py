@@ -275,3 +275,11 @@ class HardwareSpec(Spec):
         ),
         json_schema_extra={"ticks": [1, 2, 4, 8]},
     )
+    sharded: bool = Field(
+        False,
+        title="Sharded weights",
+        description=(
+            "Spread the weights and what AdamW remembers over the processes, for a model that does "
+            "not fit into one GPU; slower than a copy on each. Checkpoints look the same."
+        ),
+    )

@@ -32,7 +32,7 @@ def judge(
             random = chance(seed, DEV, number)
             one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
             one = one._replace(numbers=torch.from_numpy(numbers))
-            tally.add(network, one if device is None else one.to(device))
+            network(tally.add, one if device is None else one.to(device))
             report(number + 1, len(batches))
     return tally
 

@@ -15,7 +15,7 @@ from engine.training.preparing import Prepared
 
 
 def conditions(
-    job: JobSpec, machine: Machine, made: Prepared, start: str, processes: int = 1
+    job: JobSpec, machine: Machine, made: Prepared, start: str, processes: str
 ) -> dict[str, str]:
     """The conditions by name, in words.
 
@@ -26,7 +26,7 @@ def conditions(
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": _device(machine.device),
         "threads": str(machine.threads),
-        "processes": str(processes),
+        "processes": processes,
         "precision": job.hardware.precision,
         "torch": torch.__version__,
         "tokenizers": _version("tokenizers"),

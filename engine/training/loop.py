@@ -18,6 +18,7 @@ from typing import Literal
 import torch
 
 from engine.data.store import Cancelled
+from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.messages import Noted, Progressed, measured
 from engine.messages import Prepared as PreparedEvent
@@ -38,6 +39,7 @@ from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
 from engine.training.ranks import Ranks, here, joined
 from engine.training.saving import Progress, Tell
+from engine.training.sharding import whole
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 Outcome = Literal["finished", "stopped"]
@@ -51,7 +53,7 @@ def train(
     """Train to the end, or until a stop is wanted; returns how it ended and after which step."""
     rank = here()
     machine = choose(job.hardware, rank.local, rank.beside)
-    with joined(rank, machine.device) as ranks:
+    with joined(rank, machine.device, job.hardware.sharded) as ranks:
         return _train(job, tell, stop_wanted, run, machine, ranks)
 
 
@@ -77,38 +79,37 @@ def _train(
     except Cancelled:
         return "stopped", found[1].step if found else 0
     ranks.equalise(network)
+    progress, changed = found[1] if found else Progress(), tuple[str, ...]()
+    first = progress.conditions.get("start", "unknown") if found else sum_of_weights(network)
+    now = conditions(job, machine, made, first, ranks.said)
+    ranks.shard(network)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)
-    progress, changed = found[1] if found else Progress(), tuple[str, ...]()
-    if found is None:
-        begin = sum_of_weights(network)
-        progress.conditions = conditions(job, machine, made, begin, ranks.world)
-    else:
-        begin = progress.conditions.get("start", "unknown")
-        now = conditions(job, machine, made, begin, ranks.world)
+    if found is not None:
         changed = differences(progress.conditions, now)
-        progress.conditions = now
         exact = f"not bit for bit: {', '.join(changed)}" if changed else "bit for bit"
         tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
         if ranks.writes:
             saving.tell_if_unheard(run, progress, tell)
         saving.read_optimiser(found[0], optimiser, network)
         saving.read_raw(found[0], network, average)
+    progress.conditions = now
     tell(_plan(job, made, machine, ranks, progress, changed))
     if sentence := _trained(network):
         tell(Noted(text=sentence))
 
     def save() -> None:
+        whole, memory = ranks.whole(network, optimiser)
         if not ranks.writes:
             return
         write = partial(
             saving.save,
             run,
             job,
-            network,
+            whole,
             made.tokenizer,
             made.learner,
-            optimiser,
+            memory,
             average,
             progress,
         )
@@ -193,7 +194,7 @@ def _step(
     ranks.sum_gradients(made.network)
     value = sum(values.values())
     longest = job.training.clip or math.inf
-    norm = float(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest))
+    norm = float(whole(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest)))
     for what, curve, length in (("loss", "loss", value), ("gradient", "gradient_norm", norm)):
         if not math.isfinite(length):
             tell(measured(curve, step + 1, length))
@@ -219,28 +220,31 @@ def _gradients(
     """The gradients of this rank's share of a batch, in smaller parts where memory is short; what
     the share adds to the loss, by terms.
     """
-    share, counts = ranks.share(batch)
     asked, possible = job.training.micro_batch, progress.micro_batch
     at_once = min(asked, possible) if asked and possible else asked or possible
     while True:
         drawn = chance(job.training.seed, DROPOUT, progress.step).integers(2**62, size=ranks.world)
         torch.manual_seed(int(drawn[ranks.rank]))
+        parts = ranks.parts(batch, at_once)
         try:
-            return _in_parts(made, machine, share, batch, at_once, counts)
+            return _in_parts(made, machine, parts, batch)
         except (RuntimeError, MemoryError) as error:
+            if ranks.shards:
+                raise _not_alone(error) from error
             made.network.zero_grad(set_to_none=True)
-            progress.micro_batch = at_once = _smaller(error, at_once, share.size)
+            size = sum(part.size for part, _ in parts)
+            progress.micro_batch = at_once = _smaller(error, at_once, size)
             tell(Noted(text=_short_of_memory(progress), exact=False))
 
 
 def _in_parts(
-    made: Prepared, machine: Machine, share: Batch, whole: Batch, micro_batch: int, counts: float
+    made: Prepared, machine: Machine, parts: list[tuple[Batch, float]], batch: Batch
 ) -> dict[str, float]:
-    """`counts` is 0 where another rank computes this share, too; else 1."""
+    """`parts` as `Ranks.parts` has them."""
     values: dict[str, float] = {}
-    for part in share.parts(micro_batch):
+    for part, counts in parts:
         with machine.precision():
-            terms = made.learner.losses(made.network, part.to(machine.device), whole)
+            terms = made.network(made.learner.losses, part.to(machine.device), batch)
             loss = total(terms) * counts
         loss.backward()
         for name, term in terms.items():
@@ -248,13 +252,27 @@ def _in_parts(
     return values
 
 
-def _smaller(error: Exception, micro_batch: int, size: int) -> int:
-    """Half the examples at once, where that can help; any other error goes on."""
-    short = isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
+def _not_alone(error: Exception) -> Exception:
+    """A sharded network is computed in step with the others: none can try again by itself."""
+    if not _is_short_of_memory(error):
+        return error
+    return StudioError(
+        "Memory is short on one of the devices.",
+        "Set training.micro_batch to fewer examples at once, or gradient_checkpointing to true, "
+        "and start a new run.",
+    )
+
+
+def _is_short_of_memory(error: Exception) -> bool:
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
         words in str(error) for words in SHORT_OF_MEMORY
     )
+
+
+def _smaller(error: Exception, micro_batch: int, size: int) -> int:
+    """Half the examples at once, where that can help; any other error goes on."""
     at_once = min(micro_batch or size, size)
-    if not short or at_once == 1:
+    if not _is_short_of_memory(error) or at_once == 1:
         raise error
     return at_once // 2
 
@@ -269,8 +287,8 @@ def _short_of_memory(progress: Progress) -> str:
 def _looked(
     job: JobSpec, made: Prepared, machine: Machine, ranks: Ranks, progress: Progress, tell: Tell
 ) -> bool:
-    """The same on every rank, though only the first looks."""
-    improved = ranks.writes and _look(job, made, machine, progress, tell)
+    """The same on every rank, though only the first looks, unless all are needed for it."""
+    improved = (ranks.writes or ranks.shards) and _look(job, made, machine, progress, tell)
     said, in_vain = ranks.as_first(float(improved), float(progress.looks_in_vain))
     progress.looks_in_vain = int(in_vain)
     return said > 0

@@ -10,6 +10,7 @@ from engine.errors import StudioError
 from engine.tasks.learner import Batch, Examples, total
 from engine.training.devices import Machine
 from engine.training.preparing import Prepared
+from engine.training.sharding import whole
 
 SHOWN = 80  # characters of each example
 FEW = 3  # examples in the sentence; all stand in the details
@@ -65,7 +66,7 @@ def _guilty(made: Prepared, machine: Machine, step: Step) -> list[int]:
     for number, one in zip(step.chosen, step.batch.parts(1), strict=True):
         network.zero_grad(set_to_none=True)
         with machine.precision():
-            loss = total(made.learner.losses(network, one.to(machine.device), step.batch))
+            loss = total(network(made.learner.losses, one.to(machine.device), step.batch))
         loss.backward()
         if not (math.isfinite(float(loss.detach())) and math.isfinite(gradient_length(network))):
             found.append(int(number))
@@ -75,7 +76,7 @@ def _guilty(made: Prepared, machine: Machine, step: Step) -> list[int]:
 
 def gradient_length(network: torch.nn.Module) -> float:
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    return float(torch.nn.utils.get_total_norm(gradients))
+    return float(whole(torch.nn.utils.get_total_norm(gradients)))
 
 
 def _named(made: Prepared, step: Step, numbers: list[int]) -> list[str]:

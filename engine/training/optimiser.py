@@ -11,6 +11,7 @@ from engine.errors import StudioError
 from engine.models.network import Network
 from engine.spec.model import AnySpec
 from engine.spec.training import TrainingSpec
+from engine.training.sharding import like, whole
 
 
 def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
@@ -77,12 +78,19 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["share"]
 
 
-def state_tensors(optimiser: torch.optim.Optimizer, network: nn.Module) -> dict[str, Tensor]:
-    """The optimiser's memory under the names of the parameters, as tensors for a file."""
+def state_tensors(
+    optimiser: torch.optim.Optimizer, network: nn.Module, keep: bool = True
+) -> dict[str, Tensor]:
+    """The optimiser's memory under the names of the parameters, as tensors for a file.
+
+    Where the network is sharded every rank must ask, and the ones that do not `keep` it get none.
+    """
     tensors = {}
     for name, parameter in network.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
-            tensors[f"{name}|{key}"] = value.detach().cpu().contiguous()
+            tensor = whole(value.detach())
+            if keep:
+                tensors[f"{name}|{key}"] = tensor.cpu().contiguous()
     return tensors
 
 
@@ -105,4 +113,4 @@ def restore(
         state = optimiser.state[parameter]
         for key in ("step", "exp_avg", "exp_avg_sq"):
             if (value := tensors.get(f"{name}|{key}")) is not None:
-                state[key] = value.clone() if key == "step" else value.to(parameter.device).clone()
+                state[key] = value.clone() if key == "step" else like(value, parameter)

@@ -15,8 +15,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from engine.models.network import Network
 from engine.runs.ranks import Lost, Rank, this_rank
 from engine.tasks.learner import Batch
+from engine.training.optimiser import state_tensors
+from engine.training.sharding import gathered, shard
 
 PATIENCE = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
 HANG = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
@@ -26,48 +29,56 @@ BUCKET = 16 << 20  # gradients in one sum, at about the most: 64 MB in float32
 class Ranks:
     """All processes of a run, seen from one of them. Alone, it does nothing to anything."""
 
-    def __init__(self, rank: Rank, device: torch.device) -> None:
+    def __init__(self, rank: Rank, device: torch.device, sharded: bool = False) -> None:
         """Meet the others, which may take as long as they need to start."""
         self.rank, self.world = rank.number, rank.world
+        self.shards = sharded and self.world > 1  # whether each has a slice of the weights alone
+        self._device = device
         self._gpus: dist.ProcessGroup | None = None
         if self.world == 1:
             return
-        with _others():
-            if rank.store is None:
-                dist.init_process_group("gloo", timeout=PATIENCE)
-            else:
-                file = str(rank.store / "store")
-                store = dist.FileStore(file, rank.world)  # type: ignore[attr-defined]
-                dist.init_process_group(
-                    "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=PATIENCE
-                )
-            if device.type == "cuda":
-                self._gpus = dist.new_group(backend="nccl", timeout=HANG)
+        if rank.store is None:
+            dist.init_process_group("gloo", timeout=PATIENCE)
+        else:
+            file = str(rank.store / "store")
+            store = dist.FileStore(file, rank.world)  # type: ignore[attr-defined]
+            dist.init_process_group(
+                "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=PATIENCE
+            )
+        if device.type == "cuda":
+            self._gpus = dist.new_group(backend="nccl", timeout=HANG)
+
+    @property
+    def said(self) -> str:
+        """How many there are, and whether the weights are spread over them."""
+        return f"{self.world}, sharded" if self.shards else str(self.world)
 
     @property
     def writes(self) -> bool:
         """Whether this one tells, judges and saves."""
         return self.rank == 0
 
-    def share(self, batch: Batch) -> tuple[Batch, float]:
-        """The examples that this rank computes, and how much their loss counts.
+    def parts(self, batch: Batch, at_once: int) -> list[tuple[Batch, float]]:
+        """What this rank computes one after another, and how much the loss of each counts.
 
-        It counts 0 where there are fewer examples than ranks and none is left for this one.
+        It counts 0 where a rank has nothing left to do and only keeps step with the others.
         """
         if self.world == 1:
-            return batch, 1.0
+            return [(part, 1.0) for part in batch.parts(at_once)]
         mine = dealt(batch.lengths, self.world)[self.rank]
-        return batch.taken(mine if len(mine) else np.zeros(1, int)), float(len(mine) > 0)
+        own = batch.taken(mine).parts(at_once) if len(mine) else []
+        steps = self.highest(len(own))[0] if self.shards else 1
+        spare = batch.taken(np.zeros(1, dtype=np.int64))
+        return [(part, 1.0) for part in own] + [(spare, 0.0)] * (int(steps) - len(own))
 
     def sum_gradients(self, network: nn.Module) -> None:
-        """Let every rank have the sum of all gradients."""
-        if self.world == 1:
+        """Let every rank have the sum of all gradients; a sharded network has taken it already."""
+        if self.world == 1 or self.shards:
             return
         gradients = [p.grad for p in network.parameters() if p.grad is not None]
         for some in _buckets(gradients):
             flat = torch.cat([gradient.reshape(-1) for gradient in some])
-            with _others():
-                dist.all_reduce(flat, group=self._gpus)
+            dist.all_reduce(flat, group=self._gpus)
             sums = flat.split([gradient.numel() for gradient in some])
             for gradient, summed in zip(some, sums, strict=True):
                 gradient.copy_(summed.view_as(gradient))
@@ -76,34 +87,31 @@ class Ranks:
         """The sum over the ranks of each value; all ranks have the same names."""
         if self.world == 1:
             return values
-        with _others():
-            flat = torch.tensor(list(values.values()), dtype=torch.float64)
-            dist.all_reduce(flat)
+        flat = torch.tensor(list(values.values()), dtype=torch.float64)
+        dist.all_reduce(flat)
         return dict(zip(values, flat.tolist(), strict=True))
 
     def highest(self, *values: float) -> list[float]:
         """The highest that any rank says, of each value."""
         if self.world == 1:
             return list(values)
-        with _others():
-            flat = torch.tensor(values, dtype=torch.float64)
-            dist.all_reduce(flat, dist.ReduceOp.MAX)
+        flat = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(flat, dist.ReduceOp.MAX)
         return flat.tolist()
 
     def as_first(self, *values: float) -> list[float]:
         """What rank 0 says, of each value."""
         if self.world == 1:
             return list(values)
-        with _others():
-            flat = torch.tensor(values, dtype=torch.float64)
-            dist.broadcast(flat, 0)
+        flat = torch.tensor(values, dtype=torch.float64)
+        dist.broadcast(flat, 0)
         return flat.tolist()
 
     def equalise(self, network: nn.Module) -> None:
         """Give every rank the weights of rank 0: machines may differ in the last bit of a draw."""
         if self.world == 1:
             return
-        with torch.no_grad(), _others():
+        with torch.no_grad():
             for tensor in (*network.parameters(), *network.buffers()):
                 dist.broadcast(tensor.data, 0, group=self._gpus)
 
@@ -122,8 +130,21 @@ class Ranks:
     def meet(self) -> None:
         """Wait until all ranks are here."""
         if self.world > 1:
-            with _others():
-                dist.barrier()
+            dist.barrier()
+
+    def shard(self, network: Network) -> None:
+        """Spread the weights over the ranks, where the job asks for it."""
+        if self.shards:
+            shard(network, self._gpus or dist.group.WORLD, self._device)
+
+    def whole(
+        self, network: Network, optimiser: torch.optim.Optimizer
+    ) -> tuple[Network, dict[str, Tensor]]:
+        """The network and the memory of its optimiser, to be saved by rank 0; all ranks ask."""
+        if not self.shards:
+            return network, state_tensors(optimiser, network) if self.writes else {}
+        memory = state_tensors(optimiser, network, keep=self.writes)
+        return gathered(network, keep=self.writes), memory
 
     def leave(self) -> None:
         """Let go of the others."""
@@ -132,11 +153,20 @@ class Ranks:
 
 
 @contextmanager
-def joined(rank: Rank, device: torch.device) -> Iterator[Ranks]:
-    """The ranks of this run for the block; after an error the end of the process parts them."""
-    ranks = Ranks(rank, device)
-    yield ranks
-    ranks.leave()
+def joined(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[Ranks]:
+    """The ranks of this run for the block; after an error the end of the process parts them.
+
+    Raises:
+        Lost: another rank has ended; torch says it with errors of the library that it asks.
+    """
+    try:
+        ranks = Ranks(rank, device, sharded)
+        yield ranks
+        ranks.leave()
+    except RuntimeError as error:
+        if isinstance(error, dist.DistError) or "gloo" in str(error):
+            raise Lost from error
+        raise
 
 
 def here() -> Rank:
@@ -170,12 +200,3 @@ def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
             some, size = [], 0
     if some:
         yield some
-
-
-@contextmanager
-def _others() -> Iterator[None]:
-    """What the others are needed for: torch says with a RuntimeError that one is not there."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise Lost from error

@@ -30,7 +30,7 @@ from engine.spec.task import TaskSpec
 from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Learner
 from engine.training.averaging import Average
-from engine.training.optimiser import restore, state_tensors
+from engine.training.optimiser import restore
 
 RESUME, OPTIMISER = "resume", "optimiser.safetensors"
 OF_TOKENIZER = 1 << 20  # bytes, about
@@ -58,14 +58,15 @@ def save(
     network: Network,
     tokenizer: Tokenizer,
     learner: Learner,
-    optimiser: torch.optim.Optimizer,
+    memory: dict[str, Tensor],
     average: Average,
     progress: Progress,
     task: TaskSpec | None = None,
 ) -> Saved:
     """Write the checkpoint of `progress.step`; raises DiskFull and leaves the earlier ones.
 
-    Its weights are the averaged ones, with adapters merged into them. `task` is what it keeps of
+    Its weights are the averaged ones, with adapters merged into them. `memory` is the optimiser's,
+    as `state_tensors` has it, and `task` is what it keeps of
     the task beside the labels.
     """
     folder = run.checkpoint(progress.step)
@@ -79,7 +80,7 @@ def save(
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()
-        safetensors.torch.save_file(state_tensors(optimiser, network), resume / OPTIMISER)
+        safetensors.torch.save_file(memory, resume / OPTIMISER)
         if raw:
             safetensors.torch.save_file(raw, resume / RAW)
         (resume / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import safetensors.torch
 import torch
 from pydantic import ValidationError
 
@@ -149,6 +150,49 @@ def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) 
     assert distance(alone, many) < CLOSE
 
 
+def sharded(job: JobSpec, **training: object) -> JobSpec:
+    hardware = job.hardware.model_copy(update={"processes": 2, "sharded": True})
+    settings = job.training.model_copy(update=training)
+    return job.model_copy(update={"hardware": hardware, "training": settings})
+
+
+@pytest.mark.parametrize("task", ["masked words and next sentence", "tags"])
+def test_sharded_weights_learn_the_same(task: str, crew: Crew, tmp_path: Path) -> None:
+    plain = TASKS[task](tmp_path, dropout=0.0)
+    job = sharded(plain, steps=20, evaluate_every=10, save_every=10, learning_rate=1e-3)
+    alone, spread = (small.new_run(tmp_path / name, job) for name in ("alone", "spread"))
+    assert crew.train(alone, 1) == [0]
+    assert crew.train(spread, 2, stop_after=11) == [0, 0]
+    assert prepared(spread).conditions["processes"] == "2, sharded"
+    assert crew.train(spread, 3) == [0, 0, 0]
+    assert distance(alone, spread) < CLOSE
+    ours, theirs = (load(run.checkpoint_folders()[-1]) for run in (alone, spread))
+    assert ours.keys() == theirs.keys()
+    for name in (n for n in ours if "key" not in n):  # its bias has no gradient but noise
+        torch.testing.assert_close(theirs[name], ours[name], atol=1e-4, rtol=0)
+
+
+def load(checkpoint: Path) -> dict[str, torch.Tensor]:
+    """All that a checkpoint and its optimiser hold."""
+    found = {}
+    for file in ("model.safetensors", "resume/optimiser.safetensors"):
+        tensors = safetensors.torch.load_file(checkpoint / file)
+        found |= {f"{file} {name}": tensor for name, tensor in tensors.items()}
+    return found
+
+
+def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
+    job = sharded(
+        small.classifying(tmp_path), steps=14, dropout=0.1, micro_batch=3, layer_decay=0.9
+    )
+    job = sharded(job, gradient_checkpointing=True, frozen=1)
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    assert crew.train(calm, 2) == [0, 0]
+    assert crew.train(stopped, 2, stop_after=6) == [0, 0]
+    assert crew.train(stopped, 2) == [0, 0]
+    assert final(calm) == final(stopped)
+
+
 def test_ranks_get_equal_tokens() -> None:
     chance = np.random.default_rng(1)
     tokens, longest = np.zeros(4), 0
@@ -187,6 +231,13 @@ def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
     job = small.classifying(tmp_path, batch=2).model_dump()
     job["hardware"]["processes"] = 3
     with pytest.raises(ValidationError, match="cannot be shared by 3 processes"):
+        JobSpec.model_validate(job)
+    job["hardware"] = {"processes": 1, "sharded": True}
+    with pytest.raises(ValidationError, match="spread over several processes"):
+        JobSpec.model_validate(job)
+    job["hardware"] = {"processes": 2, "sharded": True}
+    job["training"]["ema_decay"] = 0.9
+    with pytest.raises(ValidationError, match="trained as they are"):
         JobSpec.model_validate(job)
 
 
