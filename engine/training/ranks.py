@@ -135,7 +135,9 @@ class Ranks:
     def shard(self, network: Network) -> None:
         """Spread the weights over the ranks, where the job asks for it."""
         if self.shards:
-            shard(network, self._gpus or dist.group.WORLD, self._device)
+            group = self._gpus or dist.group.WORLD
+            assert group is not None
+            shard(network, group, self._device)
 
     def whole(
         self, network: Network, optimiser: torch.optim.Optimizer
