@@ -7,6 +7,9 @@ another file in it, or to the store of a download cache beside it, and nowhere e
 import hashlib
 import json
 import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +117,22 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number in JSON")
 
 
-def check_unchanged(folder: Path, names: list[str]) -> None:
-    """Raise BadCheckpoint where a file differs from what the studio's own manifest says of it."""
+@contextmanager
+def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
+    """Hold files against the studio's own manifest while the block reads them.
+
+    Raises BadCheckpoint where one is not what was saved, also in the place of what the block says
+    of it: this names the cause.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        checking = pool.submit(_check_unchanged, folder, names)
+        try:
+            yield
+        finally:
+            checking.result()
+
+
+def _check_unchanged(folder: Path, names: list[str]) -> None:
     manifest = json_object(folder, MANIFEST)
     entries = manifest.get("files") if manifest else None
     if not isinstance(entries, dict):

@@ -17,10 +17,10 @@ from engine.data.families import FAMILIES
 from engine.data.foreign import (
     check_content,
     check_folder,
-    check_unchanged,
     json_object,
     plain_file,
     shown,
+    unchanged_meanwhile,
 )
 from engine.data.head_kinds import NAMED
 from engine.data.model_config import CONFIG, spec_of
@@ -92,16 +92,17 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     A head that is wanted and not in the file, or is there for other classes than `labels`, is
     newly made from torch's present random state, and listed in the report.
 
-    Raises BadCheckpoint, and has neither run nor allocated anything by then.
+    Raises BadCheckpoint, and has run nothing by then.
     """
     check_folder(folder)
     file, config = read_config(folder)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     with open_stored(folder) as stored:
-        check_unchanged(folder, [file, *TOKENIZER, *stored.files])
-        plan = Fitting(stored, spec, config, file).fit(heads, labels)
-        network = _filled(folder, spec, plan, stored)
+        files = [file, *TOKENIZER, *stored.files]
+        with unchanged_meanwhile(folder, files):
+            plan = Fitting(stored, spec, config, file).fit(heads, labels)
+            network = _filled(folder, spec, plan, stored)
     named = labels or labels_of(config)
     count = plan.heads.outputs if plan.heads.kind in NAMED else 0
     report = LoadReport(

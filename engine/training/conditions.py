@@ -2,11 +2,13 @@
 
 import hashlib
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
 import torch
+from torch import Tensor
 
 from engine.models.network import Network
 from engine.spec.job import JobSpec
@@ -48,12 +50,16 @@ def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
 
 
 def sum_of_weights(network: Network) -> str:
-    """SHA-256 over the names, shapes and bytes of all weights."""
-    digest = hashlib.sha256()
-    for name, parameter in network.named_parameters():
-        digest.update(f"{name}{tuple(parameter.shape)}".encode())
-        weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
-        digest.update(weights.numpy().data)
+    """SHA-256 over the sums of all weights, each over its name, shape and bytes."""
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        sums = pool.map(_sum_of_one, *zip(*network.named_parameters(), strict=True))
+        return hashlib.sha256("".join(sums).encode("ascii")).hexdigest()
+
+
+def _sum_of_one(name: str, parameter: Tensor) -> str:
+    digest = hashlib.sha256(f"{name}{tuple(parameter.shape)}".encode())
+    weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
+    digest.update(weights.numpy().data)  # other threads work meanwhile
     return digest.hexdigest()
 
 
