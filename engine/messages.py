@@ -222,6 +222,7 @@ class Question(Message):
     side: int = Field(0, description="Of what is compared: 0 the first, 1 the second.")
 
 
+Table = Literal["word", "position", "segment"]
 Measure = Literal["weights", "norms", "mean", "rollout"]
 
 
@@ -325,6 +326,16 @@ class Follow(Question):
     masked: tuple[int, ...] = ()
 
 
+class Embed(Question):
+    """The vectors of each token before the first layer, and what they are the sum of."""
+
+    kind: Literal["embed"] = "embed"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+
+
 class Predict(Question):
     """What a fine-tuned model answers, by the head that it has."""
 
@@ -390,6 +401,7 @@ AnyQuestion = Annotated[
     | Score
     | Trace
     | Follow
+    | Embed
     | Predict
     | Examine
     | Import
@@ -578,6 +590,29 @@ class Followed(Answer):
 
     kind: Literal["followed"] = "followed"
     probability: float
+    milliseconds: float = 0
+
+
+class Addend(Message):
+    """A row of a learned table for each token, and the length of each of these vectors."""
+
+    table: Table
+    rows: tuple[int, ...]
+    norms: tuple[float, ...]
+
+
+class Embedded(Answer):
+    """Euclidean norms of T tokens: of each addend, their sum, and what the first layer reads.
+
+    The last is the sum after its normalisation, in ALBERT also widened to the width of the layers.
+    """
+
+    kind: Literal["embedded"] = "embedded"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    addends: tuple[Addend, ...] = Field(description="Two where the family has no segments.")
+    sums: tuple[float, ...]
+    outcome: tuple[float, ...]
     milliseconds: float = 0
 
 
@@ -803,6 +838,7 @@ AnyAnswer = Annotated[
     | Scored
     | Traced
     | Followed
+    | Embedded
     | Predicted
     | Examined
     | Imported

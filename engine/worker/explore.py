@@ -25,6 +25,7 @@ from engine.messages import (
     Answer,
     AnyQuestion,
     Attend,
+    Embed,
     Estimate,
     Estimated,
     Examine,
@@ -200,6 +201,7 @@ class Answerer:
             answers,
             attention,
             candidates,
+            embeddings,
             lens,
             measures,
             predictions,
@@ -224,6 +226,8 @@ class Answerer:
                 tell(lens.trace(self._shelf.take(question.checkpoint), question))
             case Follow():
                 tell(scores.follow(self._shelf.take(question.checkpoint), question))
+            case Embed():
+                tell(embeddings.embed(self._shelf.take(question.checkpoint), question))
             case Predict():
                 tell(answers.predict(self._shelf.take(question.checkpoint), question))
             case Examine():

@@ -14,6 +14,8 @@ from app.pages.explore.panels.answers.state import AnswersState
 from app.pages.explore.panels.answers.view import AnswersView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
+from app.pages.explore.panels.tokens.state import TokensState
+from app.pages.explore.panels.tokens.view import TokensView
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.side import MOST_CHARACTERS
@@ -54,13 +56,15 @@ class ExplorePage(Page):
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
         answers = AnswersState(self.study, studio.explorer)
+        tokens = TokensState(self.study, studio.explorer)
+        self.tokens = TokensView(tokens, studio.notices)
         self.words = WordsView(words, studio.notices)
         self.attention = AttentionView(attention, studio.notices)
         self.answers = AnswersView(answers)
         self.bench = Workbench(studio.settings)
         for entry in self._panels():
             self.bench.add(entry)
-        self.bench.begin()
+        self.bench.begin("words")
         self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
@@ -77,6 +81,7 @@ class ExplorePage(Page):
     def _panels(self) -> list[PanelEntry]:
         """All panels, in the order of their tabs and of the keys Alt+1, Alt+2, …"""
         return [
+            PanelEntry("tokens", self.tr("Tokens"), "tokens", self.tokens),
             PanelEntry("words", self.tr("Words"), "masked-words", self.words),
             PanelEntry("attention", self.tr("Attention"), "attention", self.attention),
             PanelEntry("answers", self.tr("Answers"), "answers", self.answers),

@@ -68,6 +68,7 @@ class Workbench(QMainWindow):
         super().__init__(parent, Qt.WindowType.Widget)
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
+        self._front = ""  # the panel that is before the others at first
         self._closed: set[str] = set()  # by the user
         self._missing: set[str] = set()  # which have nothing to show of this model
         self._is_shown = False
@@ -100,8 +101,9 @@ class Workbench(QMainWindow):
         keys = QKeySequence(f"Alt+{len(self.docks)}")
         QShortcut(keys, self, partial(self.show_panel, entry.key, True))
 
-    def begin(self) -> None:
-        """Arrange the panels as they were left, or as they are at first."""
+    def begin(self, front: str) -> None:
+        """Arrange the panels as they were left, or as they are at first, with `front` in front."""
+        self._front = front
         self._arrange()
         kept = self._settings.place(KEPT)
         if isinstance(kept, dict):
@@ -183,7 +185,6 @@ class Workbench(QMainWindow):
         """Arrange the panels as they are at first."""
         self._closed = {key for key, dock in self.docks.items() if not dock.entry.is_open}
         self._arrange()
-        self._show_open()
 
     def menu(self) -> QMenu:
         """For the page: which panels are open, and how they stand."""
@@ -214,8 +215,9 @@ class Workbench(QMainWindow):
 
     def _arrange(self) -> None:
         for dock in self.docks.values():
-            dock.setFloating(False)
-            self.removeDockWidget(dock)
+            if self.dockWidgetArea(dock) != Qt.DockWidgetArea.NoDockWidgetArea:
+                dock.setFloating(False)
+                self.removeDockWidget(dock)
         for dock in self.docks.values():
             place: Place = dock.entry.place
             self.addDockWidget(AREAS[place], dock)
@@ -223,6 +225,8 @@ class Workbench(QMainWindow):
                 self._into_tabs(dock)
         aside = [d for d in self.docks.values() if d.entry.place in ("left", "right")]
         self.resizeDocks(aside, [ASIDE] * len(aside), _ACROSS)
+        self._show_open()
+        self.docks[self._front].raise_()
 
     def _into_tabs(self, dock: "PanelDock") -> None:
         """Put a dock among those that stand at the top."""
@@ -238,13 +242,8 @@ class Workbench(QMainWindow):
             self.tabifyDockWidget(first, dock)
 
     def _show_open(self) -> None:
-        front = None
         for key, dock in self.docks.items():
             dock.setVisible(self.is_open(key))
-            if self.is_open(key) and front is None and not dock.isFloating():
-                front = dock
-        if front is not None and not any(d.is_front for d in self.docks.values()):
-            front.raise_()
         self._tidying.start()
 
     def _on_visible(self, dock: "PanelDock", visible: bool) -> None:

@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.library import ModelEntry
 from app.pages.models.model.parts import Part, parts_of
-from app.pages.models.model.steps import steps
 from app.pages.models.model.table import find_pieces
 from engine.data.foreign import json_object
 from engine.data.model_config import CONFIG, spec_of
+from engine.data.steps import steps
 from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tokenizer import Tokenizer
 from engine.errors import BadCheckpoint, StudioError

@@ -4,14 +4,13 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.pages.models.model.state import LONGEST_LINE, ModelState
-from app.pages.models.model.steps import Steps
 from app.resources import mono_font
 from app.theme import SPACE
 from app.widgets.page import Card, scrolling
 from app.widgets.pieces import Pieces
 from app.widgets.text import Text
-from engine.data.byte_pieces import BytePieces
-from engine.data.sentence_pieces import SentencePieces
+from app.widgets.tokenizer_words import step_helps
+from engine.data.steps import Steps
 from engine.data.tokenizer import Tokenizer
 
 PAUSE = 150  # ms after a key before the text is taken
@@ -86,50 +85,11 @@ class TokenizerTab(QWidget):
         self._unknown = tokenizer.unknown
         _, _, cls, sep, _ = tokenizer.vocabulary.special
         self._ends = f"{cls}, {sep}"
-        helps = self._helps(tokenizer.vocabulary.kind)
+        helps = list(step_helps(tokenizer.vocabulary.kind))
+        helps[2] += " " + self.tr("The number below a piece is its id.")
         for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
             label.setText(text)
         self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
-
-    def _helps(self, kind: str) -> tuple[str, str, str]:
-        ids = self.tr("The number below a piece is its id.")
-        if kind == BytePieces.kind:
-            return (
-                self.tr(
-                    "The text stays as it is: case, accents and spaces are part of the pieces."
-                ),
-                self.tr("The text is split before spaces and around punctuation."),
-                self.tr(
-                    "The bytes of each word are merged pair by pair, in the order that was "
-                    "learned. “▁” stands for a space, and “\\x” for a byte that is only a part "
-                    "of a character."
-                )
-                + f" {ids}",
-            )
-        if kind == SentencePieces.kind:
-            return (
-                self.tr(
-                    "Characters take their plain forms, and case and accents go where the "
-                    "vocabulary ignores them."
-                ),
-                self.tr("The text is split at spaces; a bar stands between words."),
-                self.tr(
-                    "Of all ways to cut a word into pieces the likeliest is taken; “▁” begins a "
-                    "word."
-                )
-                + f" {ids}",
-            )
-        return (
-            self.tr(
-                "Control characters go, spaces become one kind, and case and accents go too "
-                "where the vocabulary ignores them."
-            ),
-            self.tr("The text is split at spaces and punctuation; a bar stands between words."),
-            self.tr(
-                "Each word becomes the longest pieces that the vocabulary has; “##” goes on a word."
-            )
-            + f" {ids}",
-        )
 
     def _on_tried(self, steps: Steps) -> None:
         self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])

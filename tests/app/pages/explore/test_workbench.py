@@ -41,7 +41,7 @@ def make(qtbot, settings):
         for key, title in (("one", "One & only"), ("two", "Two")):
             bench.add(PanelEntry(key, title, "attention", Plain(title)))
         bench.add(PanelEntry("aside", "Aside", "attention", Plain("Aside"), "right", False))
-        bench.begin()
+        bench.begin("one")
         qtbot.addWidget(bench)
         bench.resize(*SIZE)
         bench.show()

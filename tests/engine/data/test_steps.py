@@ -1,11 +1,10 @@
-"""What the tokenizer does, in its three steps, and what is found in its vocabulary."""
+"""What a tokenizer does, in its three steps."""
 
 from pathlib import Path
 
 import pytest
 
-from app.pages.models.model.steps import steps
-from app.pages.models.model.table import VocabularyModel, find_pieces
+from engine.data.steps import steps
 from engine.data.tokenizer import Tokenizer
 from engine.data.vocabulary import SPECIAL, Vocabulary
 
@@ -57,25 +56,3 @@ def test_the_steps_agree_with_published_vocabularies(assets: Path) -> None:
         assert tuple(token.id for token in taken.tokens) == tuple(
             tokenizer.encode("Unbelievably good CCO words.").ids
         )
-
-
-def test_pieces_that_begin_with_it_come_first() -> None:
-    vocabulary = Vocabulary(PIECES)
-    found = [PIECES[number] for number in find_pieces(vocabulary, "Good")]
-    assert found == ["good", "##good"]
-    assert find_pieces(vocabulary, "12")[0] == 12, "the piece with this id"
-    assert PIECES.index("12") in find_pieces(vocabulary, "12")
-    assert find_pieces(vocabulary, "nothing like it") == []
-
-
-def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
-    model = VocabularyModel(Vocabulary(PIECES))
-    qtmodeltester.check(model)
-    kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
-    assert kinds["[CLS]"] == "special"
-    assert kinds["[unused1]"] == "unused"
-    assert kinds["##s"] == "goes on a word"
-    assert kinds["the"] == "begins a word"
-    model.show_only([5, 8])
-    assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
-    qtmodeltester.check(model)

@@ -1,0 +1,1 @@
+"""From the typed text to the vectors that the first layer reads."""

@@ -1,0 +1,99 @@
+"""The three steps from a text to its pieces, one below the other."""
+
+from PySide6.QtCore import QSizeF, Qt
+from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, QWidget
+
+from app.pages.explore.panels.tokens.state import TokensState
+from app.resources import mono_font
+from app.theme import SPACE
+from app.widgets.pieces import Pieces
+from app.widgets.text import Text, visible
+from app.widgets.tokenizer_words import step_helps
+
+LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
+MOST_LINES = 3  # before a text scrolls
+MOST_PIECES = 160
+
+
+class Flow(QWidget):
+    """Normalise, split, find pieces: what each step does, and what came of it on the first side."""
+
+    def __init__(self, state: TokensState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.helps = [Text("", "small") for _ in range(3)]
+        self.normalised = _Shown(self.tr("Normalised text"))
+        self.words = _Shown(self.tr("Words"))
+        self.pieces = [Pieces(MOST_PIECES), Pieces(MOST_PIECES)]  # of each text
+        self.count = Text("", "muted")
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(3 * SPACE)
+        grid.setVerticalSpacing(SPACE)
+        grid.setColumnStretch(1, 1)
+        titles = (self.tr("Normalise"), self.tr("Split"), self.tr("Find pieces"))
+        shown: tuple[tuple[QWidget, ...], ...] = (
+            (self.normalised,),
+            (self.words,),
+            (*self.pieces, self.count),
+        )
+        line = 0
+        for number, (title, text, widgets) in enumerate(
+            zip(titles, self.helps, shown, strict=True), start=1
+        ):
+            grid.addWidget(Text(str(number), "heading"), line, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(Text(title, "strong"), line, 1)
+            for widget in (text, *widgets):
+                line += 1
+                grid.addWidget(widget, line, 1)
+            line += 1
+            grid.setRowMinimumHeight(line, 2 * SPACE)
+            line += 1
+        grid.setRowStretch(line, 1)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Bring everything in line with the state."""
+        side, taken = self._state.study.both[0], self._state.steps[0]
+        tokenizer = side.tokenizer
+        if tokenizer is None:
+            return
+        for label, text in zip(self.helps, step_helps(tokenizer.vocabulary.kind), strict=True):
+            label.setText(text)
+        self.normalised.show_lines([each.normalised for each in taken])
+        self.words.show_lines(["  |  ".join(each.words) for each in taken])
+        for segment, pieces in enumerate(self.pieces):
+            own = tuple(t for t in side.tokens if t.segment == segment)
+            pieces.setVisible(bool(own))
+            pieces.show_tokens(own, tokenizer.unknown)
+        words = sum(len(each.words) for each in taken)
+        parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
+        if any(each.cut for each in taken) and not side.cut:
+            parts.append(self.tr("steps 1 and 2 show only the beginning"))
+        self.count.setText(" · ".join(parts))
+
+
+class _Shown(QPlainTextEdit):
+    """Lines to read and copy, as high as they need up to a limit."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setAccessibleName(name)
+        self.setFont(mono_font())
+        self.setTabChangesFocus(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit(QSizeF(0, 1))
+
+    def show_lines(self, lines: list[str]) -> None:
+        """Show each text on a line of its own."""
+        shown = "\n".join(visible(line[:LONGEST_LINE]).replace("\n", "⏎") for line in lines)
+        if shown != self.toPlainText():
+            self.setPlainText(shown)
+
+    def _fit(self, size: QSizeF) -> None:
+        lines = min(MOST_LINES, max(1, round(size.height())))
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * lines + 6 * SPACE)

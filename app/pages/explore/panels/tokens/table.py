@@ -1,0 +1,283 @@
+"""The tokens as rows: what each is, where it stands, and how long its vectors are."""
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panels.tokens.state import Row, TokensState
+from app.pages.explore.strip import SEGMENTS
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets.text import tooltip
+from engine.messages import Table
+
+Index = QModelIndex | QPersistentModelIndex
+TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
+ADDENDS: dict[Table, Role] = {
+    "word": Role.CHART_1,
+    "position": Role.CHART_2,
+    "segment": Role.CHART_3,
+}
+DIGITS = 3  # behind the point
+
+
+class TokenRows(QAbstractTableModel):
+    """The tokens of one side."""
+
+    def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._state, self._side = state, side
+        self.rows: list[Row] = []
+        self.tables: tuple[Table, ...] = ()
+        self.most = 1.0  # the largest norm of an addend
+        state.changed.connect(self.take)
+        self.take()
+
+    def take(self) -> None:
+        """Bring the rows in line with the state."""
+        rows, tables = self._state.rows(self._side), self._state.tables(self._side)
+        if (rows, tables) == (self.rows, self.tables):
+            return
+        reset = tables != self.tables or [r.token for r in rows] != [r.token for r in self.rows]
+        if reset:
+            self.beginResetModel()
+        self.rows, self.tables = rows, tables
+        count = len(tables)
+        self.most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
+        if reset:
+            self.endResetModel()
+        elif rows:
+            self.dataChanged.emit(
+                self.index(0, 0), self.index(len(rows) - 1, self.columnCount() - 1)
+            )
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.headings())
+
+    def headings(self) -> list[tuple[str, str]]:
+        """Of every column, with what it means."""
+        names = {
+            "word": (self.tr("‖word‖"), self.tr("Length of the vector of the piece")),
+            "position": (self.tr("‖position‖"), self.tr("Length of the vector of the place")),
+            "segment": (self.tr("‖segment‖"), self.tr("Length of the vector of the text")),
+        }
+        return [
+            (self.tr("Token"), self.tr("The piece; a hidden one is struck out")),
+            (self.tr("Id"), self.tr("Its number in the vocabulary, as the model sees it")),
+            (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
+            (self.tr("Position"), self.tr("The row that it takes from the table of places")),
+            *(names[table] for table in self.tables),
+            (self.tr("‖sum‖"), self.tr("Length of their sum")),
+            (self.tr("‖input‖"), self.tr("Length of what the first layer reads")),
+        ]
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation == Qt.Orientation.Vertical:
+            return section + 1 if role == Qt.ItemDataRole.DisplayRole else None
+        heading, meaning = self.headings()[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return heading
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip(meaning)
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == TOKEN:
+            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        row, column = self.rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.UserRole:
+            return row
+        if role == Qt.ItemDataRole.TextAlignmentRole and column != TOKEN:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return None
+        match column:
+            case 0:
+                return painted(row.token.text)
+            case 1:
+                return str(row.id)
+            case 2:
+                return str(row.token.segment)
+            case 3:
+                return str(row.position)
+            case _:
+                norms = row.norms
+                return f"{norms[column - FIRST_NORM]:.{DIGITS}f}" if norms else "…"
+
+
+class TokenTable(QTableView):
+    """Shows TokenRows; the row that is picked is the token that is picked on the page."""
+
+    def __init__(self, state: TokensState, side: int = 0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state, self._side = state, side
+        self._is_following = False
+        self.rows = TokenRows(state, side, self)
+        self.setModel(self.rows)
+        self.setItemDelegate(_Cells(state, side, self))
+        self.setAccessibleName(self.tr("Tokens"))
+        self.setShowGrid(False)
+        self.setMouseTracking(True)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        height = QFontMetrics(mono_font()).height() + 2 * SPACE
+        down, across = self.verticalHeader(), self.horizontalHeader()
+        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        down.setDefaultSectionSize(height)
+        down.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        across.setHighlightSections(False)
+        across.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        across.setMinimumSectionSize(12 * SPACE)
+        self.rows.modelReset.connect(self._fit)
+        self.selectionModel().currentRowChanged.connect(self._on_current)
+        self.entered.connect(self._on_entered)
+        state.study.picked_changed.connect(self._follow)
+        self._fit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._state.study.point(-1)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.viewport().update()
+
+    def _fit(self) -> None:
+        """Columns as wide as their headings and numbers need, from the font: no row is measured."""
+        metrics = QFontMetrics(self.horizontalHeader().font())
+        digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
+        for column, (heading, _) in enumerate(self.rows.headings()):
+            least = 0 if column < FIRST_NORM else digits
+            wide = max(metrics.horizontalAdvance(heading), least) + 5 * SPACE
+            self.setColumnWidth(column, 30 * SPACE if column == TOKEN else wide)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Show the token that is picked on the page."""
+        picked = self._here(self._state.study.picked)
+        self._is_following = True
+        if 0 <= picked < self.rows.rowCount():
+            self.selectRow(picked)
+            self.scrollTo(self.rows.index(picked, 0))
+        else:
+            self.clearSelection()
+        self._is_following = False
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if not self._is_following and now.isValid():
+            self._state.study.pick(self._there(now.row()))
+
+    def _on_entered(self, index: QModelIndex) -> None:
+        self._state.study.point(self._there(index.row()))
+
+    def _here(self, number: int) -> int:
+        """A token of the first side on this one."""
+        first, own = self._state.study.tokens, self._state.study.both[self._side]
+        if self._side == 0 or not 0 <= number < len(first):
+            return number
+        return own.counterpart(first[number]) if own.texts == self._state.study.texts else -1
+
+    def _there(self, number: int) -> int:
+        """A token of this side on the first one."""
+        first, own = self._state.study.both[0], self._state.study.both[self._side]
+        if self._side == 0:
+            return number
+        return first.counterpart(own.tokens[number]) if own.texts == first.texts else -1
+
+
+class _Cells(QStyledItemDelegate):
+    """A token in the colour of its text; a norm with a bar behind it."""
+
+    def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._state, self._side = state, side
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(16 * SPACE, QFontMetrics(mono_font()).height() + 2 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row: Row = index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(box, colour(Role.ACCENT_SOFT))
+        font = mono_font()
+        if index.column() == TOKEN:
+            font.setStrikeOut(self._is_hidden(index.row()))
+            self._paint_segment(painter, box, row.token.segment)
+        else:
+            self._paint_bar(painter, box, index, row)
+        painter.setFont(font)
+        painter.setPen(self._ink(row, index))
+        is_token = index.column() == TOKEN
+        side = Qt.AlignmentFlag.AlignLeft if is_token else Qt.AlignmentFlag.AlignRight
+        align = side | Qt.AlignmentFlag.AlignVCenter | AS_STORED
+        text = str(index.data())
+        words = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
+        shown = painter.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, round(words.width())
+        )
+        painter.drawText(words, align, shown)
+        painter.restore()
+
+    def _paint_segment(self, painter: QPainter, box: QRectF, segment: int) -> None:
+        """One line for the first text, two for the second: not by colour alone."""
+        painter.setPen(QPen(colour(SEGMENTS[segment % len(SEGMENTS)]), 2))
+        for line in range(1 + segment % len(SEGMENTS)):
+            x = round(box.left()) + 2 + 4 * line
+            painter.drawLine(x, round(box.top()) + 2, x, round(box.bottom()) - 2)
+
+    def _paint_bar(self, painter: QPainter, box: QRectF, index: Index, row: Row) -> None:
+        rows = index.model()
+        number = index.column() - FIRST_NORM
+        assert isinstance(rows, TokenRows)
+        if not row.norms or not 0 <= number < len(rows.tables):
+            return
+        room = box.adjusted(SPACE, 3, -SPACE, -3)
+        room.setLeft(room.right() - room.width() * min(1.0, row.norms[number] / rows.most))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(ADDENDS[rows.tables[number]], 0.22))
+        painter.drawRoundedRect(room, 2, 2)
+
+    def _is_hidden(self, number: int) -> bool:
+        side = self._state.study.both[self._side]
+        return number < len(side.tokens) and side.is_masked(number)
+
+    def _ink(self, row: Row, index: Index) -> QColor:
+        side = self._state.study.both[self._side]
+        if row.token.special:
+            return colour(Role.MUTED)
+        if index.column() <= ID and index.row() < len(side.tokens):
+            if side.is_unknown(index.row()):
+                return colour(Role.WARN)
+            if self._is_hidden(index.row()) or side.is_typed_mask(index.row()):
+                return colour(Role.ACCENT)
+        return colour(Role.TEXT)

@@ -1,0 +1,156 @@
+"""The way of the text into the model: its steps at the left, its tokens as a table at the right."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from app.notices import Notices
+from app.pages.explore.panel import Panel, quoted
+from app.pages.explore.panels.tokens.figure import figure_of
+from app.pages.explore.panels.tokens.flow import Flow
+from app.pages.explore.panels.tokens.state import MOST_NAMED, TokensState, named
+from app.pages.explore.panels.tokens.table import TokenTable
+from app.theme import SPACE
+from app.widgets import numbers
+from app.widgets.figure_menu import FigureButton
+from app.widgets.help import HelpButton
+from app.widgets.page import scrolling
+from app.widgets.text import OneLine, Text
+
+BESIDE = 720  # px of the panel from which steps and table stand beside one another
+LONGEST_REST = 40  # characters of what was left out that are quoted
+
+
+class TokensView(Panel):
+    """Shows a TokensState."""
+
+    def __init__(self, state: TokensState, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__(state.askings, parent)
+        self._state = state
+        self.flow = Flow(state)
+        self.notes = Text("", "warn")
+        self.difference = Text("", "muted")
+        self.tables = [TokenTable(state), TokenTable(state, 1)]
+        self.titles = [OneLine("", "strong"), OneLine("", "strong")]
+        self.keep = [
+            FigureButton(lambda: figure_of(state, 0), notices),
+            FigureButton(lambda: figure_of(state, 1), notices),
+        ]
+        self.halves = QSplitter(Qt.Orientation.Horizontal)
+        self.halves.setChildrenCollapsible(False)
+        self.halves.addWidget(self._steps())
+        self.sides = [self._side(number) for number in range(2)]
+        tables = QSplitter(Qt.Orientation.Horizontal)
+        tables.setChildrenCollapsible(False)
+        for side in self.sides:
+            tables.addWidget(side)
+        self.halves.addWidget(tables)
+        self.halves.setSizes([360, 640])
+        self.halves.setStretchFactor(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        for part in (self.notes, self.difference):
+            column.addWidget(part)
+        column.addWidget(self.halves, 1)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def set_seen(self, seen: bool) -> None:
+        super().set_seen(seen)
+        self._state.set_seen(seen)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = self.width() >= BESIDE
+        self.halves.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+
+    def show_state(self) -> None:
+        """What cannot be seen in the table: what the model does not know, and does not read."""
+        study = self._state.study
+        said = [note for side in study.sides for note in self._notes_of(side.number)]
+        self.notes.setText("\n".join(said))
+        self.notes.setVisible(bool(said))
+        for number, title in enumerate(self.titles):
+            model = study.both[number].model
+            pinned = number == 1 and study.pinned is not None
+            title.setText(
+                self.tr("{0}, pinned text").format(model.name)
+                if model and pinned
+                else (model.name if model else "")
+            )
+            title.setVisible(study.is_compared)
+        self.sides[1].setVisible(study.is_compared)
+        self.difference.setText(self._difference())
+        self.difference.setVisible(study.is_compared)
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────
+
+    def _notes_of(self, side: int) -> list[str]:
+        state = self._state
+        shown = state.study.both[side]
+        said = []
+        refusal = state.askings[side].refusal
+        if refusal is not None:
+            said.append(f"{refusal.problem} {refusal.advice}".strip())
+        unknown = state.unknown(side)
+        if unknown and shown.tokenizer is not None:
+            names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))
+            more = ", …" if len(set(unknown)) > MOST_NAMED else ""
+            text = self.tr("Not in the vocabulary: {0}{1}. The model sees only {2} there.")
+            piece = shown.tokenizer.piece(shown.tokenizer.unknown)
+            said.append(text.format(names, more, piece))
+        for rest in state.left_out(side):
+            text = self.tr(
+                "The model reads {0} tokens at the most. What it does not read begins with “{1}”."
+            )
+            begins = quoted(rest[:LONGEST_REST])
+            cut = f"{begins}…" if len(rest) > LONGEST_REST else begins
+            said.append(text.format(numbers.count(len(shown.tokens)), cut))
+        if state.study.is_compared and shown.model is not None:
+            said = [f"{shown.model.name}: {sentence}" for sentence in said]
+        return said
+
+    def _difference(self) -> str:
+        """How the two sides cut the text."""
+        study = self._state.study
+        if not study.is_compared:
+            return ""
+        first, second = (len(side.tokens) for side in study.both)
+        counts = self.tr("{0} tokens and {1} tokens.").format(
+            numbers.count(first), numbers.count(second)
+        )
+        found = self._state.differences()
+        if not found:
+            if study.both[0].texts == study.both[1].texts:
+                return f"{counts} {self.tr('Every word is cut alike.')}"
+            return counts
+        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MOST_NAMED])
+        text = self.tr("%n word(s) cut differently: {0}", "", len(found)).format(some)
+        return f"{counts} {text}{'; …' if len(found) > MOST_NAMED else ''}"
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _steps(self) -> QWidget:
+        area = scrolling(self.flow)
+        area.setMinimumWidth(56 * SPACE)
+        area.setMinimumHeight(40 * SPACE)
+        return area
+
+    def _side(self, number: int) -> QWidget:
+        part = QWidget()
+        head = QHBoxLayout()
+        head.setSpacing(SPACE)
+        head.addWidget(self.titles[number], 1)
+        head.addStretch()
+        head.addWidget(HelpButton("embeddings"))
+        head.addWidget(self.keep[number])
+        self.keep[number].offer_on(self.tables[number])
+        column = QVBoxLayout(part)
+        column.setContentsMargins(2 * SPACE, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addLayout(head)
+        column.addWidget(self.tables[number], 1)
+        part.setMinimumWidth(60 * SPACE)
+        part.setMinimumHeight(40 * SPACE)
+        return part

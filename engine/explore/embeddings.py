@@ -1,0 +1,83 @@
+"""What a token is before the first layer: the addends of its vector, and how long each is.
+
+Shapes: T tokens, E width of the tables, D width of the layers.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.explore.inputs import inputs
+from engine.explore.predictions import not_finite
+from engine.messages import Addend, Embed, Embedded, Table
+from engine.models.checkpoint import Checkpoint
+
+TABLES: tuple[tuple[Table, str], ...] = (  # name, and its module
+    ("word", "token"),
+    ("position", "position"),
+    ("segment", "segment"),
+)
+Seen = dict[str, tuple[Tensor, Tensor]]  # of each module: what it was given, and what it gave
+
+
+@torch.inference_mode()
+def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
+    """The norms of the vectors of a text, hidden words as the mask that the model sees."""
+    began = time.perf_counter()
+    given = inputs(checkpoint, question)
+    part = checkpoint.network.encoder.embeddings
+    with _watching(part) as seen:
+        outcome = part(given.tokens, given.segments)[0]  # [T, D]
+    summed, _ = seen["norm"]  # [1, T, E]
+    if not torch.isfinite(outcome).all():
+        raise not_finite()
+    count = len(given.described)
+    return Embedded(
+        to=question.number,
+        tokens=given.described,
+        cut=given.cut,
+        addends=tuple(
+            Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
+            for table, (rows, vectors) in ((t, seen[name]) for t, name in TABLES if name in seen)
+        ),
+        sums=_norms(summed, count),
+        outcome=_norms(outcome, count),
+        milliseconds=(time.perf_counter() - began) * 1000,
+    )
+
+
+@contextmanager
+def _watching(part: nn.Module) -> Iterator[Seen]:
+    """Keep what goes into and out of the parts while they work, whatever the family does there."""
+    seen: Seen = {}
+
+    def keep(name: str) -> Any:
+        def hook(_module: nn.Module, given: tuple[Tensor, ...], gave: Tensor) -> None:
+            seen[name] = given[0], gave
+
+        return hook
+
+    hooks = [
+        module.register_forward_hook(keep(name))
+        for name, module in part.named_children()
+        if name in {*dict(TABLES).values(), "norm"}
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _rows(rows: Tensor, count: int) -> tuple[int, ...]:
+    """[T] or [1, T] as numbers."""
+    return tuple(rows.reshape(-1)[:count].tolist())
+
+
+def _norms(vectors: Tensor, count: int) -> tuple[float, ...]:
+    """Of [T, E] or [1, T, E], one for each token."""
+    return tuple(vectors.float().reshape(count, -1).norm(dim=-1).tolist())

@@ -1,0 +1,184 @@
+"""Tokens: the steps, the rows, the norms, and what the model does not know or does not read."""
+
+import io
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+
+from app.library import describe_model
+from app.pages.explore.panels.tokens.figure import figure_of
+from app.pages.explore.panels.tokens.state import TokensState
+from app.pages.explore.panels.tokens.view import TokensView
+from app.widgets import figure
+from engine.explore.embeddings import embed
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.app.accessible import assert_accessible
+from tests.app.pages.explore.conftest import make_model
+
+OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
+
+
+@pytest.fixture
+def state(study, explorer) -> TokensState:
+    return TokensState(study, explorer)
+
+
+@pytest.fixture
+def view(qtbot, state, workshop) -> TokensView:
+    made = TokensView(state, workshop.notices)
+    qtbot.addWidget(made)
+    made.resize(1100, 460)
+    made.show()
+    made.set_seen(True)
+    return made
+
+
+@pytest.fixture
+def answer(explorer, model):
+    """`answer()` gives the newest question its real answer."""
+    loaded = {}
+
+    def told(number: int = -1):
+        question = explorer.of_kind("embed")[number]
+        checkpoint = loaded.setdefault(question.checkpoint, load(question.checkpoint))
+        made = embed(checkpoint, question)
+        explorer.answered.emit(made)
+        return made
+
+    return told
+
+
+def cells(view, row, side=0):
+    rows = view.tables[side].rows
+    return [rows.index(row, column).data() for column in range(rows.columnCount())]
+
+
+def test_the_three_steps_are_shown(view, state, study, wait):
+    study.set_texts("The  CAT, unhappy")
+    wait(lambda: study.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
+    assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
+    assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
+    shown = [token.text for token in view.flow.pieces[0].shown]
+    assert shown == ["[CLS]", "the", "cat", "[UNK]", "un", "##happy", "[SEP]"]
+    assert "longest pieces" in view.flow.helps[2].text()
+    assert "4 word(s) · 7 token(s)" in view.flow.count.text()
+
+
+def test_every_token_has_its_numbers_at_once_and_its_norms_when_they_come(view, answer, study):
+    assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
+    told = answer()
+    norms = [*(addend.norms[2] for addend in told.addends), told.sums[2], told.outcome[2]]
+    assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
+
+
+def test_a_pair_has_two_segments(view, study, wait, answer, state):
+    study.set_texts("the cat", "a dog")
+    wait(lambda: study.is_settled and len(state.steps[0]) == 2)
+    answer()
+    rows = view.tables[0].rows.rows
+    assert [row.token.segment for row in rows] == [0, 0, 0, 0, 1, 1, 1]
+    assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
+
+
+def test_a_hidden_word_has_the_number_of_the_mask(view, study, answer):
+    study.toggle_mask(2)
+    answer()
+    assert cells(view, 2)[:2] == ["cat", "4"]
+    assert view.tables[0].itemDelegate()._is_hidden(2)
+
+
+def test_what_the_model_does_not_know_is_said(view, study, wait):
+    study.set_texts("the <b>☃</b> %s cat ☃")
+    wait(lambda: study.is_settled and view.notes.isVisible())
+    assert "Not in the vocabulary: “☃”." in view.notes.text()
+    assert "only [UNK]" in view.notes.text()
+
+
+def test_what_the_model_does_not_read_is_said(view, study, wait):
+    study.set_texts("the cat sat on " * 20 + "mat")
+    wait(lambda: study.is_settled and study.cut)
+    assert "reads 32 tokens at the most" in view.notes.text()
+    assert "begins with “sat on the cat sat on the cat" in view.notes.text()
+    assert len(view.tables[0].rows.rows) == 32
+
+
+def test_picking_and_pointing_go_both_ways(qtbot, view, study):
+    table = view.tables[0]
+    study.pick(3)
+    assert table.currentIndex().row() == 3
+    place = table.visualRect(table.rows.index(1, 0)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert study.picked == 1
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert study.picked == 2
+    table.entered.emit(table.rows.index(1, 1))
+    assert study.pointed == 1
+
+
+def test_only_a_panel_that_is_seen_works(view, state, study, explorer, wait):
+    view.set_seen(False)
+    asked = len(explorer.asked)
+    study.set_texts("a dog")
+    wait(lambda: study.is_settled)
+    assert len(explorer.asked) == asked
+    assert state.steps[0][0].words != ("a", "dog")
+    view.set_seen(True)
+    wait(lambda: state.steps[0][0].words == ("a", "dog"))
+    assert explorer.asked[-1].text == "a dog"
+
+
+def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, answer):
+    path = make_model(home.models / "other", Heads(masked_words=True), OTHER_WORDS)
+    study.compare(describe_model("other", path, "imported"))
+    wait(lambda: study.is_settled)
+    assert not view.sides[1].isHidden()
+    assert "5 tokens and 6 tokens." in view.difference.text()
+    assert "cat – c ##at" in view.difference.text()
+    answer(-1)
+    assert cells(view, 2, 1)[:2] == ["c", "6"]
+    study.pick(2)
+    assert view.tables[1].currentIndex().row() == 3
+    view.tables[1].selectRow(4)
+    assert study.picked == 3
+    study.compare(None)
+    assert view.sides[1].isHidden()
+
+
+def test_a_refusal_is_told(view, explorer, study):
+    explorer.refuse(explorer.asked[-1], "The model gives numbers that are not finite.")
+    assert "not finite" in view.notes.text()
+
+
+def test_the_figure_has_every_number(qapp, view, state, answer):
+    assert figure_of(state, 0) is None
+    told = answer()
+    made = figure_of(state, 0)
+    wanted = np.array([*(a.norms for a in told.addends), told.sums, told.outcome], np.float32).T
+    assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), wanted)
+    table = made.table()
+    assert table.header[4:] == (
+        *("norm of word", "norm of position", "norm of segment", "norm of sum", "norm of input"),
+    )
+    assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
+    assert tuple(table.rows[2][4:]) == tuple(float(row[2]) for row in zip_columns(told))
+    assert "Model: tiny." in made.caption and "“the cat sat”" in made.caption
+    assert not QImage.fromData(figure.png(made)).isNull()
+    drawing = figure.svg(made).decode()
+    assert f"{told.sums[2]:.3f}" in drawing
+
+
+def zip_columns(told):
+    return [*(addend.norms for addend in told.addends), told.sums, told.outcome]
+
+
+def test_the_table_is_a_sound_model(view, answer, qtmodeltester):
+    answer()
+    qtmodeltester.check(view.tables[0].rows)
+
+
+def test_everything_can_be_used_by_ear_and_keyboard(view, answer):
+    answer()
+    assert_accessible(view)

@@ -1,0 +1,28 @@
+"""What is found in a vocabulary."""
+
+from app.pages.models.model.table import VocabularyModel, find_pieces
+from engine.data.vocabulary import SPECIAL, Vocabulary
+
+PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
+
+
+def test_pieces_that_begin_with_it_come_first() -> None:
+    vocabulary = Vocabulary(PIECES)
+    found = [PIECES[number] for number in find_pieces(vocabulary, "Good")]
+    assert found == ["good", "##good"]
+    assert find_pieces(vocabulary, "12")[0] == 12, "the piece with this id"
+    assert PIECES.index("12") in find_pieces(vocabulary, "12")
+    assert find_pieces(vocabulary, "nothing like it") == []
+
+
+def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
+    model = VocabularyModel(Vocabulary(PIECES))
+    qtmodeltester.check(model)
+    kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
+    assert kinds["[CLS]"] == "special"
+    assert kinds["[unused1]"] == "unused"
+    assert kinds["##s"] == "goes on a word"
+    assert kinds["the"] == "begins a word"
+    model.show_only([5, 8])
+    assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
+    qtmodeltester.check(model)

@@ -1,0 +1,67 @@
+"""The addends of every token's vector, beside transformers."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.explore.embeddings import embed
+from engine.messages import Embed
+
+CLOSE = 1e-5
+TEXT, PAIR = "A quiet film.", "Nobody laughs."
+
+
+def tables(known):
+    """The tables of words, positions and segments of transformers, and its norm."""
+    part = getattr(known.model, known.family).embeddings
+    segment = getattr(part, "token_type_embeddings", None)
+    names = {"word": part.word_embeddings, "position": part.position_embeddings}
+    return names | ({"segment": segment} if segment is not None else {}), part
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pair", [None, PAIR])
+def test_every_norm_is_that_of_transformers(known, pair):
+    given = known.typed(TEXT, pair, 2)
+    question = Embed(checkpoint=known.folder, text=TEXT, pair=pair, masked=(2,))
+    answer = embed(known.checkpoint, question)
+    found, part = tables(known)
+    assert [one.table for one in answer.addends] == list(found)
+    total = 0
+    for one in answer.addends:
+        rows = found[one.table].weight[list(one.rows)].numpy()  # [T, E]
+        assert one.norms == pytest.approx(np.linalg.norm(rows, axis=1), abs=CLOSE)
+        total = total + rows
+    assert answer.sums == pytest.approx(np.linalg.norm(total, axis=1), abs=CLOSE)
+    hidden = known.run(given, output_hidden_states=True).hidden_states[0][0]  # [T, D]
+    if known.family == "albert":
+        widen = known.model.albert.encoder.embedding_hidden_mapping_in
+        hidden = widen(part(given.tokens, given.segments))[0]
+    assert answer.outcome == pytest.approx(hidden.norm(dim=-1).numpy(), abs=CLOSE)
+
+
+def test_rows_are_ids_places_and_segments(known):
+    answer = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, pair=PAIR))
+    by_table = {one.table: one.rows for one in answer.addends}
+    assert by_table["word"] == tuple(token.id for token in answer.tokens)
+    first = known.checkpoint.network.spec.padding + 1 if known.family == "roberta" else 0
+    assert by_table["position"] == tuple(range(first, first + len(answer.tokens)))
+    if known.family == "distilbert":
+        assert "segment" not in by_table
+    else:
+        told = [token.segment for token in answer.tokens]
+        assert by_table["segment"] == tuple(told if known.family != "roberta" else [0] * len(told))
+
+
+def test_a_hidden_word_has_the_vector_of_the_mask(known):
+    shown = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT))
+    hidden = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, masked=(2,)))
+    assert hidden.addends[0].rows[2] == known.checkpoint.tokenizer.mask
+    assert hidden.addends[0].norms[2] != pytest.approx(shown.addends[0].norms[2], abs=CLOSE)
+    assert hidden.addends[1] == shown.addends[1]
+    assert hidden.tokens == shown.tokens
+
+
+def test_the_network_is_left_as_it_was(tiny, tiny_folder):
+    embed(tiny, Embed(checkpoint=tiny_folder, text="the cat"))
+    assert not any(m._forward_hooks for m in tiny.network.modules())
