@@ -458,7 +458,7 @@ class Attended(Answer):
     layers: int | None = Field(
         None, description="How many of L, from the first, are there by now; None: all."
     )
-    most: float = Field(1, description="The largest number there is; 1 where rows sum to 1.")
+    most: float = Field(1.0, description="The largest number there is; 1 where rows sum to 1.")
     milliseconds: float = 0
 
 

@@ -71,7 +71,7 @@ def attend(
         )
 
     def scale(most: float) -> float:
-        return most if question.measure == "norms" else 1
+        return most if question.measure == "norms" else 1.0
 
     try:
         most = _write(answer.weights, _layers(checkpoint, given, question.measure), on_part)

@@ -5,16 +5,25 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel
 
-from app.pages.explore.panels.attention import figure
-from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.view import AttentionView
+from app.library import describe_model
+from app.pages.explore.panels.attention.figure import Drawing
+from app.pages.explore.panels.attention.links import strongest
+from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
+from app.pages.explore.panels.attention.state import MOST_HEADS, MOST_LINES, AttentionState
+from app.pages.explore.panels.attention.view import MEASURES, AttentionView
+from app.widgets import figure as figures
+from app.widgets import numbers
+from app.widgets.numbers import decimal
+from engine.messages import ArrayFile, Attended, Working
+from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
+from tests.app.pages.explore.conftest import make_model
 
 
 @pytest.fixture
 def state(study, explorer) -> AttentionState:
     made = AttentionState(study, explorer)
-    made.asking.set_seen(True)
+    made.set_seen(True)
     return made
 
 
@@ -41,11 +50,15 @@ def test_the_first_head_is_shown_as_it_came(state, weights):
     assert [token.text for token in state.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
 
 
-def test_a_click_on_the_wall_picks_a_head_and_asks_nothing(qtbot, view, state, weights, explorer):
+def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
+    qtbot, view, state, weights, explorer
+):
     asked = len(explorer.asked)
     place = view.wall.cell(2, 1).center().toPoint()
-    qtbot.mouseClick(view.wall, Qt.MouseButton.LeftButton, pos=place)
-    assert (state.layer, state.head) == (2, 1)
+    for act in (qtbot.mouseClick, qtbot.mouseDClick):
+        act(view.wall, Qt.MouseButton.LeftButton, pos=place)
+    assert state.heads == ((2, 1),)
+    assert (state.study.layer, state.study.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1].astype(np.float32))
     assert (view.layer.value(), view.head.value()) == (3, 2)
     assert len(explorer.asked) == asked
@@ -133,7 +146,7 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
-    share = whole[:, [0, 4]].sum() / whole.sum()
+    share = 1 - whole[1:4, 1:4].sum() / whole.sum()
     assert f"{share:.0%}".removesuffix("%") in view.left_out.text()
     assert "not rescaled" in view.left_out.text()
     assert int(state.links.rows.max()) < 3
@@ -190,17 +203,11 @@ def test_what_the_explorer_refuses_is_shown(view, state, explorer):
     assert view.problem.title.text() == "There is not enough memory for this."
 
 
-def test_a_file_that_went_is_asked_for_again(view, state, explorer):
+def test_a_file_that_went_is_asked_for_again(view, state, explorer, monkeypatch):
     path = explorer.scratch / "attention-1.npy"
-    from app.pages.explore.panels.attention import state as module
-
-    load = module.np.load
-    module.np.load = lambda *given, **more: (path.unlink(), load(*given, **more))[1]
-    try:
-        explorer.attend(explorer.asked[-1])
-    finally:
-        module.np.load = load
-    assert len(explorer.asked) == 2
+    monkeypatch.setattr(np, "save", lambda file, array: None)
+    explorer.attend(explorer.asked[-1])
+    assert not path.exists() and len(explorer.asked) == 2
     assert state.weights is None
 
 
@@ -220,37 +227,223 @@ def test_pictures_follow_the_theme(view, weights, looks, wait):
     wait(lambda: corner() != light)
 
 
-@pytest.mark.parametrize(
-    "suffix, begins", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("npy", b"\x93NUMPY")]
-)
-def test_a_figure_and_its_numbers_are_saved(
-    view, state, weights, workshop, tmp_path, wait, suffix, begins
-):
-    path = tmp_path / f"saved.{suffix}"
-    make = {"png": view._png, "svg": view._svg, "npy": view._npy}[suffix]
-    view.write(path, make())
-    wait(lambda: workshop.notices.shown)
-    assert path.read_bytes().startswith(begins)
-    assert str(path) in workshop.notices.shown[0].problem
-    if suffix == "npy":
-        assert np.array_equal(np.load(path), weights)
-    if suffix == "svg":
-        drawn = path.read_text("utf-8")
-        assert "layer 1 of 3, head 1 of 2" in drawn
-        assert "square-root" in drawn
-
-
-def test_a_figure_that_cannot_be_written_says_so(view, weights, workshop, tmp_path, wait):
-    view.write(tmp_path / "no folder" / "x.png", view._png())
-    wait(lambda: workshop.notices.shown)
-    assert workshop.notices.shown[0].is_error
+def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weights):
+    figure = view.figure()
+    drawn = figures.svg(figure).decode("utf-8")
+    assert "layer 1, head 1" in drawn and "square-root" in drawn and "the cat sat" in drawn
+    assert figures.png(figure).startswith(b"\x89PNG")
+    assert np.array_equal(figure.array, weights)
+    rows = figure.table().rows
+    assert len(rows) == len(state.links.weights)
+    first = state.links
+    assert rows[0][3:] == [first.rows[0], first.columns[0], first.weights[0]]
 
 
 def test_a_figure_of_five_hundred_tokens_is_not_a_wall_of_paper():
     count = 512
     weights = np.full((count, count), 1 / count, dtype=np.float32)
-    from app.pages.explore.panels.attention.links import strongest
-
-    drawn = figure.Figure("t", "c", ("word",) * count, weights, strongest(weights, 0.5))
+    drawn = Drawing(("word",) * count, weights, [strongest(weights, 0.5)])
     assert drawn.size.width() < 3000
     assert drawn.size.height() < 2000
+
+
+# ── several heads, blocks, other numbers, a pair ─────────────────────────────────────────────
+
+
+def click(qtbot, wall, layer, head):
+    place = wall.cell(layer, head).center().toPoint()
+    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
+    qtbot, view, state, weights, wait
+):
+    click(qtbot, view.wall, 1, 1)
+    click(qtbot, view.wall, 2, 0)
+    assert state.heads == ((0, 0), (1, 1), (2, 0))
+    assert np.array_equal(state.map, weights[2, 0])
+    wait(lambda: len(state.drawn) == 3)
+    for links, (layer, head) in zip(state.drawn, state.heads, strict=True):
+        assert links.weights[0] == weights[layer, head].max()
+    click(qtbot, view.wall, 2, 0)
+    click(qtbot, view.wall, 0, 0)
+    assert state.heads == ((1, 1),)
+    click(qtbot, view.wall, 1, 1)
+    assert state.heads == ((1, 1),)
+    assert "1 head(s) chosen" in view.wall_said.whole()
+
+
+def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, explorer, wait):
+    study.set_texts("the cat " * 15)
+    wait(lambda: study.is_settled and explorer.asked[-1].text == study.text)
+    tokens = len(study.tokens)
+    explorer.attend(explorer.asked[-1], np.full((4, 4, tokens, tokens), 1 / tokens))
+    for layer in range(4):
+        for head in range(4):
+            state.toggle_head(layer, head)
+    assert len(state.heads) == MOST_HEADS
+    state.set_share(1.0)
+    wait(lambda: len(state.drawn) == MOST_HEADS)
+    drawn = sum(len(links.weights) for links in state.drawn)
+    assert drawn + MOST_HEADS * 512 <= 20_000
+    assert MOST_LINES + MOST_HEADS * 512 <= 20_000, "with those of one token at 512 tokens"
+    assert not view.lines.grab().isNull()
+
+
+def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explorer, wait):
+    study.set_texts("the cat", "sat on")
+    wait(lambda: study.is_settled and explorer.asked[-1].pair == "sat on")
+    weights = explorer.attend(explorer.asked[-1])
+    segment = np.array([token.segment for token in state.tokens])
+    for number, (row, column) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)], start=1):
+        view.block.setCurrentIndex(number)
+        inside = (segment == row)[:, None] & (segment == column)[None, :]
+        assert np.array_equal(state.map, np.where(inside, weights[0, 0], 0))
+        wait(lambda: len(state.drawn))
+        assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
+        share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
+        assert numbers.percent(float(share), 0) in view.left_out.text()
+    state.point(0, 0)
+    assert "left out" in view.readout.whole()
+    study.set_texts("the cat")
+    wait(lambda: study.is_settled and explorer.asked[-1].pair is None)
+    explorer.attend(explorer.asked[-1])
+    assert state.block is None and view.block.isHidden()
+
+
+@pytest.mark.parametrize("measure", ["norms", "mean", "rollout"])
+def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, wait, measure):
+    view.measure.setCurrentIndex(MEASURES.index(measure))
+    asked = explorer.asked[-1]
+    assert asked.measure == measure
+    answer = explorer.truly(asked)
+    exact = np.load(answer.weights.path)
+    assert np.array_equal(state.map, exact[0, 0])
+    wait(lambda: np.array_equal(state.wall, levels(exact, answer.most)))
+    assert state.most == (exact.max() if measure == "norms" else 1)
+    assert view.head.isHidden() == (measure != "norms")
+    if measure == "norms":
+        assert state.wall.max() == TOP
+
+
+def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explorer, wait):
+    asked = explorer.asked[-1]
+    count = len(study.tokens)
+    whole = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
+    path = explorer.scratch / "parts.npy"
+    np.save(path, whole)
+    file = ArrayFile(path=path, shape=whole.shape, dtype="float32")
+    answer = Attended(to=asked.number, tokens=study.tokens, weights=file)
+    for layers in (1, 2):
+        so_far = answer.model_copy(update={"layers": layers})
+        working = Working(to=asked.number, stage="Computing layers", so_far=so_far)
+        explorer.answered.emit(working)
+        wait(lambda n=layers: state.wall is not None and (state.wall[n - 1] != GAP).all())
+        assert np.array_equal(state.wall[:layers], levels(whole[:layers]))
+        assert (state.wall[layers:] == GAP).all()
+        assert f"{layers} of 3 layers" in view.wall_said.whole()
+        assert np.array_equal(state.map, whole[0, 0])
+        if layers == 1:
+            state.pick_head(2, 1)
+            assert "Layer 3 is being computed" in view.readout.whole()
+            state.pick_head(0, 0)
+    state.pick_head(2, 1)
+    explorer.answered.emit(answer)
+    wait(lambda: not (state.wall == GAP).any())
+    assert np.array_equal(state.map, whole[2, 1])
+    assert "layers" not in view.wall_said.whole()
+
+
+def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer, weights):
+    view.show_form(2)
+    assert view.pair.stack.currentIndex() == 1
+    view.show_form(0)
+    qtbot.mouseClick(
+        view.matrix, Qt.MouseButton.LeftButton, pos=view.matrix.cell(2, 3).center().toPoint()
+    )
+    assert (study.picked, study.target) == (2, 3)
+    assert explorer.of_kind("query_key") == [], "nobody sees it"
+    view.show_form(2)
+    asked = explorer.of_kind("query_key")[-1]
+    assert (asked.layer, asked.head, asked.row, asked.column) == (0, 0, 2, 3)
+    shown = explorer.truly(asked)
+    assert f"score {decimal(shown.score)}" in view.pair.sum.text()
+    assert decimal(shown.weight) in view.pair.sum.text()
+    assert "“cat” looks at “sat”" in view.pair.title.text()
+    elements = view.pair.elements
+    qtbot.mouseMove(elements, elements.element(4).center().toPoint())
+    qtbot.keyClick(elements, Qt.Key.Key_Right)
+    at = elements._at
+    assert f"product over √K {decimal(shown.products[at])}" in view.pair.said.whole()
+    state.pick_head(1, 1)
+    assert explorer.of_kind("query_key")[-1].layer == 1
+
+
+def test_another_panel_can_choose_the_head(state, study, weights):
+    study.pick_head(1, 1)
+    assert state.heads == ((1, 1),)
+    study.pick_head(11, 11)
+    assert state.heads == ((2, 1),), "the last there is"
+
+
+def test_special_tokens_have_the_names_of_the_model(view, state, weights):
+    assert view.special.text() == "Hide [CLS], [SEP]"
+    state._all = tuple(
+        token.model_copy(update={"text": {"[CLS]": "<s>", "[SEP]": "</s>"}.get(token.text)})
+        for token in state._all
+    )
+    view._on_head()
+    assert view.special.text() == "Hide <s>, </s>"
+
+
+def test_the_second_model_can_be_looked_at(view, state, study, explorer, weights, home, wait):
+    path = make_model(home.models / "second", Heads(masked_words=True))
+    assert view.models.isHidden()
+    study.compare(describe_model("second", path, "imported"))
+    wait(lambda: study.is_settled)
+    asked = len(explorer.asked)
+    view.models.group.button(1).click()
+    assert [one.side for one in explorer.asked[asked:]] == [1]
+    second = explorer.attend(explorer.asked[-1])
+    assert np.array_equal(state.map, second[0, 0])
+    assert "second" in view.figure().caption if view.figure() else True
+    study.compare(None)
+    assert np.array_equal(state.map, weights[0, 0])
+
+
+def test_the_pixels_of_the_matrix_are_the_weights(view, state, weights):
+    """What is on the screen, read back: the level of each cell's colour is that of its weight."""
+    view.matrix.clearFocus()
+    image = view.matrix.grab().toImage()
+    ramp = {colour_at(level): level for level in range(TOP + 1)}
+    expected = levels(weights[0, 0])
+    for row in range(5):
+        for column in range(5):
+            middle = view.matrix.cell(row, column).center().toPoint() * image.devicePixelRatio()
+            shown = ramp[image.pixelColor(middle).rgb()]
+            assert abs(shown - int(expected[row, column])) <= 1  # neighbours may share a colour
+
+
+def colour_at(level):
+    made = themed(np.array([[level]], np.uint8))
+    return made.pixelColor(0, 0).rgb()
+
+
+def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weights):
+    wall = view.wall
+    area = wall._area()
+    side = wall.cell(0, 0).width()
+    for _ in range(6):
+        qtbot.keyClicks(wall, "+")
+    assert wall.cell(0, 0).width() > 2 * side
+    bar = area.verticalScrollBar()
+    assert bar.maximum() > 0
+    bar.setValue(0)
+    start = QPoint(30, 60)
+    qtbot.mousePress(wall, Qt.MouseButton.LeftButton, pos=start)
+    for step in range(1, 6):
+        qtbot.mouseMove(wall, start - QPoint(0, 10 * step))
+    qtbot.mouseRelease(wall, Qt.MouseButton.LeftButton, pos=start)
+    assert state.heads == ((0, 0),), "a drag is no click"
+    qtbot.keyClicks(wall, "0")
+    assert wall.cell(0, 0).width() == side

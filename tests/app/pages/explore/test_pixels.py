@@ -35,7 +35,7 @@ def test_pooling_keeps_the_strongest_link_of_each_block(tokens):
     for row in range(side):
         for column in range(side):
             block = weights[..., edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
-            assert np.array_equal(made[..., row, column], levels(block.max(axis=(-2, -1))))
+            assert np.array_equal(made[..., row, column], block.max(axis=(-2, -1)))
 
 
 def test_stretching_repeats_squares_and_loses_none():

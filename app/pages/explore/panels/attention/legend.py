@@ -16,15 +16,25 @@ EDGE = 3 * SPACE  # px beside it, for the outer numbers
 
 
 class Legend(QWidget):
-    """The ramp from 0 to 1 with its numbers; weights are shown by their square roots."""
+    """The ramp from 0 to the most with its numbers; they are shown by their square roots."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._most = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Colours"))
-        self.setAccessibleDescription(
-            self.tr("The stronger the colour, the larger the weight, from 0 to 1.")
-        )
+        self.setAccessibleDescription(self._told())
+
+    def show_most(self, most: float) -> None:
+        """The number that has the strongest colour."""
+        if most != self._most:
+            self._most = most
+            self.setAccessibleDescription(self._told())
+            self.update()
+
+    def _told(self) -> str:
+        text = self.tr("The stronger the colour, the larger the number, from 0 to {0}.")
+        return text.format(decimal(self._most, 2))
 
     def sizeHint(self) -> QSize:
         return QSize(50 * SPACE, HEIGHT + round(font("small").pointSizeF() * 2) + SPACE)
@@ -49,5 +59,6 @@ class Legend(QWidget):
         for tick in TICKS:
             x = ramp.left() + ramp.width() * tick**0.5
             box = QRectF(x - 20, ramp.bottom() + 2, 40, self.height() - ramp.bottom() - 2)
-            shown = decimal(tick, 0 if tick in (0.0, 1.0) else 1)
+            whole = tick in (0.0, 1.0) and self._most == 1
+            shown = decimal(tick * self._most, 0 if whole or not tick else 1)
             painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, shown)

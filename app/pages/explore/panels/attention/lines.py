@@ -1,10 +1,12 @@
-"""One head as lines from the tokens that look, at the left, to those looked at, at the right.
+"""The chosen heads as lines: from the tokens that look, at the left, to those looked at.
 
 Thousands of lines take too long for the window's thread: the base picture, of what is in sight and
 a little more, is drawn off it, and only the lines of the token under the mouse are drawn on top.
 
 Shapes: S tokens that are shown.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt
@@ -27,7 +29,7 @@ from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.attention.links import Links
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import CHART, SPACE, Role, colour, repaints
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 FEW = 400  # lines up to which they are drawn a little thicker
@@ -115,11 +117,11 @@ class Lines(QWidget):
             self._base = None
             self.update()
             return
-        links, height, ink = self._state.links, self.row_height(), colour(Role.ACCENT)
-        place, ratio = around.topLeft(), self.devicePixelRatioF()
+        drawn, height, inks = self._state.drawn, self.row_height(), self._inks()
+        place, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.most
 
         def work() -> tuple[QImage, QPoint]:
-            return draw(links, around.size(), place.y(), height, ratio, ink), place
+            return draw(drawn, around.size(), place.y(), height, ratio, inks, most), place
 
         self._drawing = background.run(self, work, self._on_drawn)
 
@@ -143,7 +145,9 @@ class Lines(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._state.pick_token(max(self.at(event.position())))
+            row, column = self.at(event.position())
+            self._state.pick_token(row)
+            self._state.pick_target(column)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -163,7 +167,8 @@ class Lines(QWidget):
             case Qt.Key.Key_Right if here >= 0:
                 self._state.point(-1, here)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
-                self._state.pick_token(here)
+                self._state.pick_token(row)
+                self._state.pick_target(column)
             case _:
                 super().keyPressEvent(event)
 
@@ -195,10 +200,16 @@ class Lines(QWidget):
             painter.setOpacity(1.0)
         if stands_out:
             painter.translate(left, 0)
-            links = of_token(state.map, row, column)
-            paint_links(painter, links, right - left, self.row_height(), colour(Role.ACCENT))
+            for weights, ink in zip(state.maps, self._inks(), strict=True):
+                links = of_token(weights, row, column, FAINTEST * state.most)
+                paint_links(painter, links, right - left, self.row_height(), ink, state.most)
             painter.translate(-left, 0)
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
+
+    def _inks(self) -> list[QColor]:
+        """A colour for each chosen head; the fainter, the more there are."""
+        count = len(self._state.heads)
+        return [colour(head_role(n, count), count**-0.5) for n in range(count)]
 
     def _focus(self) -> tuple[int, int]:
         """Whose lines stand out: of what is pointed at, or else of the token that is picked."""
@@ -209,7 +220,7 @@ class Lines(QWidget):
 
     def _paint_tokens(self, painter: QPainter, seen: QRectF, row: int, column: int) -> None:
         """Both columns; behind a token stands how much it takes part in what stands out."""
-        state, height = self._state, self.row_height()
+        state, height, most = self._state, self.row_height(), self._state.most
         left, right = self.ends()
         looked = state.map[row] if row >= 0 else None
         looking = state.map[:, column] if column >= 0 else None
@@ -218,11 +229,11 @@ class Lines(QWidget):
         last = min(len(state.tokens), int(seen.bottom() // height) + 1)
         for number in range(first, last):
             top = number * height
-            tint = float(looking[number]) if looking is not None else float(number == row)
-            self._paint_token(painter, number, QRectF(0, top, left, height), tint)
-            tint = float(looked[number]) if looked is not None else float(number == column)
+            tint = looking[number] / most if looking is not None else float(number == row)
+            self._paint_token(painter, number, QRectF(0, top, left, height), float(tint))
+            tint = looked[number] / most if looked is not None else float(number == column)
             self._paint_token(
-                painter, number, QRectF(right, top, self.width() - right, height), tint
+                painter, number, QRectF(right, top, self.width() - right, height), float(tint)
             )
 
     def _paint_token(self, painter: QPainter, number: int, box: QRectF, tint: float) -> None:
@@ -232,7 +243,8 @@ class Lines(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(colour(Role.ACCENT, 0.08 + 0.4 * min(1.0, tint)))
             painter.drawRoundedRect(inner, 3, 3)
-        if number == self._state.picked:
+        chosen = self._state.picked if box.left() == 0 else self._state.target
+        if number == chosen:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(Role.CHART_2), 1.5))
             painter.drawRoundedRect(inner, 3, 3)
@@ -252,17 +264,28 @@ class Lines(QWidget):
         painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
 
 
-def of_token(weights: np.ndarray, row: int, column: int) -> Links:
+def of_token(weights: np.ndarray, row: int, column: int, faintest: float = FAINTEST) -> Links:
     """All links of one token of float32 [S, S] that can be seen: of a row, or of a column."""
     own = weights[row] if row >= 0 else weights[:, column]
-    others = np.flatnonzero(own >= FAINTEST)
+    others = np.flatnonzero(own >= faintest)
     same = np.full(len(others), row if row >= 0 else column)
     rows, columns = (same, others) if row >= 0 else (others, same)
     return Links(rows, columns, own[others], len(others))
 
 
+def head_role(number: int, count: int) -> Role:
+    """The colour of a chosen head: the accent where it is the only one."""
+    return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
+
+
 def draw(
-    links: Links, size: QSize, top: int, row_height: float, ratio: float, ink: QColor
+    drawn: Sequence[Links],
+    size: QSize,
+    top: int,
+    row_height: float,
+    ratio: float,
+    inks: Sequence[QColor],
+    most: float = 1.0,
 ) -> QImage:
     """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
     image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
@@ -271,18 +294,27 @@ def draw(
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(0, -top)
-    paint_links(painter, links, size.width(), row_height, ink)
+    for links, ink in zip(drawn, inks, strict=False):
+        paint_links(painter, links, size.width(), row_height, ink, most)
     painter.end()
     return image
 
 
 def paint_links(
-    painter: QPainter, links: Links, width: float, row_height: float, ink: QColor
+    painter: QPainter,
+    links: Links,
+    width: float,
+    row_height: float,
+    ink: QColor,
+    most: float = 1.0,
 ) -> None:
-    """Straight lines over `width`, the stronger the more opaque; the strongest are on top."""
+    """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
+
+    A weight of `most` is as opaque as `ink`.
+    """
     if not len(links.weights):
         return
-    opacity = np.clip(np.sqrt(links.weights), 0.04, 1.0)
+    opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
     bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
     thickness = 1.6 if len(links.weights) <= FEW else 1.0  # thicker ones take twice as long
     for number in range(BUCKETS):
@@ -290,7 +322,7 @@ def paint_links(
         if not inside.any():
             continue
         faded = QColor(ink)
-        faded.setAlphaF((number + 0.5) / BUCKETS)
+        faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
         painter.setPen(QPen(faded, thickness))
         starts = (links.rows[inside] + 0.5) * row_height
         stops = (links.columns[inside] + 0.5) * row_height

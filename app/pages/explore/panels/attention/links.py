@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST = 2_000  # links that are drawn or listed
+MOST = 2_000  # links of a head that are drawn or listed
 
 
 class Links(NamedTuple):

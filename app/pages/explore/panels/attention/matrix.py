@@ -101,7 +101,8 @@ class Matrix(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         row, column = self.at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton:
-            self._state.pick_token(row if row >= 0 else column)
+            self._state.pick_token(row)
+            self._state.pick_target(column)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -112,6 +113,7 @@ class Matrix(QWidget):
         row, column = self._state.pointed
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._state.pick_token(row)
+            self._state.pick_target(column)
         elif step is None or last < 0:
             super().keyPressEvent(event)
         else:
@@ -144,7 +146,7 @@ class Matrix(QWidget):
     def _draw(self, field: QRect) -> QPixmap:
         ratio = self.devicePixelRatioF()
         side = max(1, round(field.width() * ratio))
-        levels = pixels.stretched(pixels.levels(self._state.map), side)
+        levels = pixels.stretched(pixels.levels(self._state.map, self._state.most), side)
         made = QPixmap.fromImage(pixels.themed(levels))
         made.setDevicePixelRatio(ratio)
         return made
@@ -193,6 +195,10 @@ class Matrix(QWidget):
             picked = self.cell(self._state.picked, 0)
             picked.setWidth(field.width())
             painter.drawRect(picked)
+        if self._state.target >= 0:
+            target = self.cell(0, self._state.target)
+            target.setHeight(field.height())
+            painter.drawRect(target)
         painter.setPen(QPen(colour(Role.TEXT, 0.8), 1))
         if row >= 0:
             across = self.cell(row, 0)

@@ -14,19 +14,19 @@ GAP = 255
 POOLED = 64  # pixels of a head on the wall, at the most
 
 
-def levels(weights: np.ndarray) -> np.ndarray:
-    """uint8, of the same shape."""
-    scaled = np.sqrt(np.clip(weights.astype(np.float32), 0, 1))
+def levels(weights: np.ndarray, most: float = 1.0) -> np.ndarray:
+    """uint8, of the same shape; `most` is the number that has the top level."""
+    scaled = np.sqrt(np.clip(weights / np.float32(most), 0, 1))
     whole: np.ndarray = np.rint(scaled * TOP).astype(np.uint8)
     return whole
 
 
 def pooled(weights: np.ndarray, most: int = POOLED) -> np.ndarray:
-    """float32 [L, H, T, T] → levels uint8 [L, H, P, P]: the strongest link of each block stays.
+    """float32 [L, H, T, T] → [L, H, P, P]: the strongest link of each block stays.
 
     The file of the weights is gone through a layer at a time, so that no more of it is held.
     """
-    return levels(np.stack([_strongest(np.array(layer), most) for layer in weights]))
+    return np.stack([_strongest(np.array(layer), most) for layer in weights])
 
 
 def stretched(image: np.ndarray, side: int) -> np.ndarray:

@@ -1,9 +1,7 @@
-"""The attention of the text under study, and the head that is looked at.
+"""The attention of the text under study, and the heads that are looked at.
 
 Shapes: L layers, H heads, T tokens, S of them shown.
 """
-
-from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -13,24 +11,31 @@ from app.explorer import Explorer
 from app.pages.explore.asking import Asking
 from app.pages.explore.chips import painted
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.links import NO_LINKS, Links, strongest
+from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, strongest
+from app.pages.explore.panels.attention.tensor import opened
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.widgets.numbers import decimal
-from engine.messages import Attend, Attended, Token
+from engine.messages import Attend, Attended, Measure, QueryKey, QueryKeyed, Token
 
 SHARE = 0.7  # of the mass, that is shown at first
 NAMED = 5  # links that the sentence names
+MOST_HEADS = 8  # whose lines are drawn at once; so many colours can be told apart
+MOST_LINES = 15_000  # of all heads together; those of one token come on top of them
+
+Head = tuple[int, int]  # layer and head, from 0
+Block = tuple[int, int]  # segment of the tokens that look, and of those looked at
 
 
 class AttentionState(QObject):
-    """Picking another head takes another slice of the file; no process is asked.
+    """Choosing another head takes another slice of the file; no process is asked.
 
     Signals:
         wall_changed: the pooled maps of all heads.
-        head_changed: the map of the head picked, its tokens, or what of it is shown.
+        head_changed: the map of the current head, its tokens, or what of it is shown.
         links_changed: the links that hold the share of the mass; they come a moment after the map.
         pointed_changed: the token that looks and the one looked at, under the mouse.
+        pair_changed: the query and key of the picked pair.
         told: whether an answer is awaited, or why there is none.
     """
 
@@ -38,53 +43,138 @@ class AttentionState(QObject):
     head_changed = Signal()
     links_changed = Signal()
     pointed_changed = Signal()
+    pair_changed = Signal()
     told = Signal()
 
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped from a file
+        self.measure: Measure = "weights"
+        self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped; or its first layers
         self.wall: np.ndarray | None = None  # levels uint8 [L, H, P, P]
-        self.layer, self.head = 0, 0
+        self.heads: tuple[Head, ...] = ((0, 0),)  # that are chosen; the last is the current one
         self.share = SHARE
         self.hides_special = False
-        self.map = np.zeros((0, 0), np.float32)  # [S, S], rows look at columns
+        self.block: Block | None = None  # the only one that is shown
+        self.map = np.zeros((0, 0), np.float32)  # [S, S], rows look at columns; of the current head
+        self.maps: tuple[np.ndarray, ...] = ()  # the same of all chosen heads
         self.tokens: tuple[Token, ...] = ()  # S of them
-        self.links: Links = NO_LINKS
-        self.hidden_mass = 0.0  # share of the head's attention that special tokens have
+        self.drawn: tuple[Links, ...] = ()  # of all chosen heads
+        self.hidden_mass = 0.0  # share of the head's attention that is not shown
         self.pointed = (-1, -1)  # row and column of the map; -1 for neither
+        self._shows_second = False
+        self._is_seen = False
+        self._sees_pair = False
         self._all: tuple[Token, ...] = ()  # T of them
         self._kept = np.zeros(0, int)  # [S], numbers among the T
         self._taken: Attended | None = None
+        self._gone: Attended | None = None  # whose file was replaced before it was opened
+        self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
         self._sorting: background.Job | None = None
-        self.asking = Asking(study, explorer, _question)
-        self.asking.changed.connect(self._on_answer)
-        study.picked_changed.connect(lambda _: self.pointed_changed.emit())
+        self._askings = tuple(Asking(study, explorer, self._question, side) for side in (0, 1))
+        self._pairs = tuple(Asking(study, explorer, self._pair_question, s) for s in (0, 1))
+        for asking in self._askings:
+            asking.changed.connect(self._on_answer)
+        for pair in self._pairs:
+            pair.changed.connect(self.pair_changed)
+        study.picked_changed.connect(lambda _: self._on_picked())
+        study.target_changed.connect(lambda _: self._on_picked())
         study.pointed_changed.connect(self._on_study_pointed)
+        study.head_changed.connect(self._on_study_head)
+        study.sides_changed.connect(self._on_sides)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     @property
+    def side(self) -> Side:
+        """Whose attention is shown."""
+        return self.study.both[self._shows_second]
+
+    @property
+    def asking(self) -> Asking:
+        return self._askings[self._shows_second]
+
+    @property
+    def layer(self) -> int:
+        return self.heads[-1][0]
+
+    @property
+    def head(self) -> int:
+        return self.heads[-1][1]
+
+    @property
+    def links(self) -> Links:
+        """Of the current head."""
+        return self.drawn[-1] if self.drawn else NO_LINKS
+
+    @property
     def size(self) -> tuple[int, int]:
         """Layers and heads; 0 and 0 while nothing is known."""
-        return (0, 0) if self.weights is None else (self.weights.shape[0], self.weights.shape[1])
+        if self._taken is None:
+            return 0, 0
+        return self._taken.weights.shape[0], self._taken.weights.shape[1]
+
+    @property
+    def layers_there(self) -> int:
+        """How many layers are there already."""
+        return 0 if self.weights is None else len(self.weights)
+
+    @property
+    def shown_measure(self) -> Measure:
+        """What the numbers that are shown are; another than `measure` while that is computed."""
+        return "weights" if self._taken is None else self._taken.measure
+
+    @property
+    def most(self) -> float:
+        """The number that has the strongest colour."""
+        return 1.0 if self._taken is None else self._taken.most
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the numbers are of single heads, and not of whole layers."""
+        return self.shown_measure in ("weights", "norms")
+
+    @property
+    def is_current_there(self) -> bool:
+        """Whether the layer of the current head is computed."""
+        return self.layer < self.layers_there
 
     @property
     def picked(self) -> int:
         """The token that is picked on the page, as a row of the map; -1 where it is not shown."""
-        return self._shown(self.study.picked)
+        return self._shown(self._own(self.study.picked))
+
+    @property
+    def target(self) -> int:
+        """The token that the picked one looks at, as a column of the map; or -1."""
+        return self._shown(self._own(self.study.target))
 
     @property
     def numbers(self) -> np.ndarray:
         """Which tokens of the text are shown, int [S], from 0."""
         return self._kept
 
+    @property
+    def special_names(self) -> tuple[str, ...]:
+        """What the model calls the tokens around the texts: [CLS] and [SEP], or <s> and </s>."""
+        return tuple(dict.fromkeys(token.text for token in self._all if token.special))
+
+    @property
+    def query_key(self) -> QueryKeyed | None:
+        answer = self._pairs[self._shows_second].answer
+        return answer if isinstance(answer, QueryKeyed) else None
+
     def is_masked(self, row: int) -> bool:
         """Whether the model saw [MASK] in place of this token."""
         number = int(self._kept[row])
-        known = number < len(self.study.tokens)
-        return known and (self.study.is_masked(number) or self.study.is_typed_mask(number))
+        known = number < len(self.side.tokens)
+        return known and (self.side.is_masked(number) or self.side.is_typed_mask(number))
+
+    def in_block(self, row: int, column: int) -> bool:
+        """Whether a cell of the map is in the block that is shown."""
+        ends = self.tokens[row].segment, self.tokens[column].segment
+        return self.block is None or ends == self.block
 
     def sentence(self) -> str:
         """The head in words."""
@@ -94,6 +184,9 @@ class AttentionState(QObject):
             self.tr("“{0}” to “{1}” {2}").format(self.name(row), self.name(column), f"{weight:.2f}")
             for row, column, weight in list(zip(*self.links[:3], strict=True))[:NAMED]
         )
+        if not self.has_heads:
+            text = self.tr("Layer {0}. Strongest links: {1}.")
+            return text.format(self.layer + 1, named)
         text = self.tr("Layer {0}, head {1}. Strongest links: {2}.")
         return text.format(self.layer + 1, self.head + 1, named)
 
@@ -101,6 +194,9 @@ class AttentionState(QObject):
         """What is pointed at, in words and numbers; empty where nothing is."""
         row, column = self.pointed
         if row >= 0 and column >= 0:
+            if not self.in_block(row, column):
+                text = self.tr("From “{0}” to “{1}”: left out by the choice of texts")
+                return text.format(self.name(row), self.name(column))
             text = self.tr("From “{0}” to “{1}”: {2}")
             weight = decimal(float(self.map[row, column]))
             return text.format(self.name(row), self.name(column), weight)
@@ -121,18 +217,51 @@ class AttentionState(QObject):
         best = np.argsort(-weights, kind="stable")[:NAMED]
         return ", ".join(f"“{self.name(int(n))}” {weights[n]:.2f}" for n in best)
 
-    def pick_token(self, row: int) -> None:
-        """Pick a token of the map for the whole page."""
-        if 0 <= row < len(self._kept):
-            self.study.pick(int(self._kept[row]))
-
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
+    def set_seen(self, seen: bool) -> None:
+        """Whether the panel is on the screen; only the side that is shown asks."""
+        self._is_seen = seen
+        for asking in self._askings:
+            asking.set_seen(seen and asking is self.asking)
+        self.see_pair(self._sees_pair)
+
+    def see_pair(self, seen: bool) -> None:
+        """Whether the query and key of the picked pair are on the screen."""
+        self._sees_pair = seen
+        for asking in self._pairs:
+            own = asking is self._pairs[self._shows_second]
+            asking.set_seen(seen and own and self._is_seen)
+
+    def show_side(self, second: bool) -> None:
+        """Look at the second model, or at the first one again."""
+        if second != self._shows_second:
+            self._shows_second = second
+            self._forget()
+            self.set_seen(self._is_seen)
+            self._on_answer()
+
+    def set_measure(self, measure: Measure) -> None:
+        """Look at other numbers than the weights."""
+        if measure != self.measure:
+            self.measure = measure
+            for asking in self._askings:
+                asking.renew()
+
     def pick_head(self, layer: int, head: int) -> None:
-        layers, heads = self.size
-        if 0 <= layer < layers and 0 <= head < heads and (layer, head) != (self.layer, self.head):
-            self.layer, self.head = layer, head
-            self._show()
+        """Look at this head alone."""
+        if self._exists(layer, head) and self.heads != ((layer, head),):
+            self._choose(((layer, head),))
+
+    def toggle_head(self, layer: int, head: int) -> None:
+        """Look at this head as well, as the current one, or no more; one always stays."""
+        one = layer, head
+        if not self._exists(layer, head):
+            return
+        if one not in self.heads:
+            self._choose((*self.heads, one)[-MOST_HEADS:])
+        elif len(self.heads) > 1:
+            self._choose(tuple(other for other in self.heads if other != one))
 
     def set_share(self, share: float) -> None:
         """Show the fewest links that hold this share of the mass, over 0 to 1."""
@@ -146,10 +275,26 @@ class AttentionState(QObject):
             self.hides_special = hide
             self._show()
 
+    def show_block(self, block: Block | None) -> None:
+        """Show only the links from one text to another, or all."""
+        if block != self.block:
+            self.block = block
+            self._show()
+
     def point(self, row: int, column: int) -> None:
         if (row, column) != self.pointed:
             self.pointed = (row, column)
             self.pointed_changed.emit()
+
+    def pick_token(self, row: int) -> None:
+        """Pick a token of the map for the whole page."""
+        if 0 <= row < len(self._kept):
+            self.study.pick(self._first(int(self._kept[row])))
+
+    def pick_target(self, column: int) -> None:
+        """Pick the token that is looked at."""
+        if 0 <= column < len(self._kept):
+            self.study.pick_target(self._first(int(self._kept[column])))
 
     # ── from an answer to a map ──────────────────────────────────────────────────────────────
 
@@ -162,68 +307,163 @@ class AttentionState(QObject):
         self.told.emit()
 
     def _take(self, answer: Attended) -> None:
-        if answer is self._taken:
+        if answer is self._taken or answer is self._gone:
             return
-        self._taken = answer
-        path = Path(answer.weights.path)
         try:
-            weights = np.load(path, mmap_mode="r")
+            weights = opened(answer)
         except FileNotFoundError:  # newer answers have replaced it, or a new worker has
+            self._gone = answer
             self.asking.ask()
             return
-        self.weights, self._all = weights, answer.tokens
-        layers, heads = self.size
-        self.layer, self.head = min(self.layer, layers - 1), min(self.head, heads - 1)
-        self._show()
-        if self._pooling is not None:
-            self._pooling.cancel()
-        self._pooling = background.run(self, lambda: pixels.pooled(weights), self._on_pooled)
+        goes_on = self._taken is not None and self._taken.to == answer.to
+        was_there = goes_on and self.is_current_there
+        self._taken, self.weights, self._all = answer, weights, answer.tokens
+        if not goes_on:
+            self._pooled = None
+            if self._pooling is not None:
+                self._pooling.cancel()
+                self._pooling = None
+            layers, heads = self.size
+            known = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
+            self.heads = tuple(dict.fromkeys(known))
+        if self.block is not None and not any(token.segment for token in self._all):
+            self.block = None
+        if not was_there or self.shown_measure == "norms":
+            self._show()
+        self._pool()
 
     def _forget(self) -> None:
         self.weights, self.wall, self._taken, self._all = None, None, None, ()
+        self._pooled = None
         self.tokens, self._kept = (), np.zeros(0, int)
-        self.map, self.links = np.zeros((0, 0), np.float32), NO_LINKS
+        self.map, self.maps, self.drawn = np.zeros((0, 0), np.float32), (), ()
         self.pointed = (-1, -1)
         for job in (self._pooling, self._sorting):
             if job is not None:
                 job.cancel()
+        self._pooling = None
         self.wall_changed.emit()
         self.head_changed.emit()
         self.links_changed.emit()
 
-    def _on_pooled(self, wall: np.ndarray) -> None:
+    def _pool(self) -> None:
+        """Pool the layers that are new, off the window's thread."""
+        weights, done = self.weights, 0 if self._pooled is None else len(self._pooled)
+        if weights is None or self._pooling is not None:
+            return
+        if done == len(weights):
+            self._show_wall()
+            return
+        self._pooling = background.run(self, lambda: pixels.pooled(weights[done:]), self._on_pooled)
+
+    def _on_pooled(self, more: np.ndarray) -> None:
+        self._pooling = None
+        self._pooled = more if self._pooled is None else np.concatenate((self._pooled, more))
+        self._show_wall()
+        if len(self._pooled) < self.layers_there:
+            self._pool()
+
+    def _show_wall(self) -> None:
+        """Layers that are not there yet are left blank."""
+        assert self._pooled is not None
+        wall = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
+        wall[: len(self._pooled)] = pixels.levels(self._pooled, self.most)
         self.wall = wall
         self.wall_changed.emit()
 
+    def _choose(self, heads: tuple[Head, ...]) -> None:
+        self.heads = heads
+        self._show()
+        layer, head = heads[-1]
+        self.study.pick_head(layer, head if self.has_heads else self.study.head)
+        for asking in self._pairs:
+            asking.renew()
+
+    def _exists(self, layer: int, head: int) -> bool:
+        layers, heads = self.size
+        return 0 <= layer < layers and 0 <= head < heads
+
     def _show(self) -> None:
-        """Take the picked head out of the file, without what is hidden."""
+        """Take the chosen heads out of the file, without what is hidden."""
         if self.weights is None:
             return
-        whole = self.weights[self.layer, self.head].astype(np.float32)  # [T, T]
         special = np.array([token.special for token in self._all])
-        self.hidden_mass = float(whole[:, special].sum() / max(whole.sum(), 1e-9))
         hide = self.hides_special and not special.all()
         self._kept = np.flatnonzero(~special) if hide else np.arange(len(self._all))
         self.tokens = tuple(self._all[n] for n in self._kept)
-        self.map = whole[np.ix_(self._kept, self._kept)]  # [S, S]
-        self.links = NO_LINKS  # those of this map come in a moment
+        self.maps = tuple(self._cut(layer, head) for layer, head in self.heads)
+        self.map = self.maps[-1]  # [S, S]
+        self.hidden_mass = 0.0
+        if self.is_current_there:
+            whole = float(np.sum(self.weights[self.layer, self.head], dtype=np.float64))
+            self.hidden_mass = 1 - float(np.sum(self.map, dtype=np.float64)) / max(whole, 1e-9)
+        self.drawn = ()  # the links of these maps come in a moment
         self.pointed = (-1, -1)
         self.head_changed.emit()
         self._sort()
 
+    def _cut(self, layer: int, head: int) -> np.ndarray:
+        """What is shown of a head, float32 [S, S]: 0 outside of the block; and where it is not
+        there yet."""
+        assert self.weights is not None
+        if layer >= len(self.weights):
+            return np.zeros((len(self._kept), len(self._kept)), np.float32)
+        part = np.array(self.weights[layer, head])  # [T, T]
+        if len(self._kept) < len(part):
+            part = part[np.ix_(self._kept, self._kept)]
+        if self.block is not None:
+            segment = np.array([token.segment for token in self.tokens])
+            row, column = self.block
+            part[(segment != row)[:, None] | (segment != column)[None, :]] = 0
+        return part
+
     def _sort(self) -> None:
         if self._sorting is not None:
             self._sorting.cancel()
-        weights, share = self.map, self.share
-        self._sorting = background.run(self, lambda: strongest(weights, share), self._on_sorted)
+        maps, share = self.maps, self.share
+        most = min(MOST, MOST_LINES // max(1, len(maps)))
 
-    def _on_sorted(self, links: Links) -> None:
-        self.links = links
+        def work() -> tuple[Links, ...]:
+            return tuple(strongest(one, share, most) for one in maps)
+
+        self._sorting = background.run(self, work, self._on_sorted)
+
+    def _on_sorted(self, drawn: tuple[Links, ...]) -> None:
+        self.drawn = drawn
         self.links_changed.emit()
+
+    # ── what the page picks ──────────────────────────────────────────────────────────────────
+
+    def _on_picked(self) -> None:
+        self.pointed_changed.emit()
+        for asking in self._pairs:
+            asking.renew()
 
     def _on_study_pointed(self, number: int) -> None:
         """The mouse is over a token of the strip: its row is shown."""
-        self.point(self._shown(number), -1)
+        self.point(self._shown(self._own(number)), -1)
+
+    def _on_study_head(self, layer: int, head: int) -> None:
+        """Another panel looks at another head."""
+        if self.has_heads and (layer, head) != self.heads[-1]:
+            layers, heads = self.size
+            self.pick_head(min(layer, layers - 1), min(head, heads - 1))
+
+    def _on_sides(self) -> None:
+        if self._shows_second and not self.study.is_compared:
+            self.show_side(False)
+
+    def _own(self, number: int) -> int:
+        """The token of the side that is shown for one of the first side, or -1."""
+        if not self._shows_second or not 0 <= number < len(self.study.tokens):
+            return number
+        return self.side.counterpart(self.study.tokens[number])
+
+    def _first(self, number: int) -> int:
+        """The token of the first side for one of the side that is shown, or -1."""
+        if not self._shows_second:
+            return number
+        return self.study.both[0].counterpart(self.side.tokens[number])
 
     def _shown(self, number: int) -> int:
         if number < 0:
@@ -231,8 +471,30 @@ class AttentionState(QObject):
         found = np.flatnonzero(self._kept == number)
         return int(found[0]) if len(found) else -1
 
+    # ── questions ────────────────────────────────────────────────────────────────────────────
 
-def _question(side: Side) -> Attend | None:
-    if side.checkpoint is None:
-        return None
-    return Attend(checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked)
+    def _question(self, side: Side) -> Attend | None:
+        if side.checkpoint is None:
+            return None
+        return Attend(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            measure=self.measure,
+        )
+
+    def _pair_question(self, side: Side) -> QueryKey | None:
+        row, column = self._own(self.study.picked), self._own(self.study.target)
+        if side.checkpoint is None or not self.has_heads or row < 0 or column < 0:
+            return None
+        return QueryKey(
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            masked=side.masked,
+            layer=self.layer,
+            head=self.head,
+            row=row,
+            column=column,
+        )

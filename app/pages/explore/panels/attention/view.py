@@ -1,15 +1,11 @@
-"""The wall of all heads, and beside it the picked one: lines and matrix, or a table."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""The wall of all heads, and beside it the chosen ones: lines and matrix, table, or a pair."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFileDialog,
+    QComboBox,
     QFrame,
     QHBoxLayout,
-    QMenu,
     QScrollArea,
     QSizePolicy,
     QSlider,
@@ -20,25 +16,31 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import background
 from app.notices import Notices
 from app.pages.explore.chips import painted
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.attention import figure
+from app.pages.explore.panel import Panel, source
+from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.legend import Legend
 from app.pages.explore.panels.attention.lines import Lines
-from app.pages.explore.panels.attention.links import MOST
 from app.pages.explore.panels.attention.matrix import Matrix
-from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.pair import PairView
+from app.pages.explore.panels.attention.state import AttentionState, Block
 from app.pages.explore.panels.attention.table import LinkTable
 from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
 from app.widgets import buttons, numbers
+from app.widgets.figure import Figure, Table
+from app.widgets.figure_menu import FigureButton
+from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
-from engine.durable import write_file
+from engine.messages import Measure
 
 STEP = 5  # % of the mass, between two places of the slider
+MEASURES: tuple[Measure, ...] = ("weights", "norms", "mean", "rollout")
+CONCEPTS = ("attention", "norms", "attention", "attention-rollout")  # of the measures
+PAIR = 2  # the form that shows a query and a key
+BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
 
 
 class AttentionView(Panel):
@@ -47,14 +49,19 @@ class AttentionView(Panel):
     def __init__(
         self, state: AttentionState, notices: Notices, parent: QWidget | None = None
     ) -> None:
-        super().__init__((state.asking,), parent)
-        self._state, self._notices = state, notices
+        super().__init__((), parent)
+        self._state = state
+        self._is_seen = False
         self.wall = Wall()
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
+        self.pair = PairView(state)
+        self.legend = Legend()
         self.wall_said = OneLine("", "small")
         self.readout, self.note = OneLine(""), OneLine("", "small")
         self.left_out = Text("", "small")
         self.note.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.keep = FigureButton(self.figure, notices)
+        self.keep.offer_on(self.wall, self.lines, self.matrix)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
         self.halves.addWidget(self._all_heads())
@@ -69,32 +76,67 @@ class AttentionView(Panel):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
         column.addWidget(self.stack)
+        self.wall.toggled.connect(state.toggle_head)
         self.wall.picked.connect(state.pick_head)
         self.wall.pointed.connect(self._on_wall_pointed)
-        state.wall_changed.connect(lambda: self.wall.show_heads(state.wall))
+        state.wall_changed.connect(self._on_wall)
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
         state.pointed_changed.connect(self._say)
         state.told.connect(self._on_told)
+        state.study.sides_changed.connect(self._on_sides)
+        self._on_sides()
         self._on_head()
         self._on_told()
+
+    def set_seen(self, seen: bool) -> None:
+        self._is_seen = seen
+        self._state.set_seen(seen)
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _all_heads(self) -> QWidget:
         area = _area(self.wall)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.measure = QComboBox()
+        self.measure.setAccessibleName(self.tr("Numbers that are shown"))
+        self.measure.addItems(
+            [
+                self.tr("Weights"),
+                self.tr("Norms of what is taken"),
+                self.tr("Mean of the heads"),
+                self.tr("Rollout over the layers"),
+            ]
+        )
+        self.measure.currentIndexChanged.connect(self._on_measure)
+        self.help = QStackedWidget()
+        self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for concept in CONCEPTS:
+            self.help.addWidget(HelpButton(concept))
+        head = QHBoxLayout()
+        head.addWidget(self.measure, 1)
+        head.addWidget(self.help)
+        self.models = buttons.Segments([self.tr("First model"), self.tr("Second")], self.tr("Of"))
+        self.models.choose(0)
+        self.models.chosen.connect(lambda number: self._state.show_side(bool(number)))
         part = QWidget()
         column = QVBoxLayout(part)
         column.setContentsMargins(0, 0, 3 * SPACE, 0)
         column.setSpacing(SPACE)
-        column.addWidget(Text(self.tr("All heads"), "strong"))
+        column.addWidget(self.models)
+        column.addLayout(head)
         column.addWidget(
-            Text(self.tr("Layers from top to bottom, heads from left to right."), "small")
+            Text(
+                self.tr(
+                    "Layers from top to bottom, heads from left to right. A click adds a head or "
+                    "takes it away, a double click shows it alone; Ctrl and the wheel zoom."
+                ),
+                "small",
+            )
         )
         column.addWidget(area, 1)
         column.addWidget(self.wall_said)
-        column.addWidget(Legend())
+        column.addWidget(self.legend)
         part.setMinimumWidth(50 * SPACE)
         return part
 
@@ -107,8 +149,8 @@ class AttentionView(Panel):
         pictures.setSizes([500, 500])
         self.pictures = pictures
         self.forms = QStackedWidget()
-        self.forms.addWidget(pictures)
-        self.forms.addWidget(self.table)
+        for form in (pictures, self.table, self.pair):
+            self.forms.addWidget(form)
         part = QWidget()
         column = QVBoxLayout(part)
         column.setContentsMargins(3 * SPACE, 0, 0, 0)
@@ -126,65 +168,78 @@ class AttentionView(Panel):
 
     def _first_row(self) -> QHBoxLayout:
         self.layer, self.head = QSpinBox(), QSpinBox()
+        self.head_label = Text(self.tr("&Head"), "strong", wraps=False)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
-        for name, box in ((self.tr("&Layer"), self.layer), (self.tr("&Head"), self.head)):
-            label = Text(name, "strong", wraps=False)
+        layer_label = Text(self.tr("&Layer"), "strong", wraps=False)
+        for label, box in ((layer_label, self.layer), (self.head_label, self.head)):
             label.setBuddy(box)
-            box.setAccessibleName(name.replace("&", ""))
+            box.setAccessibleName(label.text().replace("&", ""))
             box.setMinimum(1)
             box.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             box.valueChanged.connect(self._on_boxes)
             row.addWidget(label)
             row.addWidget(box)
         self.form = buttons.Segments(
-            [self.tr("Pictures"), self.tr("Table")], self.tr("Show the head as")
+            [self.tr("Pictures"), self.tr("Table"), self.tr("Query and key")],
+            self.tr("Show the head as"),
         )
         self.form.choose(0)
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.form.chosen.connect(self.forms_changed)
-        self.save = buttons.plain(self.tr("&Save"), icon="save")
-        self.save.setMenu(self._save_menu())
+        self.form.chosen.connect(self.show_form)
         row.addStretch()
         row.addWidget(self.form)
-        row.addWidget(self.save)
+        row.addWidget(HelpButton("query-key"))
+        row.addWidget(self.keep)
         return row
 
     def _second_row(self) -> QHBoxLayout:
         self.share = QSlider(Qt.Orientation.Horizontal)
         self.share.setRange(1, 100 // STEP)
         self.share.setValue(round(self._state.share * 100 / STEP))
-        self.share.setFixedWidth(40 * SPACE)
+        self.share.setFixedWidth(30 * SPACE)
         self.share.setAccessibleName(self.tr("Share of the attention that is shown"))
         self.share.valueChanged.connect(self._on_share)
         self.share_said = Text("", wraps=False)
-        self.special = QCheckBox(self.tr("Hide [CLS] and [SEP]"))
-        self.special.setAccessibleName(self.tr("Hide [CLS] and [SEP]"))
+        self.block = QComboBox()
+        self.block.setAccessibleName(self.tr("Links from which text to which"))
+        self.block.addItems(
+            [
+                self.tr("All links"),
+                self.tr("Within the first text"),
+                self.tr("First to second text"),
+                self.tr("Second to first text"),
+                self.tr("Within the second text"),
+            ]
+        )
+        self.block.currentIndexChanged.connect(lambda n: self._state.show_block(BLOCKS[n]))
+        self.special = QCheckBox()
         self.special.toggled.connect(self._state.hide_special)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         row.addWidget(self.share)
         row.addWidget(self.share_said)
         row.addStretch()
+        row.addWidget(self.block)
         row.addWidget(self.special)
         return row
 
-    def _save_menu(self) -> QMenu:
-        menu = QMenu(self)
-        for text, suffix, make in (
-            (self.tr("Picture of this head (PNG) …"), "png", self._png),
-            (self.tr("Drawing of this head (SVG) …"), "svg", self._svg),
-            (self.tr("Numbers of all heads (.npy) …"), "npy", self._npy),
-        ):
-            action = menu.addAction(text)
-            action.triggered.connect(lambda _=False, s=suffix, m=make: self._ask_where(s, m))
-        return menu
-
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
-    def forms_changed(self, form: int) -> None:
-        """Pictures or table."""
+    def show_form(self, form: int) -> None:
+        """Pictures, table, or query and key."""
+        self.form.choose(form)
         self.forms.setCurrentIndex(form)
+        self._state.see_pair(form == PAIR)
+
+    def _on_measure(self, number: int) -> None:
+        self.help.setCurrentIndex(number)
+        self._state.set_measure(MEASURES[number])
+        self._on_told()
+
+    def _on_sides(self) -> None:
+        self.models.setVisible(self._state.study.is_compared)
+        self.models.choose(int(self._state.side.number))
 
     def _on_told(self) -> None:
         asking = self._state.asking
@@ -194,19 +249,36 @@ class AttentionView(Panel):
             self.stack.setCurrentIndex(1)
         else:
             self.stack.setCurrentIndex(2 if self._state.weights is None else 0)
+        self._on_wall_pointed(-1, -1)
+
+    def _on_wall(self) -> None:
+        self.wall.show_heads(self._state.wall)
+        self.legend.show_most(self._state.most)
+        self._on_wall_pointed(-1, -1)
 
     def _on_head(self) -> None:
-        layers, heads = self._state.size
+        state = self._state
+        layers, heads = state.size
         for box, most, value in (
-            (self.layer, layers, self._state.layer),
-            (self.head, heads, self._state.head),
+            (self.layer, layers, state.layer),
+            (self.head, heads, state.head),
         ):
             box.blockSignals(True)
             box.setMaximum(max(1, most))
             box.setValue(value + 1)
             box.setSuffix(self.tr(" of {0}").format(max(1, most)))
             box.blockSignals(False)
-        self.wall.choose(self._state.layer, self._state.head)
+        for part in (self.head, self.head_label):
+            part.setVisible(state.has_heads)
+        self.wall.choose(state.heads)
+        is_pair = any(token.segment for token in state.tokens)
+        self.block.setVisible(is_pair or state.block is not None)
+        self.block.blockSignals(True)
+        self.block.setCurrentIndex(BLOCKS.index(state.block))
+        self.block.blockSignals(False)
+        names = _and(state.special_names) or "[CLS], [SEP]"
+        self.special.setText(self.tr("Hide {0}").format(names))
+        self.special.setAccessibleName(self.special.text())
         self._say()
 
     def _on_boxes(self) -> None:
@@ -217,103 +289,106 @@ class AttentionView(Panel):
         self._say()
 
     def _on_wall_pointed(self, layer: int, head: int) -> None:
-        text = self.tr("Layer {0}, head {1}").format(layer + 1, head + 1)
-        self.wall_said.setText(text if layer >= 0 else self.tr("A click picks a head."))
+        state = self._state
+        if layer >= 0:
+            text = self.tr("Layer {0}, head {1}") if state.has_heads else self.tr("Layer {0}")
+            self.wall_said.setText(text.format(layer + 1, head + 1))
+        elif state.asking.is_waiting and state.layers_there < state.size[0]:
+            text = self.tr("{0} of {1} layers are computed …")
+            self.wall_said.setText(text.format(state.layers_there, state.size[0]))
+        elif state.asking.is_waiting:
+            self.wall_said.setText(self.tr("Asking the model …"))
+        else:
+            count = len(state.heads)
+            self.wall_said.setText(self.tr("%Ln head(s) chosen.", "", count))
 
     def _say(self) -> None:
         """What is shown, what is left out, and what the mouse is over, in words."""
         state = self._state
         share = numbers.percent(self.share.value() * STEP / 100, 0)
-        self.share_said.setText(self.tr("The strongest {0} of the attention").format(share))
+        self.share_said.setText(self.tr("The strongest {0}").format(share))
         hint = self.tr("Point at a token or a cell to see its numbers; a click picks the token.")
+        if state.weights is not None and not state.is_current_there:
+            hint = self.tr("Layer {0} is being computed …").format(state.layer + 1)
         self.readout.setText(state.readout() or hint)
         self.note.setText(self._drawn())
-        self.left_out.setText(self._left_out())
-        self.left_out.setVisible(state.hides_special)
-        if not self.wall_said.whole():
-            self._on_wall_pointed(-1, -1)
+        said = self._left_out()
+        self.left_out.setText(said)
+        self.left_out.setVisible(bool(said))
 
     def _drawn(self) -> str:
         """How many links are drawn, and of how many where they are too many."""
-        links = self._state.links
-        if links.is_cut:
+        drawn = self._state.drawn
+        count = sum(len(links.weights) for links in drawn)
+        if any(links.is_cut for links in drawn):
             text = self.tr("{0} of {1} links")
-            return text.format(numbers.count(MOST), numbers.count(links.wanted))
-        return self.tr("%Ln link(s)", "", len(links.weights))
+            wanted = sum(links.wanted for links in drawn)
+            return text.format(numbers.count(count), numbers.count(wanted))
+        return self.tr("%Ln link(s)", "", count)
 
     def _left_out(self) -> str:
-        """What hidden special tokens had; empty where none are hidden."""
-        if not self._state.hides_special:
+        """What is not shown, and how much of the current head goes there; empty where all is."""
+        state = self._state
+        if state.weights is None:
             return ""
-        text = self.tr(
-            "[CLS] and [SEP] are hidden; {0} of this head’s attention goes to them. "
-            "The other values are not rescaled."
-        )
-        return text.format(numbers.percent(self._state.hidden_mass, 0))
+        parts = []
+        if state.hides_special:
+            parts.append(self.tr("{0} are hidden.").format(_and(state.special_names)))
+        if state.block is not None:
+            parts.append(self.tr("Only links of the chosen texts are shown."))
+        if not parts:
+            return ""
+        text = self.tr("{0} of this head is not shown; the other values are not rescaled.")
+        return " ".join([*parts, text.format(numbers.percent(state.hidden_mass, 0))])
 
-    # ── saving ───────────────────────────────────────────────────────────────────────────────
+    # ── figures ──────────────────────────────────────────────────────────────────────────────
 
-    def _ask_where(self, suffix: str, make: Callable[[], Callable[[], bytes]]) -> None:
-        """Ask for a file without stopping the program, then write it off the window's thread."""
-        if self._state.weights is None:
-            return
+    def figure(self) -> Figure | None:
+        """The chosen heads as they are shown now, with the numbers of all heads."""
         state = self._state
-        name = f"attention-layer-{state.layer + 1}-head-{state.head + 1}.{suffix}"
-        if suffix == "npy":
-            name = "attention.npy"
-        dialog = QFileDialog(self.window(), self.tr("Save"), name)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.setNameFilter(f"*.{suffix}")
-        dialog.fileSelected.connect(lambda path: self.write(Path(path), make()))
-        dialog.open()
-
-    def write(self, path: Path, content: Callable[[], bytes]) -> None:
-        """Make `content` and write it to `path`, whole or not at all, and say so."""
-        told = self.tr("Saved as {0}.").format(path)
-        background.run(
-            self,
-            lambda: write_file(path, content()),
-            lambda _: self._notices.say(told),
-            self._notices.show,
+        if state.weights is None or not len(state.drawn):
+            return None
+        drawing = Drawing(
+            tuple(painted(token.text) for token in state.tokens),
+            state.map,
+            state.drawn,
+            state.most,
         )
-
-    def _png(self) -> Callable[[], bytes]:
-        drawn = self.figure()
-        return lambda: figure.png(drawn)
-
-    def _svg(self) -> Callable[[], bytes]:
-        drawn = self.figure()
-        return lambda: figure.svg(drawn)
-
-    def _npy(self) -> Callable[[], bytes]:
-        weights = self._state.weights
-        assert weights is not None
-        return lambda: figure.npy(weights)
-
-    def figure(self) -> figure.Figure:
-        """The head as it is shown now, with its caption."""
-        state = self._state
-        model = state.study.model
-        title = self.tr("{0}: layer {1} of {2}, head {3} of {4}").format(
-            model.name if model else "",
-            state.layer + 1,
-            state.size[0],
-            state.head + 1,
-            state.size[1],
-        )
+        heads = [
+            self.tr("layer {0}, head {1}").format(layer + 1, head + 1)
+            if state.has_heads
+            else self.tr("layer {0}").format(layer + 1)
+            for layer, head in state.heads
+        ]
+        rows = [
+            [name, state.tokens[a].text, state.tokens[b].text, int(a), int(b), float(weight)]
+            for name, links in zip(heads, state.drawn, strict=True)
+            for a, b, weight in zip(*links[:3], strict=True)
+        ]
         caption = self.tr(
-            "Lines: the strongest {0} of the attention ({1}). Matrix: rows look at columns, "
-            "square-root scale from 0 to 1. {2}"
-        ).format(numbers.percent(state.share, 0), self._drawn(), self._left_out())
-        return figure.Figure(
-            title=title,
-            caption=caption.strip(),
-            tokens=tuple(painted(token.text) for token in state.tokens),
-            weights=state.map,
-            links=state.links,
+            "{0}. Lines: the strongest {1} of what is shown ({2}). Matrix: rows look at columns, "
+            "square-root scale from 0 to {3}. {4}"
+        ).format(
+            self.measure.currentText(),
+            numbers.percent(state.share, 0),
+            self._drawn(),
+            numbers.decimal(state.most, 2),
+            self._left_out(),
         )
+        title = ", ".join(heads)
+        return Figure(
+            name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
+            title=self.tr("Attention: {0}").format(title),
+            caption=f"{caption} {source(state.study, state.side.number)}",
+            size=drawing.size,
+            paint=drawing.paint,
+            array=state.weights,
+            table=lambda: Table(("head", "from", "to", "from number", "to number", "value"), rows),
+        )
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return ", ".join(painted(name) for name in names)
 
 
 def _area(inner: QWidget) -> QScrollArea:

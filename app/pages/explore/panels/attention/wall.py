@@ -16,14 +16,19 @@ from PySide6.QtGui import (
     QPen,
     QPixmap,
     QResizeEvent,
+    QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
+from app.pages.explore.panels.attention.lines import head_role
 from app.theme import SPACE, Role, colour, repaints
 
-SMALLEST, LARGEST = 12, 96  # px of a head
+SMALLEST, LARGEST = 12, 96  # px of a head, as it fits
+NEAREST = 512  # px of a head, zoomed in
+ZOOM = 1.25  # of one step
 GAP = 3  # px between two
+ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 STEPS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
@@ -35,11 +40,15 @@ STEPS = {
 class Wall(QWidget):
     """Layers from top to bottom, heads from left to right; arrow keys move from head to head.
 
+    Ctrl and the wheel, or + and −, zoom; 0 shows all again. What is dragged moves the area around.
+
     Signals:
-        picked: layer and head, from 0.
+        toggled: layer and head, from 0, of a click.
+        picked: likewise of a double click or an arrow key: look at this one alone.
         pointed: likewise for the head under the mouse; -1 and -1 for none.
     """
 
+    toggled = Signal(int, int)
     picked = Signal(int, int)
     pointed = Signal(int, int)
 
@@ -47,8 +56,11 @@ class Wall(QWidget):
         super().__init__(parent)
         self._heads: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self._picture: QPixmap | None = None
-        self._chosen = (0, 0)
+        self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
+        self.zoom = 1.0
+        self._pressed: QPoint | None = None  # on the screen, where a click or a drag began
+        self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -60,19 +72,51 @@ class Wall(QWidget):
 
     def show_heads(self, heads: np.ndarray | None) -> None:
         """Levels uint8 [L, H, P, P], or nothing."""
+        had = self.size_in_heads
         self._heads, self._picture = heads, None
-        self.updateGeometry()
+        if self.size_in_heads != had:
+            self.updateGeometry()
         self.update()
 
-    def choose(self, layer: int, head: int) -> None:
-        """Mark a head as the one that is looked at."""
-        self._chosen = (layer, head)
+    def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
+        """Mark the heads that are looked at; the last is the current one."""
+        self._chosen = chosen
+        layer, head = chosen[-1]
         self.setAccessibleDescription(
             self.tr("Layer {0} of {1}, head {2} of {3}").format(
                 layer + 1, self.size_in_heads[0], head + 1, self.size_in_heads[1]
             )
         )
         self.update()
+
+    def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
+        """Make heads larger; what is at the point `around` stays in its place."""
+        before = self._fitting()
+        zoom = min(max(1.0, zoom), NEAREST / max(1, before))
+        if zoom == self.zoom:
+            return
+        place = around if around is not None else self.visibleRegion().boundingRect().center()
+        old_step = self._side() + GAP
+        self.zoom, self._picture = zoom, None
+        self.updateGeometry()
+        factor = (self._side() + GAP) / old_step
+        area = self._area()
+        if area is not None:
+            self.resize(self.sizeHint().expandedTo(area.viewport().size()))
+            left, top = self._margins()
+            for bar, at, margin in (
+                (area.horizontalScrollBar(), place.x(), left),
+                (area.verticalScrollBar(), place.y(), top),
+            ):
+                shift = round((at - margin) * factor + margin) - at
+                bar.setMaximum(max(bar.maximum(), bar.value() + shift))
+                bar.setValue(bar.value() + shift)
+        self.update()
+
+    def _area(self) -> QScrollArea | None:
+        viewport = self.parentWidget()
+        area = viewport.parentWidget() if viewport is not None else None
+        return area if isinstance(area, QScrollArea) else None
 
     def cell(self, layer: int, head: int) -> QRectF:
         """Where a head is painted."""
@@ -83,18 +127,19 @@ class Wall(QWidget):
     def minimumSizeHint(self) -> QSize:
         layers, heads = self.size_in_heads
         left, top = self._margins()
-        step = SMALLEST + GAP
+        step = (SMALLEST if self.zoom == 1 else self._side()) + GAP
         return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
 
     def sizeHint(self) -> QSize:
         layers, heads = self.size_in_heads
         left, top = self._margins()
-        step = 28 + GAP
+        step = (28 if self.zoom == 1 else self._side()) + GAP
         return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._picture = None
+        if self.zoom == 1:
+            self._picture = None
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -114,26 +159,67 @@ class Wall(QWidget):
         return (layer, head) if inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._point(self.at(event.position().toPoint()))
+        if self._pressed is not None:
+            self._drag(event.globalPosition().toPoint())
+        else:
+            self._point(self.at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._point((-1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed, self._is_dragged = event.globalPosition().toPoint(), False
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton or self._pressed is None:
+            return
+        layer, head = self.at(event.position().toPoint())
+        was_click, self._pressed = not self._is_dragged, None
+        if was_click and layer >= 0:
+            self.toggled.emit(layer, head)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         layer, head = self.at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and layer >= 0:
             self.picked.emit(layer, head)
 
+    def _drag(self, now: QPoint) -> None:
+        """Move what is seen; a click that trembles is none."""
+        assert self._pressed is not None
+        moved = now - self._pressed
+        if not self._is_dragged and moved.manhattanLength() < QApplication.startDragDistance():
+            return
+        self._is_dragged, self._pressed = True, now
+        area = self._area()
+        if area is not None:
+            for bar, by in (
+                (area.horizontalScrollBar(), moved.x()),
+                (area.verticalScrollBar(), moved.y()),
+            ):
+                bar.setValue(bar.value() - by)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            steps = event.angleDelta().y() / 120
+            self.set_zoom(self.zoom * ZOOM**steps, event.position().toPoint())
+        else:
+            event.ignore()  # the area scrolls
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = STEPS.get(Qt.Key(event.key()))
-        if step is None or self._heads is None:
+        if event.text() in ZOOMS:
+            self.set_zoom(self.zoom * ZOOMS[event.text()])
+        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return) and self._over[0] >= 0:
+            self.toggled.emit(*self._over)
+        elif step is None or self._heads is None:
             super().keyPressEvent(event)
-            return
-        layers, heads = self.size_in_heads
-        layer, head = self._chosen[0] + step[0], self._chosen[1] + step[1]
-        if 0 <= layer < layers and 0 <= head < heads:
-            self.picked.emit(layer, head)
+        else:
+            layers, heads = self.size_in_heads
+            layer, head = self._chosen[-1][0] + step[0], self._chosen[-1][1] + step[1]
+            if 0 <= layer < layers and 0 <= head < heads:
+                self.picked.emit(layer, head)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -157,23 +243,41 @@ class Wall(QWidget):
         painter = QPainter(self)
         picture = self._picture or self._draw(self._heads)
         self._picture = picture
-        painter.drawPixmap(QPoint(*self._margins()), picture)
+        seen = QRectF(event.rect())
+        side = self._picture_side() + self._gap()  # of the picture, in device pixels
+        for layer in range(self._heads.shape[0]):
+            for head in range(self._heads.shape[1]):
+                box = self.cell(layer, head)
+                if box.intersects(seen):
+                    part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
+                    painter.drawPixmap(box, picture, part)
         self._paint_numbers(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._over[0] >= 0:
             painter.setPen(QPen(colour(Role.MUTED), 1.5))
             painter.drawRect(self.cell(*self._over).adjusted(-1, -1, 1, 1))
-        painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else Role.CHART_2), 2))
-        painter.drawRect(self.cell(*self._chosen).adjusted(-1.5, -1.5, 1.5, 1.5))
+        for number, one in enumerate(self._chosen):
+            is_current = number == len(self._chosen) - 1
+            role = head_role(number, len(self._chosen))
+            if len(self._chosen) == 1:
+                role = Role.TEXT if self.hasFocus() else Role.CHART_2
+            painter.setPen(QPen(colour(role), 2.5 if is_current else 1.75))
+            painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
-        """The mosaic in device pixels, so that it is sharp on any screen."""
-        ratio = self.devicePixelRatioF()
-        side, gap = round(self._side() * ratio), round(GAP * ratio)
-        made = QPixmap.fromImage(pixels.themed(pixels.mosaic(heads, side, gap)))
-        made.setDevicePixelRatio(ratio)
-        return made
+        """All heads in device pixels, sharp on any screen; zoomed in, a pixel for each of a map."""
+        made = pixels.mosaic(heads, self._picture_side(), self._gap())
+        return QPixmap.fromImage(pixels.themed(made))
+
+    def _picture_side(self) -> int:
+        """Device pixels of a head in the picture."""
+        assert self._heads is not None
+        wanted = round(self._side() * self.devicePixelRatioF())
+        return wanted if self.zoom == 1 else min(wanted, self._heads.shape[-1])
+
+    def _gap(self) -> int:
+        return round(GAP * self.devicePixelRatioF())
 
     def _paint_numbers(self, painter: QPainter) -> None:
         """Layers at the left, heads on top; so many as there is room for."""
@@ -185,12 +289,12 @@ class Wall(QWidget):
         rows = max(1, -(-metrics.height() // step))
         columns = max(1, -(-(metrics.horizontalAdvance("00") + 4) // step))
         for layer in range(0, layers, rows):
-            painter.setPen(colour(Role.TEXT if layer == self._chosen[0] else Role.MUTED))
+            painter.setPen(colour(Role.TEXT if layer == self._chosen[-1][0] else Role.MUTED))
             box = QRectF(0, self.cell(layer, 0).center().y() - 10, left - 2 * SPACE, 20)
             align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box, align, str(layer + 1))
         for head in range(0, heads, columns):
-            painter.setPen(colour(Role.TEXT if head == self._chosen[1] else Role.MUTED))
+            painter.setPen(colour(Role.TEXT if head == self._chosen[-1][1] else Role.MUTED))
             box = QRectF(self.cell(0, head).center().x() - 20, 0, 40, top - SPACE)
             align = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom
             painter.drawText(box, align, str(head + 1))
@@ -201,13 +305,18 @@ class Wall(QWidget):
         return metrics.horizontalAdvance("00") + 3 * SPACE, metrics.height() + SPACE
 
     def _side(self) -> int:
-        """The size of a head: as large as there is room for."""
+        """The size of a head, as it is zoomed."""
+        return min(NEAREST, round(self._fitting() * self.zoom))
+
+    def _fitting(self) -> int:
+        """The size of a head with which all fit: as large as there is room for."""
         layers, heads = self.size_in_heads
         if not layers or not heads:
             return SMALLEST
-        left, top = self._margins()
-        wide = (self.width() - left - 2) // heads - GAP
-        high = (self.height() - top - 2) // layers - GAP
+        area, left_top = self._area(), self._margins()
+        room = self.size() if area is None else area.viewport().size()
+        wide = (room.width() - left_top[0] - 2) // heads - GAP
+        high = (room.height() - left_top[1] - 2) // layers - GAP
         return max(SMALLEST, min(LARGEST, wide, high))
 
 

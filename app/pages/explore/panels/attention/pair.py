@@ -1,0 +1,192 @@
+"""The query of one token and the key of another: element by element, to the score and the weight.
+
+Shapes: K width of a head.
+"""
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from app.pages.explore.chips import painted
+from app.pages.explore.panels.attention.state import AttentionState
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets.numbers import decimal
+from app.widgets.page import EmptyState
+from app.widgets.text import OneLine, Text, font
+from engine.messages import QueryKeyed
+
+BAND = 11 * SPACE  # px of a row of elements
+HEAD = 6 * SPACE  # px for its name
+WIDEST = 14  # px of an element
+
+
+class Elements(QWidget):
+    """Three rows of K elements: query, key, and what their products add to the score.
+
+    An element rises above its line or hangs below it, so that its sign is not told by colour alone.
+    """
+
+    def __init__(self, said: OneLine, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.shown: QueryKeyed | None = None
+        self._said, self._at = said, -1
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Query and key"))
+
+    def show_pair(self, shown: QueryKeyed | None) -> None:
+        self.shown = shown
+        self._at = -1
+        if shown is not None:
+            text = self.tr("{0} elements; their products sum to {1}")
+            self.setAccessibleDescription(text.format(len(shown.query), decimal(shown.score)))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120 * SPACE, 3 * (BAND + HEAD) + 2 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(64 * SPACE, self.sizeHint().height())
+
+    def element(self, number: int) -> QRectF:
+        """Where an element stands, over all three rows."""
+        count = len(self.shown.query) if self.shown else 1
+        wide = min(WIDEST, (self.width() - 2 * SPACE) / count)
+        return QRectF(SPACE + number * wide, 0, wide, self.height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if repaints(event):
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._point(self._number_at(event.position().toPoint()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point(-1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is None or self.shown is None:
+            super().keyPressEvent(event)
+            return
+        self._point(min(max(self._at + step, 0), len(self.shown.query) - 1))
+
+    def _number_at(self, point: QPoint) -> int:
+        if self.shown is None:
+            return -1
+        number = int((point.x() - SPACE) // self.element(0).width())
+        return number if 0 <= number < len(self.shown.query) else -1
+
+    def _point(self, at: int) -> None:
+        self._at = at
+        if self.shown is not None and at >= 0:
+            text = self.tr("Element {0}: query {1}, key {2}, product over √K {3}")
+            values = (self.shown.query[at], self.shown.key[at], self.shown.products[at])
+            self._said.setText(text.format(at + 1, *(decimal(value) for value in values)))
+        else:
+            self._said.setText(self.tr("Point at an element to see its numbers."))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.shown is None:
+            return
+        painter = QPainter(self)
+        names = (self.tr("Query"), self.tr("Key"), self.tr("Query × key ÷ √K"))
+        rows = (self.shown.query, self.shown.key, self.shown.products)
+        for number, (name, row) in enumerate(zip(names, rows, strict=True)):
+            top = number * (BAND + HEAD)
+            painter.setPen(colour(Role.MUTED))
+            painter.setFont(font("small"))
+            most = float(np.abs(row).max()) or 1.0
+            text = self.tr("{0}: up to ±{1}").format(name, decimal(most, 2))
+            box = QRectF(SPACE, top, self.width(), HEAD)
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+            self._paint_row(painter, row, top + HEAD, most)
+        if self._at >= 0:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.TEXT), 1))
+            painter.drawRect(self.element(self._at).adjusted(-0.5, 0.5, 0.5, -1.5))
+
+    def _paint_row(
+        self, painter: QPainter, row: tuple[float, ...], top: float, most: float
+    ) -> None:
+        middle, half = top + BAND / 2, BAND / 2 - 2
+        painter.setPen(Qt.PenStyle.NoPen)
+        for number, value in enumerate(row):
+            box = self.element(number)
+            high = half * abs(value) / most
+            line = QRectF(box.left(), middle if value < 0 else middle - high, box.width() - 1, high)
+            painter.fillRect(line, sign_ink(value))
+        painter.setPen(colour(Role.BORDER))
+        painter.drawLine(
+            round(SPACE), round(middle), round(self.element(len(row) - 1).right()), round(middle)
+        )
+
+
+def sign_ink(value: float) -> QColor:
+    """Of what rises, and of what hangs."""
+    return colour(Role.CHART_1 if value >= 0 else Role.CHART_2)
+
+
+class PairView(QWidget):
+    """The picked pair in the current head."""
+
+    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.title, self.sum = Text("", "strong"), Text("")
+        self.said = OneLine("", "small")
+        self.elements = Elements(self.said)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        for part in (self.title, self.elements, self.sum, self.said):
+            column.addWidget(part)
+        column.addStretch()
+        self.stack = QStackedWidget()
+        self.stack.addWidget(page)
+        self.nothing = EmptyState("scan-search", self.tr("Pick a pair of tokens"), "")
+        self.stack.addWidget(self.nothing)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.stack)
+        state.pair_changed.connect(self.show_state)
+        state.head_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        shown = self._state.query_key
+        self.stack.setCurrentIndex(1 if shown is None else 0)
+        if shown is None:
+            self.nothing.text.setText(
+                self.tr(
+                    "Click a cell of the matrix, or a token at the left and one at the right of "
+                    "the lines: what looks, and what it looks at."
+                )
+                if self._state.has_heads
+                else self.tr("Mean and rollout have no query and key: choose weights or norms.")
+            )
+            return
+        self.elements.show_pair(shown)
+        tokens = self._state.side.tokens
+        if max(shown.row, shown.column) >= len(tokens):
+            return
+        row, column = (painted(tokens[n].text) for n in (shown.row, shown.column))
+        text = self.tr("Layer {0}, head {1}: “{2}” looks at “{3}”")
+        self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
+        self.sum.setText(self._told(shown))
+        self.said.setText(self.tr("Point at an element to see its numbers."))
+
+    def _told(self, shown: QueryKeyed) -> str:
+        known = [score for score in shown.scores if score is not None]
+        rank = 1 + sum(score > shown.score for score in known)
+        text = self.tr(
+            "The products sum to the score {0}, which is number {1} of {2}. The softmax over all "
+            "{2} makes it the weight {3}."
+        )
+        return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight))
