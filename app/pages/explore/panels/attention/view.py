@@ -128,8 +128,8 @@ class AttentionView(Panel):
         column.addWidget(
             Text(
                 self.tr(
-                    "Layers from top to bottom, heads from left to right. A click adds a head or "
-                    "takes it away, a double click shows it alone; Ctrl and the wheel zoom."
+                    "Click: add a head or take it away. Double click: this one alone. Ctrl+wheel: "
+                    "zoom."
                 ),
                 "small",
             )
@@ -279,6 +279,7 @@ class AttentionView(Panel):
         names = _and(state.special_names) or "[CLS], [SEP]"
         self.special.setText(self.tr("Hide {0}").format(names))
         self.special.setAccessibleName(self.special.text())
+        self._on_wall_pointed(-1, -1)
         self._say()
 
     def _on_boxes(self) -> None:
@@ -300,7 +301,10 @@ class AttentionView(Panel):
             self.wall_said.setText(self.tr("Asking the model …"))
         else:
             count = len(state.heads)
-            self.wall_said.setText(self.tr("%Ln head(s) chosen.", "", count))
+            heads = self.tr("%Ln head(s) chosen.", "", count)
+            self.wall_said.setText(
+                heads if state.has_heads else self.tr("%Ln layer(s) chosen.", "", count)
+            )
 
     def _say(self) -> None:
         """What is shown, what is left out, and what the mouse is over, in words."""
