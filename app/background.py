@@ -108,7 +108,7 @@ class _Courier(QObject):
     thread while the event loop still had something for it.
     """
 
-    reported = Signal(object, int, int)  # job, done, total
+    reported = Signal(object, object, object)  # job, done, total; Qt's int ends at 2 GB
     ended = Signal(object, object, object)  # job, result, error
 
     def __init__(self) -> None:

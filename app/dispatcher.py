@@ -30,6 +30,8 @@ class Dispatcher(QObject):
         progressed: id of a run, stage, done, total (0: unknown).
         noted: id of a run (or nothing), something that the user should know.
         refused: id of a run (or nothing), the StudioError that kept a wish from being carried out.
+        copying: a folder that is being copied in, bytes that are, bytes in all (0: unknown).
+        copied: a folder that is copied in, or is not any more, and the id of its run (or nothing).
         settled: after the start, every run has been caught up with.
     """
 
@@ -40,6 +42,8 @@ class Dispatcher(QObject):
     progressed = Signal(str, str, int, int)
     noted = Signal(str, str)
     refused = Signal(str, object)
+    copying = Signal(object, object, object)
+    copied = Signal(object, str)
     settled = Signal()
 
     _wanted = Signal(object)  # a _Wish, for the hands
@@ -50,6 +54,7 @@ class Dispatcher(QObject):
         self._steering = Steering(record, home)
         self._steering.first_look()
         self._is_looking = self._look_again = False
+        self._copies: dict[Path, background.Job] = {}
         self._complaint = ""  # what kept the last look from its end; told once, not at each look
         self._thread = QThread(self)
         self._hands = _Hands()
@@ -112,11 +117,33 @@ class Dispatcher(QObject):
         """Copy in and list a run that was trained elsewhere; `run_added` says when."""
 
         def refuse(error: BaseException) -> None:
+            self._end_copy(folder)
             if not isinstance(error, StudioError):
                 raise error
             self.refused.emit("", error)
 
-        background.run(self, lambda: self._steering.copy(folder), self._on_copied, refuse)
+        def done(made: RunFolder) -> None:
+            self._want("", lambda: self._steering.adopt(made))
+            self._end_copy(folder, made.path.name)
+
+        def work(progress: background.Progress) -> RunFolder:
+            return self._steering.copy(folder, progress, progress.cancelled)
+
+        def report(bytes_: int, of: int) -> None:
+            self.copying.emit(folder, bytes_, of)
+
+        if folder not in self._copies:
+            self._copies[folder] = background.run(self, work, done, refuse, progress=report)
+            report(0, 0)
+
+    def cancel_copies(self) -> None:
+        """Take over none of the runs that are still being copied."""
+        for folder in list(self._copies):
+            self._end_copy(folder)
+
+    def _end_copy(self, folder: Path, run_id: str = "") -> None:
+        self._copies.pop(folder).cancel()
+        self.copied.emit(folder, run_id)
 
     def branch(self, run_id: str, step: int, job: JobSpec, then: Callable[[str], object]) -> None:
         """Start a run from a checkpoint of another one; `then` hears its id."""
@@ -152,9 +179,6 @@ class Dispatcher(QObject):
     def _on_tick(self) -> None:
         if not self._is_looking:
             self.look()
-
-    def _on_copied(self, folder: RunFolder) -> None:
-        self._want("", lambda: self._steering.adopt(folder))
 
     def _on_done(self, wish: "_Wish") -> None:
         for name, values in wish.news:

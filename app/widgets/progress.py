@@ -54,7 +54,7 @@ class ProgressLine(QWidget):
 
     def tell(self, done: int, total: int, stage: str = "") -> None:
         """How far it is; `total` 0 means unknown. Another `stage` begins to count anew."""
-        if stage and stage != self.stage.text():
+        if stage and (stage != self.stage.text() or self.isHidden()):
             self.begin(stage)
         self.bar.setRange(0, 1000 if total else 0)
         if total:

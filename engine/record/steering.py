@@ -329,9 +329,11 @@ class Steering:
             remove_run(session, run_id)
         return news
 
-    def copy(self, source: Path) -> RunFolder:
+    def copy(
+        self, source: Path, report: Callable[[int, int], None], cancelled: Callable[[], bool]
+    ) -> RunFolder:
         """Copy a run that was trained elsewhere into the home. May take long; in any thread."""
-        return copy_run(source.absolute(), self._home.runs)
+        return copy_run(source.absolute(), self._home.runs, report, cancelled)
 
     def adopt(self, folder: RunFolder, queued: bool = False) -> list[News]:
         """List a run that was copied into the home; one that is `queued` is trained."""

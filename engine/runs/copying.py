@@ -1,33 +1,63 @@
 """Take over a run folder that was trained elsewhere."""
 
+import filecmp
 import os
 import secrets
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engine.durable import disk_errors_for
+from pydantic import ValidationError
+
+from engine.durable import check_room, disk_errors_for
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
+PIECE = 4 << 20  # bytes between two looks at whether the copy is still wanted
+NEWER = {"extra_forbidden", "union_tag_invalid", "literal_error"}  # what a newer job looks like
+
+Report = Callable[[int, int], None]  # hears how many bytes are copied, and of how many
 
 
-def copy_run(source: Path, runs: Path) -> RunFolder:
-    """Copy the run folder `source` into `runs`, whole or not at all; links in it are left out."""
+class CopyCancelled(Exception):
+    """Nobody wants the copy any more; nothing is left of it."""
+
+
+def copy_run(
+    source: Path,
+    runs: Path,
+    report: Report = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> RunFolder:
+    """Copy the run folder `source` into `runs`, whole or not at all; links in it are left out.
+
+    Nothing is written over: a run of the same name gets a number.
+
+    Raises:
+        StudioError: it is no run, one of a newer version, in training, or here already.
+        CopyCancelled: soon after `cancelled` says so.
+    """
     folder = RunFolder(source)
-    folder.job()
-    if folder.has_worker():
-        raise StudioError(
-            f"{source.name} is being trained at the moment.", "Wait until it ends, then add it."
-        )
+    _check(folder, runs)
+    sizes = {file: file.stat().st_size for file in _files(source)}
+    total, done = sum(sizes.values()), 0
     temporary = runs / f".{source.name}.tmp-{secrets.token_hex(4)}"
     try:
         with disk_errors_for(temporary):
-            shutil.copytree(source, temporary, ignore=_left_out)
+            check_room(temporary, total)
+            temporary.mkdir(mode=0o700, parents=True)
+            (temporary / folder.checkpoints.name).mkdir()
+            for file in sizes:
+                for count in _copy(file, temporary / file.relative_to(source)):
+                    done += count
+                    report(done, total)
+                    if cancelled():
+                        raise CopyCancelled
         target = free_folder(runs, source.name)
         os.rename(temporary, target)
-    except (OSError, shutil.Error) as error:
+    except OSError as error:
         raise StudioError(
             f"{source.name} could not be copied: {error}.", "Check that all its files can be read."
         ) from error
@@ -36,8 +66,58 @@ def copy_run(source: Path, runs: Path) -> RunFolder:
     return RunFolder(target)
 
 
-def _left_out(folder: str, names: list[str]) -> set[str]:
-    """What a copy does without: links, pipes and devices, and the files of a living worker."""
-    entries = {name: Path(folder, name) for name in names}
-    odd = {n for n, e in entries.items() if e.is_symlink() or not (e.is_file() or e.is_dir())}
-    return odd | (NOT_COPIED & set(names) if "spec.json" in names else set())
+def _check(folder: RunFolder, runs: Path) -> None:
+    """Whether it is a run that can be taken over; raises StudioError."""
+    name = folder.path.name
+    try:
+        folder.job()
+    except StudioError as error:
+        wrong = error.__cause__
+        if isinstance(wrong, ValidationError) and {e["type"] for e in wrong.errors()} <= NEWER:
+            raise _newer(name, "Its job has settings that this one does not know.") from error
+        raise
+    if (unknown := folder.newer_lines()) > 0:
+        raise _newer(name, f"This one does not understand {unknown:,} lines of its events.")
+    if folder.has_worker():
+        raise StudioError(f"{name} is being trained at the moment.", "Wait until it ends.")
+    for other in runs.iterdir():
+        if other.samefile(folder.path) or _is_same(folder, RunFolder(other)):
+            raise StudioError(
+                f"{name} is in the list of runs already; its folder is {other.name}.",
+                "Nothing was copied.",
+            )
+
+
+def _newer(name: str, why: str) -> StudioError:
+    return StudioError(
+        f"{name} was written by a newer BERT Studio. {why}",
+        "Install the newest version, then add the run again. Nothing was copied.",
+    )
+
+
+def _is_same(one: RunFolder, other: RunFolder) -> bool:
+    """Whether both had the same job and all the same happened."""
+    pairs = ((one.spec_file, other.spec_file), (one.events_file, other.events_file))
+    return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """What a copy has: no links, pipes and devices, and not the files of a living worker."""
+    for entry in sorted(folder.iterdir()):
+        of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
+        if entry.is_symlink() or of_worker:
+            continue
+        if entry.is_dir():
+            yield from _files(entry)
+        elif entry.is_file():
+            yield entry
+
+
+def _copy(file: Path, into: Path) -> Iterator[int]:
+    """Copy a file with its times; yields how many bytes were copied since the last time."""
+    into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(file, "rb") as source, open(into, "wb") as target:
+        while piece := source.read(PIECE):
+            target.write(piece)
+            yield len(piece)
+    shutil.copystat(file, into)

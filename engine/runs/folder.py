@@ -29,6 +29,7 @@ KINDS = {
     *("branched", "ended"),
 }
 FREQUENT = (b'"kind":"measured"', b'"kind":"progressed"')
+KIND = re.compile(rb'"kind":"(\w+)"')
 STEP = re.compile(r"step-(\d{8,})")
 
 
@@ -117,6 +118,15 @@ class RunFolder:
         except FileNotFoundError:
             return []
         return _events(b"".join(lines), 0)
+
+    def newer_lines(self) -> int:
+        """How many events are of a kind that only a newer version knows."""
+        try:
+            with open(self.events_file, "rb") as file:
+                kinds = (KIND.search(line) for line in file)
+                return sum(1 for kind in kinds if kind and kind[1].decode() not in KINDS)
+        except FileNotFoundError:
+            return 0
 
     def events_size(self) -> int:
         """How many bytes of events there are."""

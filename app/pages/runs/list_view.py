@@ -25,6 +25,7 @@ from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import EmptyState
+from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
 
 WIDTHS = {
@@ -64,8 +65,12 @@ class RunsList(QWidget):
         self.views = QStackedWidget()
         self.views.addWidget(self._whole())
         self.views.addWidget(self._empty())
+        self.copying = ProgressLine(self.tr("Copy of a run"), in_bytes=True)
+        self.copying.cancelled.connect(state.cancel_copies)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addWidget(self.copying)
         column.addWidget(self.views)
         self.acts: dict[str, QAction] = {}
         self._add_actions()
@@ -73,6 +78,8 @@ class RunsList(QWidget):
         state.listed.connect(self._on_listed)
         state.changed.connect(self._on_changed)
         state.removed.connect(self._on_removed)
+        state.copying.connect(self._on_copying)
+        state.arrived.connect(self.select)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self._on_listed()
 
@@ -170,6 +177,17 @@ class RunsList(QWidget):
         self.model.show_row(row)
         self._count()
         self._enable()
+
+    def _on_copying(self) -> None:
+        copies = self._state.copies
+        if not copies:
+            self.copying.end()
+            return
+        stage = self.tr("Copying %n run(s) into your home", "", len(copies))
+        if len(copies) == 1:
+            stage = self.tr("Copying “{0}” into your home").format(next(iter(copies)).name)
+        done, total = (sum(numbers) for numbers in zip(*copies.values(), strict=True))
+        self.copying.tell(done, total, stage)
 
     def _on_removed(self, run_id: str) -> None:
         self.model.remove_row(run_id)

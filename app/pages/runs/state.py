@@ -21,18 +21,24 @@ class RunsState(QObject):
         listed: `rows` was read as a whole.
         changed: this RunRow is new or another now.
         removed: the id of a run that is gone.
+        copying: another is being copied in, or more of it, or one no more; see `copies`.
+        arrived: the id of a run that was copied in and is listed now.
     """
 
     listed = Signal()
     changed = Signal(object)
     removed = Signal(str)
+    copying = Signal()
+    arrived = Signal(str)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
         self.rows: dict[str, RunRow] = {}
+        self.copies: dict[Path, tuple[int, int]] = {}  # bytes that are copied, and in all
         self.is_listed = False
         self._stale: set[str] = set()
+        self._awaited: set[str] = set()  # copied in, and not listed yet
         self._reading = False
         self._pause = QTimer(self, singleShot=True, interval=PAUSE)
         self._pause.timeout.connect(self._read_stale)
@@ -40,6 +46,8 @@ class RunsState(QObject):
         dispatcher.run_added.connect(self._on_changed)
         dispatcher.run_changed.connect(self._on_changed)
         dispatcher.run_removed.connect(self._on_removed)
+        dispatcher.copying.connect(self._on_copying)
+        dispatcher.copied.connect(self._on_copied)
 
     def read(self) -> None:
         """Read all runs, off the window's thread."""
@@ -72,6 +80,9 @@ class RunsState(QObject):
         for row in rows:
             self.rows[row.id] = row
             self.changed.emit(row)
+            if row.id in self._awaited:
+                self._awaited.discard(row.id)
+                self.arrived.emit(row.id)
         if self._stale:
             self._pause.start()
 
@@ -131,5 +142,22 @@ class RunsState(QObject):
         if row.job is not None:
             self._studio.go.emit("train", {"job": row.job})
 
+    # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
+
     def adopt(self, folder: Path) -> None:
+        """Copy in a run that was trained elsewhere."""
         self._studio.dispatcher.adopt(folder)
+
+    def cancel_copies(self) -> None:
+        self._studio.dispatcher.cancel_copies()
+
+    def _on_copying(self, folder: Path, done: int, total: int) -> None:
+        self.copies[folder] = done, total
+        self.copying.emit()
+
+    def _on_copied(self, folder: Path, run_id: str) -> None:
+        del self.copies[folder]
+        self.copying.emit()
+        if run_id:
+            self._awaited.add(run_id)
+            self._on_changed(run_id)

@@ -54,6 +54,8 @@ class RunsPage(QWidget):
         folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
         for folder in folders:
             self.state.adopt(folder)
+        if folders:
+            self.show_all()
         return bool(folders)
 
     def showEvent(self, event: QShowEvent) -> None:

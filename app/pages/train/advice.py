@@ -23,7 +23,6 @@ from engine.data.families import FAMILIES
 from engine.data.label_sets import counted
 from engine.data.reading import check
 from engine.errors import StudioError
-from engine.home import folder_name
 from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import BENCH, Features
@@ -495,12 +494,6 @@ def describe(spec: BertSpec) -> str:
     )
 
 
-def command(name: str) -> str:
-    """The command that does the same without the window, for a job file named after the run."""
-    return command_for(Path(f"{folder_name(name)}.json"))
-
-
-def command_for(file: Path) -> str:
-    """The same for a job file that was saved."""
-    parts = ["bert-studio", "train", str(file), "--into", str(file.with_suffix(""))]
-    return shlex.join(parts)
+def command(verb: str, file: Path) -> str:
+    """What does the same without the window: `verb` is train, or cluster for many machines."""
+    return shlex.join(["bert-studio", verb, str(file), "--into", str(file.with_suffix(""))])

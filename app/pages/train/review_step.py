@@ -72,18 +72,19 @@ class ReviewStep(QWidget):
                 "muted",
             )
         )
-        self.command = QLineEdit(readOnly=True)
-        self.command.setFont(mono_font())
-        self.command.setAccessibleName(self.tr("Command"))
-        line = QHBoxLayout()
-        line.setSpacing(2 * SPACE)
-        line.addWidget(self.command, 1)
-        line.addWidget(
-            buttons.icon_button(
-                "copy", self.tr("Copy the command"), self._copier(self.command.text)
+        self.command = self._line(card, self.tr("Command"), self.tr("Copy the command"))
+        card.body.addWidget(
+            Text(
+                self.tr(
+                    "This one prints the lines with which torchrun or Slurm train it elsewhere."
+                    " Drop the folder of the run on this window to see it here."
+                ),
+                "muted",
             )
         )
-        card.body.addLayout(line)
+        self.cluster = self._line(
+            card, self.tr("Command for many machines"), self.tr("Copy this command")
+        )
         self.file = QPlainTextEdit(readOnly=True)
         self.file.setFont(mono_font())
         self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -100,6 +101,24 @@ class ReviewStep(QWidget):
         card.body.addLayout(row)
         return card
 
+    def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
+        """A command to be copied."""
+        line = QLineEdit(readOnly=True)
+        line.setFont(mono_font())
+        line.setAccessibleName(name)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(line, 1)
+        row.addWidget(buttons.icon_button("copy", copy, self._copier(line.text)))
+        card.body.addLayout(row)
+        return line
+
+    def _show_commands(self, file: Path | None) -> None:
+        """The commands for the job in a file; none where there is no job."""
+        for line, verb in ((self.command, "train"), (self.cluster, "cluster")):
+            line.setText("" if file is None else advice.command(verb, file))
+            line.setCursorPosition(0)
+
     def _copier(self, text: Callable[[], str]) -> Callable[[], None]:
         return lambda: QGuiApplication.clipboard().setText(text())
 
@@ -115,13 +134,12 @@ class ReviewStep(QWidget):
         if job is None:
             obstacle = self._state.first_obstacle()
             self.summary.setText(obstacle[1] if obstacle else "")
-            self.command.setText("")
+            self._show_commands(None)
             self.file.setPlainText("")
             self._show_warnings([])
             return
         self.summary.setText(advice.summary(choices))
-        self.command.setText(advice.command(job.name))
-        self.command.setCursorPosition(0)
+        self._show_commands(Path(f"{folder_name(job.name)}.json"))
         text = job.model_dump_json(indent=2)
         if self.file.toPlainText() != text:
             self.file.setPlainText(text)
@@ -161,4 +179,4 @@ class ReviewStep(QWidget):
         )
 
     def _on_saved(self, path: str) -> None:
-        self.command.setText(advice.command_for(Path(path)))
+        self._show_commands(Path(path))

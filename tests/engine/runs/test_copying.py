@@ -5,7 +5,8 @@ import pytest
 
 from engine.durable import clear_leftovers
 from engine.errors import StudioError
-from engine.runs.copying import copy_run
+from engine.messages import Noted
+from engine.runs.copying import CopyCancelled, copy_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
@@ -26,8 +27,44 @@ def test_a_run_is_copied_with_all_that_counts(source: RunFolder, tmp_path: Path)
     assert copy.events_after(0) == source.events_after(0)
     assert len(copy.checkpoint_folders()) == len(source.checkpoint_folders()) == 3
     assert not copy.stop_wanted() and not copy.cache.exists() and not copy.lock_file.exists()
-    again = copy_run(source.path, tmp_path / "runs")
-    assert again.path != copy.path
+
+
+def test_nothing_is_written_over_and_nothing_is_there_twice(
+    source: RunFolder, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    (runs / "run").mkdir()
+    copy = copy_run(source.path, runs)
+    assert copy.path.name == "run-2"
+    for again in (source.path, copy.path):
+        with pytest.raises(StudioError, match=r"in the list of runs already; its folder is run-2"):
+            copy_run(again, runs)
+    source.append(Noted(text="trained on"))
+    assert copy_run(source.path, runs).path.name == "run-3"
+
+
+def test_a_copy_tells_how_far_it_is_and_ends_when_nobody_wants_it(
+    source: RunFolder, tmp_path: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    copy_run(source.path, tmp_path / "runs", lambda done, total: told.append((done, total)))
+    assert told == sorted(told) and told[-1][0] == told[-1][1] > 0
+    (tmp_path / "others").mkdir()
+    with pytest.raises(CopyCancelled):
+        copy_run(source.path, tmp_path / "others", cancelled=lambda: True)
+    assert not any((tmp_path / "others").iterdir())
+
+
+def test_what_a_newer_program_wrote_is_refused(source: RunFolder, tmp_path: Path) -> None:
+    with open(source.events_file, "ab") as file:
+        file.write(b'{"at":"2030-01-01T00:00:00Z","kind":"dreamed"}\n')
+    with pytest.raises(StudioError, match=r"newer BERT Studio\. This one does not understand 1"):
+        copy_run(source.path, tmp_path / "runs")
+    text = source.spec_file.read_text()
+    source.spec_file.write_text(text.replace('"name"', '"dreams": 1, "name"', 1))
+    with pytest.raises(StudioError, match=r"newer BERT Studio\. Its job has settings"):
+        copy_run(source.path, tmp_path / "runs")
+    assert not any((tmp_path / "runs").iterdir())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")

@@ -1,4 +1,6 @@
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -246,12 +248,13 @@ def test_the_parameters_are_those_of_the_published_models() -> None:
 
 
 def test_the_command_can_be_pasted_into_a_shell() -> None:
+    file = Path("films-little.json")
     assert (
-        advice.command("films · little")
-        == "bert-studio train films-little.json --into films-little"
+        advice.command("train", file) == "bert-studio train films-little.json --into films-little"
     )
-    hostile = advice.command("$(rm -rf ~); `x` 'y'")
-    assert not set("$`;'\"()~").intersection(hostile)
+    hostile = Path("$(rm -rf ~); `x` 'y'.json")
+    words = ["bert-studio", "cluster", str(hostile), "--into", str(hostile.with_suffix(""))]
+    assert shlex.split(advice.command("cluster", hostile)) == words
 
 
 def test_scratch_without_its_vocabulary_model_waits() -> None:

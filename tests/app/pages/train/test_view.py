@@ -173,6 +173,8 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     go_through(qtbot, page)
     assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
     assert page.review.command.text() == "bert-studio train films-little.json --into films-little"
+    many = "bert-studio cluster films-little.json --into films-little"
+    assert page.review.cluster.text() == many
     qtbot.waitUntil(lambda: len(errands) == 1)
     assert not page.review.estimate.cancel.isHidden()
     errands[0].done(

@@ -1,0 +1,152 @@
+"""A run that was trained elsewhere is dropped on the window, and is there with all that it has."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from app.window import MainWindow
+from engine.messages import Ended, Prepared, Started, measured
+from engine.runs import copying
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.test_view import PATIENCE, names, open_run
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def window(qtbot: QtBot, studio: Studio) -> Iterator[MainWindow]:
+    studio.dispatcher.begin()
+    made = MainWindow(studio)
+    qtbot.addWidget(made)
+    with qtbot.waitExposed(made):
+        made.show()
+    yield made
+    made.studio.settings.set("ask_on_close", False)
+    made.close()
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> RunFolder:
+    """The folder of a run that two processes trained on another machine."""
+    folder = RunFolder.create(tmp_path / "elsewhere" / "far", fake_worker.job("from afar"))
+    with folder.lock():
+        folder.append(Started(pid=1, host="another"))
+        told = {"steps": 6, "parameters": 9, "examples": 9, "device": "cuda", "threads": 4}
+        folder.append(Prepared.model_validate(told | {"processes": 2}))
+        for step in range(1, 7):
+            folder.append(measured("loss", step, 2 / step))
+            folder.append(measured("tokens_per_second", step, 2e6))
+        fake_worker.save(folder, 3, best=True)
+        fake_worker.save(folder, 6)
+        folder.append(Ended(outcome="finished", step=6))
+    return folder
+
+
+def drop(window: MainWindow, folder: Path) -> None:
+    """As the window system does: something comes in, and is let go over the window."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(folder))])
+    copy, left, none = (
+        Qt.DropAction.CopyAction,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    entering = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
+    QApplication.sendEvent(window, entering)
+    assert entering.isAccepted()
+    dropping = QDropEvent(QPointF(300, 300), copy, data, left, none)
+    QApplication.sendEvent(window, dropping)
+    assert dropping.isAccepted()
+
+
+def runs_page(window: MainWindow) -> RunsPage:
+    page = window.pages["runs"]
+    assert isinstance(page, RunsPage)
+    return page
+
+
+def problem(window: MainWindow, qtbot: QtBot, words: str) -> str:
+    """What the window says that has these words in it; it is closed."""
+    notices = window.studio.notices
+    qtbot.waitUntil(lambda: any(words in n.problem for n in notices.shown), timeout=PATIENCE)
+    notice = next(n for n in notices.shown if words in n.problem)
+    notices.close(notice)
+    return f"{notice.problem} {notice.advice}"
+
+
+def test_a_run_folder_is_dropped_on_any_page(
+    window: MainWindow, elsewhere: RunFolder, qtbot: QtBot, studio: Studio
+) -> None:
+    window.go("data")
+    drop(window, elsewhere.path)
+    assert window.current == "runs"
+    page = runs_page(window)
+    qtbot.waitUntil(lambda: names(page) == ["from afar"], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: [row.id for row in page.list.selected()] == ["far"], timeout=PATIENCE)
+    assert page.list.copying.isHidden()
+    assert (studio.home.runs / "far" / "events.jsonl").is_file() and elsewhere.path.is_dir()
+    view = open_run(page, "far", qtbot)
+    assert "step 6 of 6" in view.pace.text()
+    assert view.facts.facts.values["processes"].text() == "2"
+    assert view.checkpoints.table.model().rowCount() == 2
+
+    window.go("data")
+    drop(window, elsewhere.path)
+    assert "its folder is far" in problem(window, qtbot, "in the list of runs already")
+    assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
+
+
+def test_what_is_no_run_is_refused(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "holiday").mkdir()
+    drop(window, tmp_path / "holiday")
+    assert "the folder of a run" in problem(window, qtbot, "cannot tell what holiday is")
+
+
+def test_a_run_of_a_newer_program_is_refused(
+    window: MainWindow, elsewhere: RunFolder, qtbot: QtBot, studio: Studio
+) -> None:
+    with open(elsewhere.events_file, "ab") as file:
+        file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
+    drop(window, elsewhere.path)
+    assert "Install the newest" in problem(window, qtbot, "does not understand 1 lines")
+    job = elsewhere.spec_file.read_text()
+    elsewhere.spec_file.write_text(job.replace('"name"', '"holographic": true, "name"', 1))
+    drop(window, elsewhere.path)
+    assert "newer BERT Studio" in problem(window, qtbot, "settings that this one does not know")
+    assert not any(studio.home.runs.iterdir())
+
+
+def test_a_long_copy_is_shown_and_can_be_cancelled(
+    window: MainWindow,
+    elsewhere: RunFolder,
+    qtbot: QtBot,
+    studio: Studio,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (elsewhere.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
+    monkeypatch.setattr(copying, "PIECE", 1000)
+    copied = copying._copy
+
+    def slowly(file: Path, into: Path) -> Iterator[int]:
+        for count in copied(file, into):
+            time.sleep(0.02)
+            yield count
+
+    monkeypatch.setattr(copying, "_copy", slowly)
+    drop(window, elsewhere.path)
+    line = runs_page(window).list.copying
+    qtbot.waitUntil(lambda: line.bar.value() > 0, timeout=PATIENCE)
+    assert line.isVisible() and "far" in line.stage.text()
+    qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
+    assert line.isHidden()
+    qtbot.waitUntil(lambda: not any(studio.home.runs.iterdir()), timeout=PATIENCE)
+    drop(window, elsewhere.path)
+    assert line.isVisible()
+    monkeypatch.setattr(copying, "_copy", copied)
