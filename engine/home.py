@@ -20,6 +20,7 @@ class Home:
         self.record = self.root / "studio.db"
         self.backups = self.root / "backups"
         self.settings = self.root / "settings.json"
+        self.inputs = self.root / "inputs.json"
         self.datasets = self.root / "datasets"
         self.models = self.root / "models"
         self.runs = self.root / "runs"

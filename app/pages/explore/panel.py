@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QDate, Qt
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.asking import Asking
-from app.pages.explore.side import Side
+from app.pages.explore.side import Input
 from app.pages.explore.study import Study
 
 LONGEST_QUOTE = 300  # characters of a text in a caption
@@ -36,20 +36,20 @@ def source(study: Study, side: int = 0) -> str:
     shown = study.both[side]
     parts = [_tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
     parts += [_tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
-    hidden = hidden_words(shown)
+    hidden = words_of(shown.input)
     if hidden:
-        parts.append(_tr("Hidden: {0}.").format(", ".join(f"“{quoted(w)}”" for w in hidden)))
+        parts.append(_tr("Hidden: {0}.").format(", ".join(f"“{word}”" for word in hidden)))
     if shown.cut:
         parts.append(_tr("Only the first {0} tokens are read.").format(len(shown.tokens)))
     parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
     return " ".join(parts)
 
 
-def hidden_words(side: Side) -> list[str]:
-    """The words that the model does not see, as they were typed."""
+def words_of(given: Input) -> list[str]:
+    """The words that are hidden, as they were typed."""
     return [
-        side.texts[segment][start:end]
-        for segment, stretches in enumerate(side.input.masks[: len(side.texts)])
+        quoted(given.texts[segment][start:end])
+        for segment, stretches in enumerate(given.masks[: len(given.texts)])
         for start, end in sorted(stretches)
     ]
 

@@ -26,10 +26,11 @@ ROUND = 5.0
 
 
 class Strip(QWidget):
-    """Paints the tokens of a study.
+    """Paints the tokens of one side of a study.
 
-    A click picks a token, a double click hides its word or shows it again. With the keyboard the
-    arrow keys move and Enter or Space hides.
+    A click picks a token, Ctrl and a click makes it the target: the other token of a pair. A double
+    click hides its word or shows it again. With the keyboard the arrow keys move, with Ctrl they
+    move the target, and Enter or Space hides.
 
     Signals:
         moved: the token that should be in sight.
@@ -37,20 +38,32 @@ class Strip(QWidget):
 
     moved = Signal(int)
 
-    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+    def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._study = study
+        self._study, self._side = study, study.both[side]
         self._boxes: list[QRectF] = []
+        self._marks = (-1, -1, -1)  # what is picked, the target, and pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(self.tr("Word pieces"))
+        self.setAccessibleName(
+            self.tr("Word pieces of the second side") if side else self.tr("Word pieces")
+        )
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         study.tokens_changed.connect(self._on_tokens)
         study.picked_changed.connect(self._on_picked)
+        study.target_changed.connect(lambda _: self.update())
         study.pointed_changed.connect(lambda _: self.update())
         self._on_tokens()
+
+    @property
+    def _picked(self) -> int:
+        return self._study.on_side(self._side.number, self._study.picked)
+
+    def _pick(self, number: int) -> None:
+        """Pick a token for the whole page."""
+        self._study.pick(self._study.from_side(self._side.number, number))
 
     @property
     def boxes(self) -> list[QRectF]:
@@ -86,7 +99,7 @@ class Strip(QWidget):
             self._lay_out()
 
     def _place(self, width: int) -> list[QRectF]:
-        return place(self._study.tokens, QFontMetricsF(mono_font()), width - 2)
+        return place(self._side.tokens, QFontMetricsF(mono_font()), width - 2)
 
     def _lay_out(self) -> None:
         self._boxes = self._place(self.width())
@@ -102,20 +115,20 @@ class Strip(QWidget):
     def _on_picked(self, number: int) -> None:
         self._describe()
         self.update()
-        if number >= 0:
-            self.moved.emit(number)
+        if 0 <= self._picked < len(self._boxes):
+            self.moved.emit(self._picked)
 
     def _describe(self) -> None:
         """Tell a screen reader the picked token, or else the whole text."""
-        study = self._study
-        if 0 <= study.picked < len(study.tokens):
+        side, picked = self._side, self._picked
+        if 0 <= picked < len(side.tokens):
             said = self.tr("Token {0} of {1}: {2}").format(
-                study.picked + 1, len(study.tokens), painted(study.tokens[study.picked].text)
+                picked + 1, len(side.tokens), painted(side.tokens[picked].text)
             )
-            if study.is_masked(study.picked):
+            if side.is_masked(picked):
                 said = self.tr("{0}, hidden").format(said)
         else:
-            said = " ".join(painted(token.text) for token in study.tokens)
+            said = " ".join(painted(token.text) for token in side.tokens)
         self.setAccessibleDescription(said)
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -129,43 +142,63 @@ class Strip(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         over = self.at(event.position())
-        pressable = over >= 0 and not self._study.tokens[over].special
+        pressable = 0 <= over < len(self._side.tokens) and not self._side.tokens[over].special
         shape = Qt.CursorShape.PointingHandCursor if pressable else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
-        self._study.point(over)
+        self._study.point(self._study.from_side(self._side.number, over))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._study.point(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._study.pick(self.at(event.position()))
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        number = self.at(event.position())
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._study.pick_target(self._study.from_side(self._side.number, number))
+        else:
+            self._pick(number)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._study.toggle_mask(self.at(event.position()))
+            self._toggle(self.at(event.position()))
+
+    def _toggle(self, number: int) -> None:
+        """Hide a word or show it again, where this side reads the same text as the first."""
+        self._study.toggle_mask(self._study.from_side(self._side.number, number))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        picked, last = self._study.picked, len(self._boxes) - 1
-        if last < 0:
-            super().keyPressEvent(event)
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self._toggle(self._picked)
             return
-        match event.key():
+        moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        target = self._study.on_side(self._side.number, self._study.target)
+        moved = self._moved(event.key(), target if moves_target else self._picked)
+        if moved < 0:
+            super().keyPressEvent(event)
+        elif moves_target:
+            self._study.pick_target(self._study.from_side(self._side.number, moved))
+        else:
+            self._pick(moved)
+
+    def _moved(self, key: int, here: int) -> int:
+        """Where a key leads to from a token; -1 for a key that leads nowhere."""
+        last = len(self._boxes) - 1
+        if last < 0:
+            return -1
+        match key:
             case Qt.Key.Key_Left:
-                self._study.pick(max(0, picked - 1))
+                return max(0, here - 1)
             case Qt.Key.Key_Right:
-                self._study.pick(min(last, picked + 1))
+                return min(last, here + 1)
             case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                self._study.pick(self._beside(picked, event.key() == Qt.Key.Key_Down))
+                return self._beside(here, key == Qt.Key.Key_Down)
             case Qt.Key.Key_Home:
-                self._study.pick(0)
+                return 0
             case Qt.Key.Key_End:
-                self._study.pick(last)
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
-                self._study.toggle_mask(picked)
-            case _:
-                super().keyPressEvent(event)
+                return last
+        return -1
 
     def _beside(self, number: int, below: bool) -> int:
         """The nearest token in the row below or above; the same where there is none."""
@@ -183,8 +216,8 @@ class Strip(QWidget):
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         by_tab = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
-        if event.reason() in by_tab and self._study.picked < 0 and len(self._boxes) > 1:
-            self._study.pick(1)
+        if event.reason() in by_tab and self._picked < 0 and len(self._boxes) > 1:
+            self._pick(1)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
@@ -198,24 +231,28 @@ class Strip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         plain, struck = mono_font(), mono_font()
         struck.setStrikeOut(True)
-        study, seen = self._study, QRectF(event.rect()).adjusted(0, -6, 0, 6)
-        for number, box in enumerate(self._boxes[: len(study.tokens)]):
+        side, seen = self._side, QRectF(event.rect()).adjusted(0, -6, 0, 6)
+        marked = (self._study.picked, self._study.target, self._study.pointed)
+        first, second, third = (self._study.on_side(side.number, each) for each in marked)
+        self._marks = (first, second, third)
+        for number, box in enumerate(self._boxes[: len(side.tokens)]):
             if box.intersects(seen):
-                self._paint(painter, number, box, struck if study.is_masked(number) else plain)
+                self._paint(painter, number, box, struck if side.is_masked(number) else plain)
 
     def _paint(self, painter: QPainter, number: int, box: QRectF, font: QFont) -> None:
-        study = self._study
-        token = study.tokens[number]
+        side = self._side
+        picked, target, pointed = self._marks
+        token = side.tokens[number]
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
-        hidden = study.is_masked(number) or study.is_typed_mask(number)
-        role = Role.MUTED if token.special else Role.WARN if study.is_unknown(number) else tint
+        hidden = side.is_masked(number) or side.is_typed_mask(number)
+        role = Role.MUTED if token.special else Role.WARN if side.is_unknown(number) else tint
         shape = self._shape(number, box)
         painter.setPen(Qt.PenStyle.NoPen)
         strength = 0.06 if token.special else 0.14
-        over = number == study.pointed
+        over = number == pointed
         painter.setBrush(colour(Role.ACCENT) if hidden else colour(role, strength + 0.12 * over))
         painter.drawPath(shape)
-        if goes_on(study.tokens, number):
+        if goes_on(side.tokens, number):
             painter.setPen(QPen(colour(Role.SURFACE if hidden else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
@@ -224,14 +261,18 @@ class Strip(QWidget):
         painter.setPen(colour(ink))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
         self._paint_bar(painter, token.segment, tint, box)
-        if number == study.picked:
+        if number == target:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), ROUND, ROUND)
+        if number == picked:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else tint), 2))
             painter.drawRoundedRect(box, ROUND, ROUND)
 
     def _paint_bar(self, painter: QPainter, segment: int, tint: Role, box: QRectF) -> None:
         """One line below the first text, two below the second: not by colour alone."""
-        if self._study.pair is None:
+        if self._side.pair is None:
             return
         painter.setPen(QPen(colour(tint), 1.5))
         for line in range(1 + segment % len(SEGMENTS)):
@@ -240,7 +281,7 @@ class Strip(QWidget):
 
     def _shape(self, number: int, box: QRectF) -> QPainterPath:
         """A box that is round where its word begins and ends."""
-        tokens = self._study.tokens
+        tokens = self._side.tokens
         opens = not goes_on(tokens, number)
         closes = number + 1 == len(tokens) or not goes_on(tokens, number + 1)
         path = QPainterPath()
@@ -256,9 +297,9 @@ class Strip(QWidget):
 class StripArea(QScrollArea):
     """A strip that scrolls when it has more than MOST_ROWS rows."""
 
-    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+    def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.strip = Strip(study)
+        self.strip = Strip(study, side)
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -143,6 +143,20 @@ class Study(QObject):
     def word(self, number: int) -> tuple[int, ...]:
         return self._first.word(number)
 
+    def on_side(self, side: int, number: int) -> int:
+        """A token of the first side on another: that of the same characters, or -1."""
+        shown = self.both[side]
+        if side == 0 or not 0 <= number < len(self.tokens):
+            return number
+        return shown.counterpart(self.tokens[number]) if shown.texts == self.texts else -1
+
+    def from_side(self, side: int, number: int) -> int:
+        """A token of a side on the first one, likewise."""
+        shown = self.both[side]
+        if side == 0 or not 0 <= number < len(shown.tokens):
+            return number
+        return self._first.counterpart(shown.tokens[number]) if shown.texts == self.texts else -1
+
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def choose_model(self, model: ModelEntry | None) -> None:

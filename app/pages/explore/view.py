@@ -9,16 +9,19 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
 from app.library import ModelEntry, describe_model
+from app.pages.explore.comparison import Comparison
 from app.pages.explore.editor import Editor
 from app.pages.explore.panels.answers.state import AnswersState
 from app.pages.explore.panels.answers.view import AnswersView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
+from app.pages.explore.panels.history.state import History
+from app.pages.explore.panels.history.view import HistoryView
 from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
-from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.side import MOST_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.pages.explore.workbench import PanelEntry, Workbench
@@ -28,7 +31,7 @@ from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_picker import CheckpointBox
 from app.widgets.page import EmptyState, Page
-from app.widgets.text import OneLine, Text
+from app.widgets.text import OneLine, Text, tooltip
 from engine.shipped import starter_model
 
 EXAMPLE = "The president spoke to the people of the United States."
@@ -45,12 +48,15 @@ class ExplorePage(Page):
         self._wanted: Path | None = None  # model to choose once the list is there
         self._reading: background.Job | None = None
         self._too_long = [0, 0]  # characters put into each editor, where they were too many
+        self._is_showing = False  # an input of the history, in both editors
         self.study = Study(self)
+        self.history = History(self.study, studio.home.inputs, studio.notices)
         self.picker = CheckpointBox()
         self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
         self.pair = Editor(self.tr("Second text"), self.tr("Type a second sentence"))
         self.strip_area = StripArea(self.study)
         self.strip = self.strip_area.strip
+        self.comparison = Comparison(self.study)
         self.said = OneLine("", "small")
         self.notice = Text("", "warn")
         words = WordsState(self.study, studio.explorer)
@@ -61,6 +67,7 @@ class ExplorePage(Page):
         self.words = WordsView(words, studio.notices)
         self.attention = AttentionView(attention, studio.notices)
         self.answers = AnswersView(answers)
+        self.inputs = HistoryView(self.history)
         self.bench = Workbench(studio.settings)
         for entry in self._panels():
             self.bench.add(entry)
@@ -85,17 +92,20 @@ class ExplorePage(Page):
             PanelEntry("words", self.tr("Words"), "masked-words", self.words),
             PanelEntry("attention", self.tr("Attention"), "attention", self.attention),
             PanelEntry("answers", self.tr("Answers"), "answers", self.answers),
+            PanelEntry("history", self.tr("History"), "history", self.inputs, "right", False),
         ]
 
     def _lay_out_head(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)
         label.setBuddy(self.picker)
-        self.picker.setMinimumWidth(75 * SPACE)
+        self.picker.setMinimumWidth(45 * SPACE)
+        self.compare = buttons.plain(self.tr("C&ompare"), self.comparison.begin, "columns-2")
+        past = buttons.plain(self.tr("Histor&y"), self._toggle_history, "history")
+        self.past = past
         self.arrange = buttons.plain(self.tr("A&rrange"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
-        self.action_row.addWidget(label)
-        self.action_row.addWidget(self.picker)
-        self.action_row.addWidget(self.arrange)
+        for part in (label, self.picker, self.comparison, self.compare, past, self.arrange):
+            self.action_row.addWidget(part)
 
     def _workbench(self) -> QWidget:
         self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
@@ -112,6 +122,8 @@ class ExplorePage(Page):
         column.addWidget(self.notice)
         column.addSpacing(SPACE)
         column.addWidget(self.strip_area)
+        column.addWidget(self.comparison.said)
+        column.addWidget(self.comparison.strip_area)
         column.addWidget(self.said)
         column.addWidget(self.bench, 1)
         return bench
@@ -139,6 +151,8 @@ class ExplorePage(Page):
         study.picked_changed.connect(self._say)
         study.pointed_changed.connect(self._say)
         study.problem_changed.connect(self._on_problem)
+        study.sides_changed.connect(self._on_sides)
+        self.history.opened.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
         studio.settings.remember(self.attention.halves, f"{KEPT}.heads")
         studio.settings.remember(self.attention.pictures, f"{KEPT}.pictures")
@@ -177,6 +191,7 @@ class ExplorePage(Page):
 
     def _on_models(self, models: list[ModelEntry]) -> None:
         self.picker.set_models(models)
+        self.comparison.set_models(models)
         usable = [model for model in models if model.info is not None]
         wanted, self._wanted = self._wanted, None
         if wanted is not None and not self.picker.choose(wanted):
@@ -188,6 +203,7 @@ class ExplorePage(Page):
             self.picker.choose(usable[0].path)
         self.study.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
+        self._on_sides()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -197,6 +213,7 @@ class ExplorePage(Page):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.bench.set_shown(False)
+        self.history.keep_input()
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
@@ -210,7 +227,32 @@ class ExplorePage(Page):
         if answers and cannot_guess and self.bench.is_front("words"):
             self.bench.show_panel("answers")
 
+    def _on_sides(self) -> None:
+        self.compare.setVisible(not self.study.is_compared)
+        can = self.comparison.other() is not None
+        self.compare.setEnabled(can)
+        why = self.tr("There is no second model to compare with; import or train one.")
+        what = self.tr("Look through a second model at the same time")
+        self.compare.setToolTip(tooltip(what if can else why))
+
+    def _toggle_history(self) -> None:
+        if self.bench.is_open("history"):
+            self.bench.close_panel("history")
+        else:
+            self.bench.show_panel("history", focus=True)
+
+    def show_input(self, wanted: Input) -> None:
+        """Look at an input again, with the words that were hidden in it."""
+        self._is_showing = True
+        self.text.set_text(wanted.text)
+        self.pair.set_text(wanted.pair or "")
+        self.set_pair_shown(wanted.pair is not None)
+        self._is_showing = False
+        self.study.look_at(wanted)
+
     def _on_edited(self) -> None:
+        if self._is_showing:
+            return
         pair = self.pair.toPlainText() if not self.pair.isHidden() else ""
         self.study.set_texts(self.text.toPlainText(), pair or None)
 
@@ -269,6 +311,8 @@ class ExplorePage(Page):
         if study.typed(number) != token.text and not token.special:
             parts.append(self.tr("typed “{0}”").format(study.typed(number)))
         parts.append(self.tr("id {0}").format(token.id))
+        if study.target == number and study.picked >= 0 and study.picked != number:
+            parts.append(self.tr("the target"))
         if study.pair is not None:
             parts.append(self.tr("second text") if token.segment else self.tr("first text"))
         if study.is_masked(number):

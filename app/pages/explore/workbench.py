@@ -45,7 +45,8 @@ _ACROSS = Qt.Orientation.Horizontal
 _BY_TAB = Qt.FocusPolicy.TabFocus
 VERSION = 1  # of what is remembered; another number forgets it
 FLOATING = QSize(760, 520)  # of a panel that floats for the first time
-ASIDE = 60 * SPACE  # px of a panel beside the others
+ASIDE = (66 * SPACE, 90 * SPACE)  # px that a panel made for the side is wide, while it is there
+WIDEST = 16_777_215  # px, as Qt has it
 KEPT = "explore.panels"
 
 
@@ -223,8 +224,6 @@ class Workbench(QMainWindow):
             self.addDockWidget(AREAS[place], dock)
             if place == "tab":
                 self._into_tabs(dock)
-        aside = [d for d in self.docks.values() if d.entry.place in ("left", "right")]
-        self.resizeDocks(aside, [ASIDE] * len(aside), _ACROSS)
         self._show_open()
         self.docks[self._front].raise_()
 
@@ -336,6 +335,8 @@ class PanelDock(QDockWidget):
         entry.panel.setProperty("bare", True)
         self.area.setWidget(entry.panel)
         self.setWidget(self.area)
+        self.dockLocationChanged.connect(self._on_place)
+        self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
         self.title = Text(entry.title, "strong", wraps=False)
         self.line = OneLine(concept(entry.concept).line, "small")
         self.help = HelpButton(entry.concept)
@@ -359,6 +360,16 @@ class PanelDock(QDockWidget):
     def is_front(self) -> bool:
         """Whether the panel is open and not behind another."""
         return not self.isHidden() and (self.isFloating() or self.is_uncovered)
+
+    def _on_place(self, area: Qt.DockWidgetArea) -> None:
+        """What is made for the side stays narrow there, however the others stand."""
+        sides = (AREAS["left"], AREAS["right"])
+        if self.entry.place in ("left", "right") and area in sides:
+            self.area.setMinimumWidth(ASIDE[0])
+            self.area.setMaximumWidth(ASIDE[1])
+        else:
+            self.area.setMinimumWidth(0)
+            self.area.setMaximumWidth(WIDEST)
 
     def show_title(self, shown: bool) -> None:
         self.title.setVisible(shown)

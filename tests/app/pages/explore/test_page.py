@@ -205,3 +205,78 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     )
     assert (state.map != first).any()
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)
+
+
+# ── comparing, and the history ───────────────────────────────────────────────────────────────
+
+
+def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, workshop, wait):
+    workshop.models_changed.emit()
+    wait(ready.compare.isEnabled)
+    ready.compare.click()
+    wait(lambda: ready.study.is_settled and ready.study.is_compared)
+    assert ready.study.both[1].checkpoint == classifier
+    assert ready.comparison.picker.chosen().path == classifier
+    assert ready.comparison.picker.isVisible()
+    assert "same word pieces" in ready.comparison.said.whole()
+    assert ready.comparison.strip_area.isHidden()
+    ready.comparison.end.click()
+    assert not ready.study.is_compared
+    assert ready.comparison.isHidden()
+
+
+def test_without_a_second_model_compare_says_why(ready):
+    assert not ready.compare.isEnabled()
+    assert "no second model" in ready.compare.toolTip()
+
+
+def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
+    ready.history.keep_input()
+    ready.text.set_text("a dog")
+    wait(lambda: ready.study.is_settled)
+    ready.history.compare(ready.history.entries[-1])
+    wait(lambda: ready.study.is_settled and ready.comparison.strip_area.isVisible())
+    assert "“the cat sat”" in ready.comparison.said.whole()
+    second = ready.comparison.strip_area.strip
+    assert len(second.boxes) == 5
+    qtbot.mouseClick(second, Qt.MouseButton.LeftButton, pos=second.boxes[2].center().toPoint())
+    assert ready.study.picked == -1  # another text has no such token
+
+
+def test_an_input_of_the_history_comes_back_with_what_was_hidden(ready, wait):
+    ready.study.toggle_mask(2)
+    ready.history.keep_input()
+    kept = ready.study.input
+    ready.more.click()
+    ready.pair.set_text("a dog")
+    ready.text.set_text("on the mat")
+    wait(lambda: ready.study.is_settled and ready.study.pair == "a dog")
+    ready.bench.show_panel("history")
+    ready.history.open(next(e for e in ready.history.entries if e.input == kept))
+    wait(lambda: ready.study.is_settled)
+    assert ready.study.input == kept
+    assert ready.study.masked == (2,)
+    assert ready.text.toPlainText() == "the cat sat"
+    assert ready.pair.isHidden()
+    assert [e.input.text for e in ready.history.entries[:1]] == ["on the mat"]  # kept before
+
+
+def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
+    ready.past.click()
+    wait(lambda: ready.bench.is_seen("history"))
+    assert ready.inputs.width() < ready.bench.width() / 2
+    ready.past.click()
+    wait(lambda: not ready.bench.is_seen("history"))
+
+
+def test_ctrl_and_a_click_pick_the_target(qtbot, ready):
+    strip = ready.strip
+    places = [box.center().toPoint() for box in strip.boxes]
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
+    control = Qt.KeyboardModifier.ControlModifier
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, places[3])
+    assert (ready.study.picked, ready.study.target) == (1, 3)
+    qtbot.keyClick(strip, Qt.Key.Key_Left, control)
+    qtbot.keyClick(strip, Qt.Key.Key_Right)
+    assert (ready.study.picked, ready.study.target) == (2, 2)
+    assert not strip.grab().isNull()

@@ -181,7 +181,7 @@ class TokenTable(QTableView):
 
     def _follow(self) -> None:
         """Show the token that is picked on the page."""
-        picked = self._here(self._state.study.picked)
+        picked = self._state.study.on_side(self._side, self._state.study.picked)
         self._is_following = True
         if 0 <= picked < self.rows.rowCount():
             self.selectRow(picked)
@@ -192,24 +192,10 @@ class TokenTable(QTableView):
 
     def _on_current(self, now: QModelIndex) -> None:
         if not self._is_following and now.isValid():
-            self._state.study.pick(self._there(now.row()))
+            self._state.study.pick(self._state.study.from_side(self._side, now.row()))
 
     def _on_entered(self, index: QModelIndex) -> None:
-        self._state.study.point(self._there(index.row()))
-
-    def _here(self, number: int) -> int:
-        """A token of the first side on this one."""
-        first, own = self._state.study.tokens, self._state.study.both[self._side]
-        if self._side == 0 or not 0 <= number < len(first):
-            return number
-        return own.counterpart(first[number]) if own.texts == self._state.study.texts else -1
-
-    def _there(self, number: int) -> int:
-        """A token of this side on the first one."""
-        first, own = self._state.study.both[0], self._state.study.both[self._side]
-        if self._side == 0:
-            return number
-        return first.counterpart(own.tokens[number]) if own.texts == first.texts else -1
+        self._state.study.point(self._state.study.from_side(self._side, index.row()))
 
 
 class _Cells(QStyledItemDelegate):

@@ -1,0 +1,86 @@
+"""What the text is compared with: a second model, or a pinned text, and the tokens of that side."""
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.library import ModelEntry
+from app.pages.explore.panel import quoted
+from app.pages.explore.strip import StripArea
+from app.pages.explore.study import Study
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.text import OneLine, Text
+
+
+class Comparison(QWidget):
+    """The second model beside the first; `said` and `strip_area` stand below the first strip.
+
+    Nothing is shown while nothing is compared; the strip only where its tokens are others.
+    """
+
+    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._study = study
+        self._models: list[ModelEntry] = []
+        self.picker = CheckpointBox()
+        self.picker.setAccessibleName(self.tr("Second model"))
+        self.picker.setMinimumWidth(45 * SPACE)
+        self.end = buttons.icon_button(
+            "x", self.tr("Compare no longer"), lambda: study.compare(None)
+        )
+        self.said = OneLine("", "small")
+        self.strip_area = StripArea(study, 1)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * SPACE)
+        label = Text(self.tr("&with"), "muted", wraps=False)
+        label.setBuddy(self.picker)
+        for part in (label, self.picker, self.end):
+            row.addWidget(part)
+        self.picker.picked.connect(lambda model: study.compare(model, study.pinned))
+        study.sides_changed.connect(self._show)
+        study.tokens_changed.connect(self._show)
+        self._show()
+
+    def set_models(self, models: Sequence[ModelEntry]) -> None:
+        """The models that there are."""
+        self._models = list(models)
+        self.picker.set_models(models)
+        self._show()
+
+    def other(self) -> ModelEntry | None:
+        """The first model that can be looked into and is not the first side's."""
+        first = self._study.checkpoint
+        return next((m for m in self._models if m.info is not None and m.path != first), None)
+
+    def begin(self) -> None:
+        """Compare with another model, which can then be changed."""
+        self._study.compare(self.other())
+        self.picker.setFocus()
+
+    def _stop(self) -> None:
+        self._study.compare(None)
+
+    def _show(self) -> None:
+        first, second = self._study.both
+        compared = self._study.is_compared
+        self.setVisible(compared)
+        differs = [t.text for t in first.tokens] != [t.text for t in second.tokens]
+        self.strip_area.setVisible(compared and second.is_known and differs)
+        self.said.setVisible(compared)
+        if not compared or second.model is None:
+            return
+        self.picker.choose(second.model.path)
+        if self._study.pinned is not None:
+            text = self.tr("Compared with the pinned text “{0}”.")
+            said = text.format(quoted(self._study.pinned.text))
+        elif not second.is_known:
+            said = second.problem
+        elif differs:
+            text = self.tr("{0} cuts the text into {1} word pieces:")
+            said = text.format(second.model.name, numbers.count(len(second.tokens)))
+        else:
+            said = self.tr("{0} cuts the text into the same word pieces.").format(second.model.name)
+        self.said.setText(said)

@@ -1,0 +1,217 @@
+"""The inputs that were looked at, kept in the home between sessions.
+
+An input that rests for a moment becomes an entry; an edit makes another entry and changes none. The
+file is read and written off the window's thread, and once more at the end of the program.
+"""
+
+import json
+import logging
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from PySide6.QtCore import QCoreApplication, QDateTime, QObject, Qt, QTimer, Signal
+
+from app import background
+from app.notices import Notices
+from app.pages.explore.side import Input, cleaned
+from app.pages.explore.study import Study
+from engine.durable import write_file
+from engine.errors import StudioError
+
+log = logging.getLogger("studio")
+
+REST = 2_000  # ms after which an input is worth an entry
+PAUSE = 500  # ms between a change and the file
+MOST = 200  # entries that are not pinned
+LARGEST = 64_000_000  # bytes of a file that is read at all
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One input; `at` is when it was last looked at, in the words of ISO 8601."""
+
+    input: Input
+    at: str
+    pinned: bool = False
+
+
+class Kept(BaseModel):
+    """An entry in the file. A new field has a default, so that old files stay readable."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str
+    pair: str | None = None
+    masks: list[list[tuple[int, int]]] = []
+    at: str = ""
+    pinned: bool = False
+
+
+FILE = TypeAdapter(list[Kept])
+
+
+class History(QObject):
+    """Signals:
+    changed: the entries.
+    opened: an Input that the user wants to look at again.
+    """
+
+    changed = Signal()
+    opened = Signal(object)
+
+    def __init__(self, study: Study, file: Path, notices: Notices) -> None:
+        super().__init__(study)
+        self.study = study
+        self.entries: list[Entry] = []  # the newest first
+        self._file, self._notices = file, notices
+        self._is_read = False
+        self._is_due = False  # whether the file lacks something
+        self._writing: background.Job | None = None
+        self._resting = QTimer(self, singleShot=True, interval=REST)
+        self._resting.timeout.connect(self.keep_input)
+        self._saving = QTimer(self, singleShot=True, interval=PAUSE)
+        self._saving.timeout.connect(self._save)
+        study.both[0].input_changed.connect(self._resting.start)
+        app = QCoreApplication.instance()
+        if app is not None:
+            app.aboutToQuit.connect(self.flush)
+        background.run(self, lambda: _read(file), self._on_read, self._on_unreadable)
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def open(self, entry: Entry) -> None:
+        """Look at an input again; the present one is kept first."""
+        self.keep_input()
+        self.opened.emit(entry.input)
+
+    def pin(self, entry: Entry, pinned: bool) -> None:
+        """Keep an entry for good, or no longer."""
+        self._put([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
+
+    def remove(self, entry: Entry) -> None:
+        """Take an entry away; the message about it offers to bring it back."""
+        if entry not in self.entries:
+            return
+        place = self.entries.index(entry)
+        self._put([e for e in self.entries if e != entry])
+
+        def undo() -> None:
+            others = [e for e in self.entries if e.input != entry.input]
+            self._put([*others[:place], entry, *others[place:]])
+
+        self._notices.say(self.tr("The input was removed from the history."), self.tr("Undo"), undo)
+
+    def compare(self, entry: Entry) -> None:
+        """Put an input beside the one that is typed, and pin it, so that it stays."""
+        self.pin(entry, True)
+        self.study.compare(self.study.model, entry.input)
+
+    def keep_input(self) -> None:
+        """Make an entry of what is looked at, or move the one that it has to the top."""
+        self._resting.stop()
+        now = self.study.input
+        if not "".join(now.texts).strip():
+            return
+        known = next((e for e in self.entries if e.input == now), None)
+        at = QDateTime.currentDateTime().toString(Qt.DateFormat.ISODate)
+        entry = replace(known, at=at) if known is not None else Entry(now, at)
+        self._put([entry, *(e for e in self.entries if e.input != now)])
+
+    # ── the file ─────────────────────────────────────────────────────────────────────────────
+
+    def flush(self) -> None:
+        """Write now what the file lacks; for the end of the program."""
+        if self._is_due and self._is_read:
+            self._is_due = False
+            write_file(self._file, _content(self.entries))
+
+    def _put(self, entries: list[Entry]) -> None:
+        loose = 0
+        self.entries = []
+        for entry in entries:
+            loose += not entry.pinned
+            if entry.pinned or loose <= MOST:
+                self.entries.append(entry)
+        self._is_due = True
+        self._saving.start()
+        self.changed.emit()
+
+    def _on_read(self, read: list[Entry]) -> None:
+        """What was looked at meanwhile is newer than all that was read."""
+        self._is_read = True
+        new = {entry.input for entry in self.entries}
+        self.entries += [entry for entry in read if entry.input not in new]
+        self.changed.emit()
+
+    def _on_unreadable(self, error: BaseException) -> None:
+        self._is_read = True
+        self._notices.show(error)
+
+    def _save(self) -> None:
+        """One write at a time, so that the newest is the last."""
+        if not self._is_read or (self._writing is not None and not self._writing.is_over()):
+            self._saving.start()
+            return
+        entries = list(self.entries)
+        self._is_due = False
+        self._writing = background.run(
+            self,
+            lambda: write_file(self._file, _content(entries)),
+            lambda _: None,
+            self._on_unwritten,
+        )
+
+    def _on_unwritten(self, error: BaseException) -> None:
+        if isinstance(error, OSError):
+            error = StudioError(
+                f"The history of inputs could not be written: {error.strerror}.",
+                f"Look at the rights of {self._file}; the history is kept until the window closes.",
+            )
+        self._notices.show(error)
+
+
+def _read(file: Path) -> list[Entry]:
+    """Nothing where there is no file. A damaged one is kept as `….bad`, and the history is empty.
+
+    Raises StudioError where the file is there and cannot be read.
+    """
+    try:
+        if file.stat().st_size > LARGEST:
+            raise ValueError("too large")
+        return [_entry(kept) for kept in FILE.validate_json(file.read_bytes())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, ValidationError) as error:
+        log.warning("the history of inputs was damaged: %s", error)
+        file.replace(file.with_name(f"{file.name}.bad"))
+        raise StudioError(
+            "The history of inputs was damaged and begins anew.",
+            f"The damaged file was kept as {file.name}.bad.",
+        ) from error
+    except OSError as error:
+        raise StudioError(
+            f"The history of inputs cannot be read: {error.strerror}.",
+            f"Look at the rights of {file}.",
+        ) from error
+
+
+def _entry(kept: Kept) -> Entry:
+    masks = [frozenset(each) for each in kept.masks[:2]]
+    first, second = (*masks, frozenset(), frozenset())[:2]
+    pair = None if kept.pair is None else cleaned(kept.pair)
+    return Entry(Input(cleaned(kept.text), pair, (first, second)), kept.at, kept.pinned)
+
+
+def _content(entries: list[Entry]) -> bytes:
+    kept = [
+        {
+            "text": entry.input.text,
+            "pair": entry.input.pair,
+            "masks": [sorted(stretches) for stretches in entry.input.masks],
+            "at": entry.at,
+            "pinned": entry.pinned,
+        }
+        for entry in entries
+    ]
+    return json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8")

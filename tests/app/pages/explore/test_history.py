@@ -1,0 +1,219 @@
+"""The history of inputs: nothing is overwritten, nothing is lost."""
+
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.pages.explore.panels.history import state as module
+from app.pages.explore.panels.history.state import Entry, History
+from app.pages.explore.panels.history.view import HistoryView
+from app.pages.explore.side import Input
+from tests.app.accessible import assert_accessible
+
+HIDDEN = Input("a dog", None, (frozenset({(2, 5)}), frozenset()))
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "inputs.json"
+
+
+@pytest.fixture
+def make(study, file, workshop, wait):
+    """`make()` reads the history as a new window would."""
+
+    def opened() -> History:
+        history = History(study, file, workshop.notices)
+        wait(lambda: history._is_read)
+        return history
+
+    return opened
+
+
+@pytest.fixture
+def history(make) -> History:
+    return make()
+
+
+@pytest.fixture
+def view(qtbot, history) -> HistoryView:
+    made = HistoryView(history)
+    qtbot.addWidget(made)
+    made.resize(300, 400)
+    made.show()
+    return made
+
+
+def look(study, wait, *texts):
+    """Look at each for a while."""
+    for text in texts:
+        study.set_texts(text)
+        wait(lambda: study.is_settled)
+
+
+def texts(history):
+    return [entry.input.text for entry in history.entries]
+
+
+def test_an_input_that_rests_is_kept_and_an_edit_makes_another(study, history, wait, monkeypatch):
+    assert texts(history) == []
+    history._resting.setInterval(1)
+    look(study, wait, "the cat")
+    wait(lambda: texts(history) == ["the cat"])
+    look(study, wait, "the cat sat")
+    wait(lambda: texts(history) == ["the cat sat", "the cat"])
+    study.toggle_mask(1)
+    wait(lambda: len(history.entries) == 3)
+    assert history.entries[0].input.masks[0] == {(0, 3)}
+
+
+def test_the_same_input_again_moves_to_the_top(study, history, wait):
+    for text in ("the cat", "a dog", "the cat"):
+        look(study, wait, text)
+        history.keep_input()
+    assert texts(history) == ["the cat", "a dog"]
+    study.set_texts("   ")
+    history.keep_input()
+    assert texts(history) == ["the cat", "a dog"]
+
+
+def test_what_was_kept_is_there_the_next_time(study, history, make, wait, file):
+    study.look_at(HIDDEN)
+    history.keep_input()
+    history.pin(history.entries[0], True)
+    look(study, wait, "<b>%s</b> \u202eשלום\u202c 😀")
+    history.keep_input()
+    history.flush()
+    again = make()
+    assert again.entries == history.entries
+    assert again.entries[1].input == HIDDEN
+    assert again.entries[1].pinned
+    assert json.loads(file.read_text("utf-8"))[1]["masks"] == [[[2, 5]], []]
+
+
+def test_a_change_is_written_by_itself(study, history, wait, file):
+    history.keep_input()
+    wait(file.exists)
+    wait(lambda: "the cat sat" in file.read_text("utf-8"))
+
+
+def test_pinned_ones_stay_however_many_come(study, history, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 3)
+    study.look_at(HIDDEN)
+    history.keep_input()
+    history.pin(history.entries[0], True)
+    for number in range(6):
+        study.set_texts(f"cat {number}")
+        history.keep_input()
+    assert texts(history) == ["cat 5", "cat 4", "cat 3", "a dog"]
+
+
+def test_what_is_removed_can_be_brought_back(study, history, workshop, wait):
+    for text in ("one", "two", "three"):
+        look(study, wait, text)
+        history.keep_input()
+    middle = history.entries[1]
+    history.remove(middle)
+    assert texts(history) == ["three", "one"]
+    notice = workshop.notices.shown[-1]
+    assert notice.action == "Undo"
+    notice.act()
+    assert texts(history) == ["three", "two", "one"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"text": 3}]', b"\xff\xfe"])
+def test_a_damaged_file_is_kept_and_told_of(study, file, workshop, wait, content):
+    file.write_bytes(content)
+    history = History(study, file, workshop.notices)
+    wait(lambda: workshop.notices.shown)
+    assert "damaged" in workshop.notices.shown[0].problem
+    assert file.with_name("inputs.json.bad").read_bytes() == content
+    assert history.entries == []
+    history.keep_input()
+    history.flush()
+    assert "the cat sat" in file.read_text("utf-8")
+
+
+def test_a_file_of_a_newer_program_is_read(study, file, workshop, wait):
+    file.write_text(json.dumps([{"text": "a", "masks": [[[0, 1]], [], []], "colour": "red"}]))
+    history = History(study, file, workshop.notices)
+    wait(lambda: history.entries)
+    assert history.entries == [Entry(Input("a", None, (frozenset({(0, 1)}), frozenset())), "")]
+    assert not workshop.notices.shown
+
+
+def test_what_cannot_be_written_is_told(study, history, workshop, wait, file):
+    file.mkdir()
+    history.keep_input()
+    wait(lambda: workshop.notices.shown)
+    assert "could not be written" in workshop.notices.shown[0].problem
+
+
+def test_an_entry_is_compared_with_and_pinned(study, history, wait):
+    study.look_at(HIDDEN)
+    history.keep_input()
+    look(study, wait, "the cat")
+    history.compare(history.entries[0])
+    wait(lambda: study.is_settled)
+    assert history.entries[0].pinned
+    assert [side.text for side in study.sides] == ["the cat", "a dog"]
+    assert study.sides[1].masked == (2,)
+
+
+# ── the list ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def full(view, study, history, wait):
+    """Ten inputs, the third pinned."""
+    for number in range(10):
+        study.set_texts(f"cat {number} <b>&amp;</b>")
+        history.keep_input()
+    history.pin(history.entries[2], True)
+    return view
+
+
+def test_pinned_ones_come_first_and_a_search_finds(qtbot, full):
+    assert full.entries.rows[0].input.text.startswith("cat 7")
+    assert full.search.isVisible()
+    qtbot.keyClicks(full.search, "3 CAT")
+    assert [entry.input.text[:5] for entry in full.entries.rows] == ["cat 3"]
+    qtbot.keyClicks(full.search, "x")
+    assert full.nothing.text() == "No input holds these words."
+
+
+def test_enter_opens_and_delete_removes(qtbot, full, history):
+    opened = []
+    history.opened.connect(lambda wanted: opened.append(wanted.text[:5]))
+    full.choose(1)
+    qtbot.keyClick(full.list, Qt.Key.Key_Return)
+    assert opened == ["cat 9"]
+    full.choose(2)
+    qtbot.keyClick(full.list, Qt.Key.Key_Delete)
+    assert not any(text.startswith("cat 8") for text in texts(history))
+    assert full.chosen() is not None
+
+
+def test_the_choice_stays_while_entries_come(full, study, history):
+    full.choose(4)
+    chosen = full.chosen().input
+    study.set_texts("another one")
+    history.keep_input()
+    assert full.chosen().input == chosen
+    full.pin.click()
+    assert full.chosen().input == chosen
+    assert full.chosen().pinned
+    assert full.pin.text().replace("&", "") == "Unpin"
+
+
+def test_the_rows_are_a_sound_model(full, qtmodeltester):
+    qtmodeltester.check(full.entries)
+
+
+def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
+    assert_accessible(full)
+    index = full.entries.index(0)
+    assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)
+    looks("dark")
+    assert not full.grab().isNull()
