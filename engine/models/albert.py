@@ -20,8 +20,8 @@ class AlbertEmbeddings(Embeddings):
         super().__init__(spec, spec.embedding, spec.segments)
         self.widen = nn.Linear(spec.embedding, spec.width)
 
-    def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        widened: Tensor = self.widen(super().forward(tokens, segments))  # [B, T, D]
+    def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:
+        widened: Tensor = self.widen(super().forward(tokens, segments, chosen))  # [..., D]
         return widened
 
 

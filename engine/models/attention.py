@@ -1,6 +1,7 @@
 """Multi-head self-attention (Vaswani et al. 2017, §3.2; Devlin et al. 2019, §3).
 
-Shapes: B sequences, T tokens in each, D width, H heads, K width of a head (D = H * K).
+Shapes: B sequences, T tokens in each, D width, H heads, K width of a head (D = H * K); N tokens of
+a batch without padding, M of them that ask.
 """
 
 import math
@@ -9,7 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.models.attending import attend
 from engine.models.dropout import Dropout
+from engine.models.ragged import Ragged
 from engine.spec.model import EncoderSpec
 
 
@@ -30,34 +33,45 @@ class Attention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        bias: Tensor | None,
+        sight: Tensor | Ragged | None,
         keep_weights: bool = False,
         looking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend within each sequence.
 
         Args:
-            x: float [B, T, D].
-            bias: float, added to the scores [B, H, T, T] and shaped so that it can be: 0 where a
-                token may look and -inf where it may not; None: all may look at all.
+            x: float [B, T, D]; of a batch without padding [N, D].
+            sight: who may look at whom. Of [B, T, D] a float, added to the scores [B, H, T, T] and
+                shaped so that it can be: 0 where a token may look and -inf where it may not; None:
+                all may look at all.
             keep_weights: go the explicit way and return the weights, before dropout.
             looking: float [B, R, D], those rows of x that are worked out; T becomes R in the rows
                 of the bias and of what is returned. None: all.
 
         Returns:
-            float [B, T, D], and float [B, H, T, T], query rows over key columns, or None.
+            float [B, T, D] or [M, D], and float [B, H, T, T], query rows over key columns, or None.
         """
+        if isinstance(sight, Ragged):
+            return self._ragged(x, sight), None
         looking = x if looking is None else looking
         q = self._by_head(self.query(looking))
         k, v = self._by_head(self.key(x)), self._by_head(self.value(x))
         weights = None
         if keep_weights or self._fused_is_slow(q):
-            gathered, weights = self._explicit(q, k, v, bias)
+            gathered, weights = self._explicit(q, k, v, sight)
         else:
-            gathered = self._fused(q, k, v, bias)
+            gathered = self._fused(q, k, v, sight)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, T, D]
         out = self.norm(looking + self.dropout(self.output(joined)))
         return out, weights if keep_weights else None
+
+    def _ragged(self, x: Tensor, where: Ragged) -> Tensor:
+        """[N, D] → [M, D], without the weights."""
+        asking = x if where.rows is None else x.index_select(0, where.rows)
+        share = self.weight_dropout.p if self.training else 0.0
+        gathered = attend(self.query(asking), self.key(x), self.value(x), where, share)
+        out: Tensor = self.norm(asking + self.dropout(self.output(gathered)))
+        return out
 
     def _explicit(
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None

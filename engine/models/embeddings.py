@@ -1,6 +1,6 @@
 """From token ids to vectors.
 
-Shapes: B sequences, T tokens in each, D width of a vector.
+Shapes: B sequences, T tokens in each, N tokens that are chosen, D width of a vector.
 """
 
 import torch
@@ -20,19 +20,24 @@ class PlacedWords(nn.Module):
         self.norm = nn.LayerNorm(width, eps=spec.norm_eps)
         self.dropout = Dropout(spec.dropout)
 
-    def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        """Embed a batch as float [B, T, D].
+    def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:
+        """Embed a batch as float [B, T, D], or some of it as [N, D].
 
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
+            chosen: int64 [N], which places of the flattened [B * T] are embedded; None: all.
         """
-        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments)))
+        places = self.places(tokens)
+        if chosen is not None:
+            places = places.expand(tokens.shape).reshape(-1)[chosen]  # [N]
+            tokens, segments = (given.reshape(-1)[chosen] for given in (tokens, segments))
+        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments, places)))
         return embedded
 
-    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        """The sum before the norm, float [B, T, D]."""
-        summed: Tensor = self.token(tokens) + self.position(self.places(tokens))
+    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
+        """The sum before the norm, float [..., D]."""
+        summed: Tensor = self.token(tokens) + self.position(places)
         return summed
 
     def places(self, tokens: Tensor) -> Tensor:
@@ -47,8 +52,6 @@ class Embeddings(PlacedWords):
         super().__init__(spec, width)
         self.segment = nn.Embedding(segments, width)
 
-    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        summed: Tensor = (
-            self.token(tokens) + self.segment(segments) + self.position(self.places(tokens))
-        )
+    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
+        summed: Tensor = self.token(tokens) + self.segment(segments) + self.position(places)
         return summed

@@ -1,6 +1,7 @@
 """What all networks of the family share: a stack of layers over embeddings.
 
-Shapes: B sequences, T tokens in each, D width, H heads, L layers.
+Shapes: B sequences, T tokens in each, D width, H heads, L layers; N tokens of a batch without
+padding, M places that are asked for.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,13 +14,14 @@ from torch.utils.checkpoint import checkpoint as forgetting
 from engine.models.attention import Attention
 from engine.models.embeddings import PlacedWords
 from engine.models.feed_forward import FeedForward
+from engine.models.ragged import Ragged, ragged
 from engine.spec.model import EncoderSpec
 
 
 class Encoded(NamedTuple):
     """What the encoder makes of a batch."""
 
-    last: Tensor  # [B, T, D]
+    last: Tensor  # [B, T, D]; [M, D] where some places alone were asked for
     pooled: Tensor | None  # [B, D]
     hidden: tuple[Tensor, ...]  # L + 1 of [B, T, D], the embeddings first; or empty
     weights: tuple[Tensor, ...]  # L of [B, H, T, T]; or empty
@@ -34,9 +36,9 @@ class Layer(nn.Module):
         self.feed_forward = FeedForward(spec)
 
     def forward(
-        self, x: Tensor, bias: Tensor | None, keep_weights: bool
+        self, x: Tensor, sight: Tensor | Ragged | None, keep_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        x, weights = self.attention(x, bias, keep_weights)
+        x, weights = self.attention(x, sight, keep_weights)
         return self.feed_forward(x), weights
 
     def at(self, x: Tensor, bias: Tensor | None, places: Tensor) -> Tensor:
@@ -69,8 +71,10 @@ class Encoder(nn.Module):
         causal: bool = False,
     ) -> None:
         super().__init__()
+        made = list(layers)
         self.embeddings = embeddings
-        self.layers = nn.ModuleList(layers)
+        self.layers = nn.ModuleList(made)
+        self.heads = made[0].attention.heads
         self.pooler = pooler
         self.causal = causal
         self.recomputes = False  # the inside of the layers on the way back, instead of keeping it
@@ -86,6 +90,7 @@ class Encoder(nn.Module):
         real: Tensor | None = None,
         keep_weights: bool = False,
         keep_hidden: bool = False,
+        places: Tensor | None = None,
     ) -> Encoded:
         """Encode a batch.
 
@@ -97,15 +102,16 @@ class Encoder(nn.Module):
                 quicker.
             keep_weights: keep the attention of every layer.
             keep_hidden: keep the embeddings and the vectors after every layer.
+            places: int64 [M], of which places in the flattened [B * T] the last vectors are wanted,
+                real ones; None: of all. The last layer need not work out the others.
         """
+        if self._spares(real, keep_weights or keep_hidden):
+            return self._without_padding(tokens, segments, real, places)
         x = self.embeddings(tokens, segments)
         bias = self.bias(x, real)
         hidden, weights = [x], list[Tensor]()
         for layer in self.passes():
-            if self.recomputes and self.training:
-                x, looked = forgetting(layer, x, bias, keep_weights, use_reentrant=False)
-            else:
-                x, looked = layer(x, bias, keep_weights)
+            x, looked = self._through(layer, x, bias, keep_weights)
             if keep_hidden:
                 hidden.append(x)
             if looked is not None:
@@ -113,7 +119,57 @@ class Encoder(nn.Module):
         pooled = None
         if self.pooler is not None:
             pooled = self.pooler(picked(x, self.summing_up(x, real)) if self.causal else x)
-        return Encoded(x, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
+        last = x if places is None else x.flatten(0, 1)[places]
+        return Encoded(last, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
+
+    def _spares(self, real: Tensor | None, keeps: bool) -> bool:
+        """Whether only real tokens are worked on; else all, as the paper has it, which is what is
+        looked into, exported, and quicker for a sentence alone."""
+        if keeps or torch.compiler.is_compiling():
+            return False
+        return self.training or real is not None
+
+    def _without_padding(
+        self, tokens: Tensor, segments: Tensor, real: Tensor | None, places: Tensor | None
+    ) -> Encoded:
+        """The same from the real tokens alone; where all are asked for, padding is 0."""
+        B, T = tokens.shape
+        table = torch.ones_like(tokens, dtype=torch.bool) if real is None else real
+        asked = places
+        if places is not None and self.pooler is not None:
+            asked = torch.cat([places, self._summing_up_in(table)])
+        where, at_last = ragged(table, self.heads, self.causal, asked)
+        x = self.embeddings(tokens, segments, where.places)  # [N, D]
+        layers = list(self.passes())
+        for layer in layers[:-1]:
+            x, _ = self._through(layer, x, where)
+        x, _ = self._through(layers[-1], x, at_last)
+        if at_last.order is not None:
+            assert places is not None
+            x = x.index_select(0, at_last.order)
+            last, summing = x[: len(places)], x[len(places) :]
+        else:
+            spread = x.new_zeros(B * T, x.size(1)).index_copy(0, where.places, x)
+            last = spread.view(B, T, -1) if places is None else spread[places]
+            summing = spread[self._summing_up_in(table)]
+        pooled = None if self.pooler is None else self.pooler(summing[:, None])
+        return Encoded(last, pooled, (), ())
+
+    def _through(
+        self,
+        layer: nn.Module,
+        x: Tensor,
+        sight: Tensor | Ragged | None,
+        keep_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """One layer, of which nothing inside is kept for the way back where memory is spared."""
+        if self.recomputes and self.training:
+            done: tuple[Tensor, Tensor | None] = forgetting(
+                layer, x, sight, keep_weights, use_reentrant=False
+            )
+            return done
+        x, looked = layer(x, sight, keep_weights)
+        return x, looked
 
     def at(
         self, tokens: Tensor, segments: Tensor, places: Tensor, real: Tensor | None = None
@@ -136,6 +192,10 @@ class Encoder(nn.Module):
 
     def pooled(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
         """What the pooler makes of each sequence, float [B, D], at the least cost."""
+        if self._spares(real, False):
+            found: Tensor | None = self(tokens, segments, real, places=tokens.new_empty(0)).pooled
+            assert found is not None
+            return found
         assert self.pooler is not None
         pooled: Tensor = self.pooler(self.at(tokens, segments, self.summing_up(tokens, real), real))
         return pooled
@@ -165,3 +225,8 @@ class Encoder(nn.Module):
         if real is not None:
             return real.sum(1, keepdim=True) - 1
         return rows.new_full((rows.size(0), 1), rows.size(1) - 1, dtype=torch.long)
+
+    def _summing_up_in(self, real: Tensor) -> Tensor:
+        """The same in the flattened [B * T], int64 [B]."""
+        first = torch.arange(0, real.numel(), real.size(1), device=real.device)
+        return first + self.summing_up(real, real)[:, 0]

@@ -1,6 +1,6 @@
 """The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3).
 
-Shapes: B sequences, T tokens in each, D width, I inner width.
+Shapes: D width, I inner width; … any leading dimensions.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Widen, bend, narrow; then add and norm. float [B, T, D] → float [B, T, D]."""
+    """Widen, bend, narrow; then add and norm. float [..., D] → float [..., D]."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
@@ -31,6 +31,6 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.activation(self.wide(x))  # [B, T, I]
+        inner = self.activation(self.wide(x))  # [..., I]
         out: Tensor = self.norm(x + self.dropout(self.narrow(inner)))
         return out

@@ -10,6 +10,7 @@ from torch import Tensor, nn, zeros
 
 from engine.models.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
+from engine.models.vocabulary_loss import cross_entropy
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind
@@ -69,8 +70,18 @@ class MaskedWordHead(nn.Module):
         self.bias = nn.Parameter(zeros(spec.vocabulary))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
-        return F.linear(turned, self.decoder, self.bias)
+        return F.linear(self._turned(hidden), self.decoder, self.bias)
+
+    def loss(self, hidden: Tensor, targets: Tensor, count: float) -> Tensor:
+        """Cross-entropy of hidden [N, D] with targets int64 [N], summed and divided by `count`.
+
+        Equal to that of the logits, which it never holds all at once: float32 scalar.
+        """
+        return cross_entropy(self._turned(hidden), self.decoder, self.bias, targets, count)
+
+    def _turned(self, hidden: Tensor) -> Tensor:
+        turned: Tensor = self.norm(self.activation(self.dense(hidden)))
+        return turned  # [..., D]
 
 
 class NextSentenceHead(nn.Module):

@@ -101,8 +101,6 @@ class Network(nn.Module):
         assert self.task is not None
         if self.heads.reads_tokens:
             vectors = self.encoder(tokens, segments, real).last
-        elif self.training:
-            vectors = self.encoder(tokens, segments, real).pooled
         else:
             vectors = self.encoder.pooled(tokens, segments, real)
         logits: Tensor = self.task(vectors)

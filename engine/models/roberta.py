@@ -23,8 +23,8 @@ class RobertaEmbeddings(Embeddings):
         super().__init__(spec, spec.width, spec.segments)
         self.padding = spec.padding
 
-    def summed(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        return super().summed(tokens, torch.zeros_like(segments))
+    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
+        return super().summed(tokens, torch.zeros_like(segments), places)
 
     def places(self, tokens: Tensor) -> Tensor:
         real = (tokens != self.padding).long()

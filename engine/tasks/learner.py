@@ -23,7 +23,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.dataset import Part
 from engine.spec.task import TaskSpec
-from engine.tasks.widths import parts_of, width_of
+from engine.tasks.widths import width_of
 
 Progress = Callable[[int, int], None]
 
@@ -77,13 +77,12 @@ class Batch(NamedTuple):
     def parts(self, size: int) -> "list[Batch]":
         """The same examples in batches of at most `size`, each no wider than its longest row.
 
-        With 0, those that are short are parted from long ones where that saves time; the examples
-        of a training batch stand in the order of their lengths.
+        0 leaves them together; as it is, padding costs no work (see `engine.models.ragged`).
         """
-        lengths = self.lengths
-        found = parts_of(lengths, size, self.endings)
-        if len(found) == 1:
+        if not size or size >= self.size:
             return [self]
+        lengths = self.lengths
+        found = [slice(n, min(n + size, self.size)) for n in range(0, self.size, size)]
         return [self._part(some, width_of(int(lengths[some].max()))) for some in found]
 
     def _part(self, some: slice, width: int) -> "Batch":

@@ -14,6 +14,7 @@ from engine.data.packed import pack_stream
 from engine.data.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.data.store import Dataset, Rows
 from engine.data.tokenizer import Tokenizer
+from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.dataset import Part
@@ -175,10 +176,13 @@ class PretrainingLearner(Learner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        pieces, follows = guesses(network, batch)
+        assert network.masked_words is not None and batch.places is not None
+        encoded = network.encoder(batch.tokens, batch.segments, batch.real, places=batch.places)
+        follows = _follows(network, batch, encoded)
         whole = whole or batch
         name = "next_token" if self.causal else "masked_words"
-        found = {name: share_of_mean(pieces, batch.targets, len(whole.targets))}
+        count = len(whole.targets)
+        found = {name: network.masked_words.loss(encoded.last, batch.targets, count)}
         if follows is not None:
             assert batch.follows is not None
             found["next_sentence"] = share_of_mean(follows, batch.follows, len(whole.tokens))
@@ -298,11 +302,15 @@ def _whole_words(
 def guesses(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """Logits of the guessed tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
     assert network.masked_words is not None and batch.places is not None
-    encoded = network.encoder(batch.tokens, batch.segments, batch.real)
-    rows = encoded.last.flatten(0, 1)[batch.places]  # [N, D]
-    pieces: Tensor = network.masked_words(rows)  # [N, V]
+    encoded = network.encoder(batch.tokens, batch.segments, batch.real, places=batch.places)
+    pieces: Tensor = network.masked_words(encoded.last)  # [N, V]
+    return pieces.float(), _follows(network, batch, encoded)
+
+
+def _follows(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
+    """Logits of the pairs, float32 [B, 2]; None where there are none."""
     if batch.follows is None:
-        return pieces.float(), None
+        return None
     assert network.next_sentence is not None
-    follows: Tensor = network.next_sentence(encoded.pooled)  # [B, 2]
-    return pieces.float(), follows.float()
+    follows: Tensor = network.next_sentence(encoded.pooled)
+    return follows.float()

@@ -10,7 +10,7 @@ class Order:
 
     Lengths play no part in which examples are seen together: batches of similar length learn worse
     (DECISIONS has the figures). Inside of a batch the examples stand in the order of their lengths,
-    so that `Batch.parts` can spare the padding.
+    so that parts of it need little padding.
 
     Args:
         lengths: tokens of each example, int [examples].

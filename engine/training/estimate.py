@@ -27,7 +27,7 @@ from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
 from engine.tasks.learner import Learner, total
-from engine.tasks.widths import parts_of, width_of
+from engine.tasks.widths import width_of
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
 from engine.training.optimiser import adamw
@@ -65,9 +65,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     plan = job.training
     order = Order(lengths, plan.batch, plan.seed, plan.share)
     batches = [lengths[order.numbers(i)] for i in range(min(order.steps_per_epoch, 200))]
-    cut = [one[part] for one in batches for part in parts_of(one)]
-    padded = [len(part) * width_of(part.max()) for part in cut]
-    usual = width_of(math.ceil(sum(padded) / sum(map(len, batches))))
+    usual = width_of(math.ceil(sum(one.sum() for one in batches) / sum(map(len, batches))))
 
     working("Measuring one step")
     network = _network(job, learner)

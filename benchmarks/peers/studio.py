@@ -1,0 +1,125 @@
+"""Our side: the very loop that a run of the studio goes through, with its events and its clipping.
+
+python benchmarks/peers/studio.py finetuning --made-up FOLDER --layers 4 --width 256 --threads 1
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+sys.path.insert(0, str(PROJECT))
+
+
+class Enough(Exception):
+    """The last step was counted."""
+
+
+def main() -> None:
+    given = _arguments()
+    os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
+    from engine.worker import share_the_processor
+
+    share_the_processor()  # before torch is loaded, as a worker does
+    from clock import Clock, Size
+
+    from engine.messages import Event, Measured
+    from engine.runs.folder import RunFolder
+    from engine.training import loop
+    from engine.training.preparing import Prepared
+
+    job = _job(given)
+    run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)
+    clock = Clock(given.warm, given.steps)
+    made = list[Prepared]()
+    prepare = loop.prepare
+
+    def prepare_and_keep(*everything: object) -> Prepared:
+        made.append(prepare(*everything))
+        return made[0]
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and clock.tick():
+            raise Enough
+
+    loop.prepare = prepare_and_keep  # to know afterwards which examples a step saw
+    try:
+        loop.train(job, tell, lambda: False, run)
+    except Enough:
+        size = Size(given.layers, given.width, made[0].network.spec.vocabulary)
+        batches = [made[0].batch(step) for step in range(given.warm, given.warm + given.steps)]
+        guessed = [0 if batch.places is None else len(batch.places) for batch in batches]
+        useful = sum(size.useful(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
+        clock.tell(sum(batch.token_count for batch in batches), useful)
+
+
+def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)
+    from engine.spec.dataset import FileData, Mapping, Reading, Split
+    from engine.spec.job import FromScratch, JobSpec
+    from engine.spec.model import BertSpec
+    from engine.spec.task import Classification, Pretraining
+    from engine.spec.training import HardwareSpec, TrainingSpec
+
+    model = BertSpec(
+        vocabulary=30_522,
+        width=given.width,
+        layers=given.layers,
+        heads=given.width // 64,
+        inner=4 * given.width,
+        positions=512,
+        dropout=given.dropout,
+        attention_dropout=given.dropout,
+    )
+    learns_words = given.work == "pretraining"
+    if learns_words:
+        task = Pretraining(next_sentence=True)
+        data = FileData(path=given.made_up / "documents.txt", split=Split(dev=0))
+    else:
+        task = Classification()
+        data = FileData(
+            path=given.made_up / "sentences.tsv",
+            reading=Reading(format="csv", delimiter="\t"),
+            mapping=Mapping(text="text", label="label"),
+            split=Split(dev=0),
+        )
+    count = given.warm + given.steps + 1
+    training = TrainingSpec(
+        steps=count,
+        batch=given.batch,
+        learning_rate=1e-4 if learns_words else 2e-5,
+        evaluate_every=count,
+        save_every=count,
+        max_length=128,
+    )
+    return JobSpec(
+        name="Benchmark",
+        task=task,
+        start=FromScratch(model=model, tokenizer=given.made_up / "vocab.txt"),
+        data=data,
+        training=training,
+        hardware=HardwareSpec(
+            device=given.device, precision=given.precision, threads=given.threads
+        ),
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("work", choices=("finetuning", "pretraining"))
+    parser.add_argument("--made-up", type=Path, required=True, help="see made_up.py")
+    parser.add_argument("--layers", type=int, required=True)
+    parser.add_argument("--width", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--warm", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""The other side: `transformers`, by its Trainer or in the plain loop that one writes oneself.
+
+    python benchmarks/peers/trainer.py finetuning --made-up FOLDER --layers 4 --width 256 \\
+        --threads 1 --padding group --attention eager
+
+What is not said here stays as transformers has it: its optimiser, its clipping, its data loader.
+"""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
+import torch
+import transformers
+from clock import Clock, Size
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForSequenceClassification,
+    BertTokenizerFast,
+    DataCollatorForLanguageModeling,
+    DataCollatorWithPadding,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+LONGEST = 128
+
+
+def main() -> None:
+    given = _arguments()
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(given.threads)
+    torch.manual_seed(0)
+    tokenizer = BertTokenizerFast(str(given.made_up / "vocab.txt"))
+    if given.work == "pretraining" and given.loop == "plain":
+        _pretrain_plainly(given, tokenizer)
+    elif given.work == "pretraining":
+        _pretrain(given, tokenizer)
+    else:
+        _fine_tune(given, tokenizer)
+
+
+def _fine_tune(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+    lines = (given.made_up / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
+    whole = given.padding == "max"
+    ids = tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=LONGEST,
+        padding="max_length" if whole else False,
+    )
+    rows = [
+        {**{name: ids[name][n] for name in ids}, "labels": int(labels[n])}
+        for n in range(len(texts))
+    ]
+    collate = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=None if whole else 8)
+    model = BertForSequenceClassification(_config(given, tokenizer))
+    grouped = {"train_sampling_strategy": "group_by_length"} if given.padding == "group" else {}
+    _train(given, model, rows, collate, learning_rate=2e-5, **grouped)
+
+
+def _pretrain(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+    """Masked words alone, as the Trainer has no next sentence: the less to do for it."""
+    model = BertForMaskedLM(_config(given, tokenizer))
+    collate = DataCollatorForLanguageModeling(tokenizer)
+    _train(given, model, _full_rows(given, tokenizer), collate, learning_rate=1e-4)
+
+
+def _train(
+    given: argparse.Namespace, model: object, rows: list, collate: object, **more: object
+) -> None:
+    clock, seen = Clock(given.warm, given.steps), list[np.ndarray]()
+
+    class Ticking(TrainerCallback):
+        def on_step_end(self, *arguments: object, **named: object) -> None:
+            clock.tick()
+
+    def counted(items: list) -> object:
+        batch = collate(items)
+        seen.append(batch["attention_mask"].sum(1).numpy())
+        return batch
+
+    settings = TrainingArguments(
+        output_dir=tempfile.mkdtemp(),
+        per_device_train_batch_size=given.batch,
+        max_steps=given.warm + given.steps,
+        bf16=given.precision == "bf16",
+        use_cpu=given.device == "cpu",
+        dataloader_pin_memory=given.device != "cpu",
+        report_to=[],
+        save_strategy="no",
+        logging_strategy="no",
+        disable_tqdm=True,
+        **more,
+    )
+    Trainer(
+        model=model,
+        args=settings,
+        train_dataset=rows,
+        data_collator=counted,
+        callbacks=[Ticking()],
+    ).train()
+    _tell(given, clock, seen[given.warm : given.warm + given.steps])
+
+
+def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+    """Masked words and next sentence, without the Trainer around it."""
+    model = BertForPreTraining(_config(given, tokenizer)).to(given.device).train()
+    collate = DataCollatorForLanguageModeling(tokenizer)
+    rows, clock = _full_rows(given, tokenizer), Clock(given.warm, given.steps)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+    for step in range(given.warm + given.steps):
+        batch = dict(collate(rows[step * given.batch : (step + 1) * given.batch]))
+        batch["next_sentence_label"] = torch.randint(0, 2, (given.batch,))
+        batch = {name: tensor.to(given.device) for name, tensor in batch.items()}
+        with torch.autocast(given.device, torch.bfloat16, enabled=given.precision == "bf16"):
+            loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+        float(loss.detach())  # waits for the device
+        clock.tick()
+    _tell(given, clock, [np.full(given.batch, LONGEST)] * given.steps)
+
+
+def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) -> None:
+    size = Size(given.layers, given.width, 30_522)
+    learns_words = given.work == "pretraining"
+    guessed = [round(0.15 * one.sum()) if learns_words else 0 for one in lengths]
+    useful = sum(size.useful(one, some) for one, some in zip(lengths, guessed, strict=True))
+    clock.tell(float(sum(one.sum() for one in lengths)), useful)
+
+
+def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
+    """The documents, one after another, cut into rows without padding."""
+    text = (given.made_up / "documents.txt").read_text(encoding="utf-8").split("\n")
+    found = tokenizer(text, add_special_tokens=False)["input_ids"]
+    ids = [number for line in found for number in line]
+    inside = LONGEST - 2
+    rows = [
+        [tokenizer.cls_token_id, *ids[n : n + inside], tokenizer.sep_token_id]
+        for n in range(0, len(ids) - inside, inside)
+    ]
+    plain = {"attention_mask": [1] * LONGEST, "token_type_ids": [0] * LONGEST}
+    return [{"input_ids": row, **plain} for row in rows]
+
+
+def _config(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> BertConfig:
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=given.width,
+        num_hidden_layers=given.layers,
+        num_attention_heads=given.width // 64,
+        intermediate_size=4 * given.width,
+        hidden_dropout_prob=given.dropout,
+        attention_probs_dropout_prob=given.dropout,
+        num_labels=2,
+    )
+    config._attn_implementation = given.attention
+    return config
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("work", choices=("finetuning", "pretraining"))
+    parser.add_argument("--made-up", type=Path, required=True, help="see made_up.py")
+    parser.add_argument("--layers", type=int, required=True)
+    parser.add_argument("--width", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--padding", choices=("max", "group"), default="max")
+    parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")
+    parser.add_argument("--loop", choices=("trainer", "plain"), default="trainer")
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--warm", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Cross-entropy over a whole vocabulary, without ever holding the logits of all rows.
+
+With 30,000 pieces the logits of a pre-training batch are larger than all else in it. Here some rows
+at a time become logits, then shares, then gradients, in one and the same room.
+
+Shapes: N rows, D width, V vocabulary.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROWS = 256  # at a time
+
+
+def cross_entropy(
+    rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor, count: float
+) -> Tensor:
+    """The cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
+
+    Args:
+        rows: float [N, D]. Under autocast products are made in its type, as by `F.linear`.
+        decoder: float [V, D]; bias: float [V].
+        targets: int64 [N].
+    """
+    device = rows.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
+    found: Tensor = _Shared.apply(rows, decoder, bias, targets, 1 / (count or 1), dtype)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Shared(torch.autograd.Function):
+    """The gradients are made on the way there, while the logits are at hand."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        decoder: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        share: float,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        with torch.autocast(rows.device.type, enabled=False):
+            weights, offset = decoder.to(dtype), bias.to(dtype)
+            to_rows = torch.empty_like(rows)
+            to_decoder, to_bias = torch.zeros_like(decoder), torch.zeros_like(bias)
+            loss = torch.zeros((), dtype=torch.float32, device=rows.device)
+            backward = any(ctx.needs_input_grad)
+            for first in range(0, len(rows), ROWS):
+                some, wanted = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
+                logits = torch.addmm(offset, some, weights.t())  # [n, V]
+                if not backward:
+                    loss += F.cross_entropy(logits.float(), wanted, reduction="sum")
+                    continue
+                part, gradient = _with_gradient(logits.float(), wanted)
+                loss += part
+                gradient *= share
+                to_bias += gradient.sum(0)
+                gradient = gradient.to(dtype)
+                to_rows[first : first + ROWS] = gradient @ weights
+                if dtype == decoder.dtype:
+                    to_decoder.addmm_(gradient.t(), some)
+                else:
+                    to_decoder += gradient.t() @ some
+        ctx.save_for_backward(to_rows, to_decoder, to_bias)
+        return loss * share
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        if gradient.device.type == "cpu" and float(gradient) == 1:  # it nearly always is
+            return (*ctx.saved_tensors, None, None, None)
+        return (*(saved * gradient for saved in ctx.saved_tensors), None, None, None)
+
+
+def _with_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The summed loss of logits float32 [n, V], and its gradient, in the room of the logits."""
+    wanted = logits.gather(1, targets[:, None])[:, 0]
+    highest = logits.amax(1)
+    shares = torch.softmax(logits, 1)
+    # the highest share is never too small for its logarithm: it is 1 / V at least
+    log_sums = highest - shares.amax(1).log()
+    shares.scatter_add_(1, targets[:, None], shares.new_full((len(targets), 1), -1))
+    return (log_sums - wanted).sum(), shares

@@ -1,0 +1,263 @@
+"""A batch without its padding: the same vectors and gradients as with it, by every family."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.models.attending import _by_the_library, attend
+from engine.models.encoder import Encoder
+from engine.models.heads import Heads
+from engine.models.lora import adapt
+from engine.models.network import Network
+from engine.models.ragged import COST, STEP, grouped, ragged
+from engine.models.vocabulary_loss import ROWS, cross_entropy
+from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
+from tests.engine.models.small import SPEC
+
+NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
+SIZES = {"vocabulary": 40, "width": 16, "layers": 3, "heads": 2, "inner": 32, "positions": 26}
+FAMILIES = {
+    "bert": BertSpec(**SIZES, **NO_DROPOUT),
+    "left-to-right": BertSpec(**SIZES, **NO_DROPOUT, causal=True),
+    "roberta": RobertaSpec(**SIZES, **NO_DROPOUT),
+    "distilbert": DistilBertSpec(**SIZES, **NO_DROPOUT),
+    "albert": AlbertSpec(**SIZES, **NO_DROPOUT, embedding=8),
+}
+PLACES = {
+    "all": None,
+    "some": torch.tensor([45, 3, 1, 24, 22, 3]),
+    "most": torch.arange(20).repeat(2),
+    "none": torch.empty(0, dtype=torch.int64),
+}
+
+
+def made(spec, **more) -> Network:
+    torch.manual_seed(3)
+    wide = spec.model_copy(update={"initial_spread": 0.3})
+    return Network(wide, Heads(outputs=2, **more)).double().train()
+
+
+def rectangle() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rows of 20, 17, 9, 1 and 20 tokens, in an order that is not that of lengths."""
+    drawn = torch.Generator().manual_seed(5)
+    real = torch.arange(20) < torch.tensor([20, 17, 9, 1, 20])[:, None]
+    tokens = torch.randint(2, 40, (5, 20), generator=drawn)
+    tokens[~real] = 1  # RoBERTa's padding; the others do not look at it
+    return tokens, torch.randint(0, 2, (5, 20), generator=drawn), real
+
+
+def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
+    """Vectors, pooled vectors, and the gradients of a sum that tells all of them apart."""
+    network.zero_grad()
+    tokens, segments, real = batch
+    encoded = network.encoder(tokens, segments, real, places=places)
+    last = encoded.last
+    if places is None and real is not None:
+        last = last[real]
+    total = torch.zeros(())
+    for number, vectors in enumerate((last, encoded.pooled)):
+        drawn = torch.Generator().manual_seed(number)
+        weights = torch.randn(vectors.shape, generator=drawn, dtype=vectors.dtype)
+        total = total + (vectors * weights).sum()
+    total.backward()
+    zero = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in network.parameters()]
+    return last.detach(), encoded.pooled.detach(), [g.clone() for g in zero]
+
+
+@pytest.fixture
+def with_padding(monkeypatch):
+    """Makes the next encodings work on all places, as the paper has it."""
+    return lambda: monkeypatch.setattr(Encoder, "_spares", lambda self, real, keeps: False)
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize("padded", [True, False], ids=["padded", "full"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_vectors_and_gradients_are_those_with_padding(family, padded, places, with_padding):
+    network = made(FAMILIES[family])
+    tokens, segments, real = rectangle()
+    batch = (tokens, segments, real if padded else None)
+    fast = learned(network, batch, PLACES[places])
+    with_padding()
+    plain = learned(network, batch, PLACES[places])
+    assert torch.allclose(fast[0], plain[0], atol=1e-12)
+    assert torch.allclose(fast[1], plain[1], atol=1e-12)
+    for one, other in zip(fast[2], plain[2], strict=True):
+        assert torch.allclose(one, other, atol=1e-11)
+
+
+@pytest.mark.parametrize("how", ["recomputed", "adapted"])
+def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding):
+    network = made(FAMILIES["bert"])
+    if how == "recomputed":
+        network.encoder.recomputes = True
+    else:
+        adapt(network, 2, 16, 0.0, "all")
+        for name, parameter in network.named_parameters():
+            if "lora" in name:
+                torch.nn.init.normal_(parameter)
+        network.double()
+    fast = learned(network, rectangle(), PLACES["some"])
+    with_padding()
+    plain = learned(network, rectangle(), PLACES["some"])
+    for one, other in zip(fast[2], plain[2], strict=True):
+        assert torch.allclose(one, other, atol=1e-11)
+
+
+def test_judging_without_padding_gives_the_same(with_padding):
+    network = made(FAMILIES["bert"]).eval()
+    batch = rectangle()
+    with torch.inference_mode():
+        fast = network.logits(*batch)
+        assert (network.encoder(*batch).last[~batch[2]] == 0).all()
+        with_padding()
+        assert torch.allclose(fast, network.logits(*batch), atol=1e-6)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_library_attends_as_our_own_way(causal):
+    real = rectangle()[2]
+    for where in ragged(real, 2, causal, PLACES["some"]):
+        count = len(where.places)
+        asking = count if where.rows is None else len(where.rows)
+        shapes = ((asking, 16), (count, 16), (count, 16))
+        q, k, v = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
+        ours, theirs = attend(q, k, v, where, 0.0), _by_the_library(q, k, v, where, 0.0)
+        assert torch.allclose(ours, theirs, atol=1e-12)
+        weights = torch.randn_like(ours)
+        for one, other in zip(
+            torch.autograd.grad((ours * weights).sum(), (q, k, v)),
+            torch.autograd.grad((theirs * weights).sum(), (q, k, v)),
+            strict=True,
+        ):
+            assert torch.allclose(one, other, atol=1e-12)
+
+
+def test_the_way_back_of_attention_drops_what_was_dropped():
+    where, _ = ragged(torch.arange(9) < torch.tensor([4, 9])[:, None], 2)
+    q, k, v = (torch.randn(13, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
+
+    def attended(*given):
+        torch.manual_seed(8)
+        return attend(*given, where, 0.3)
+
+    assert not torch.allclose(attended(q, k, v), attend(q, k, v, where, 0.0))
+    assert torch.autograd.gradcheck(attended, (q, k, v))
+
+
+def test_dropped_weights_keep_the_mean():
+    where, _ = ragged(torch.ones((200, 16), dtype=torch.bool), 2)
+    q, k, v = (x.requires_grad_() for x in torch.ones(3, 3200, 4))
+    torch.manual_seed(8)
+    out = attend(q, k, v, where, 0.25).detach()
+    assert out.mean().item() == pytest.approx(1, abs=0.01)
+    assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
+
+
+# ── rectangles ───────────────────────────────────────────────────────────────────────────────
+
+
+def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
+    widths = -(-lengths // STEP) * STEP
+    return sum((b - a) * heads * int(widths[b - 1]) ** 2 + COST for a, b in parts)
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=8).map(sorted), st.sampled_from([1, 12]))
+def test_no_other_rectangles_would_cost_less(rising, heads):
+    lengths = np.array(rising)
+    best = cost(lengths, heads, grouped(lengths, heads))
+    count = len(lengths)
+    for choice in range(1 << (count - 1)):
+        ends = [n + 1 for n in range(count - 1) if choice >> n & 1] + [count]
+        assert best <= cost(lengths, heads, list(zip([0, *ends[:-1]], ends, strict=True)))
+
+
+@given(st.lists(st.integers(1, 90), min_size=1, max_size=30).map(sorted), st.integers(1, 20_000))
+def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
+    lengths = np.array(rising)
+    parts = grouped(lengths, 2, most)
+    assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
+    assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
+
+
+# ── the loss over a vocabulary ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rows", [0, 5, 2 * ROWS + 3])
+def test_a_loss_in_parts_is_that_of_torch(rows):
+    torch.manual_seed(2)
+    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
+    given = [tensor.mul_(3).requires_grad_() for tensor in given]
+    targets = torch.randint(0, 50, (rows,))
+    hidden, decoder, bias = given
+    ours = cross_entropy(hidden, decoder, bias, targets, 7)
+    theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
+    for factor in (1.0, 2.5):
+        mine = torch.autograd.grad(factor * ours, given, retain_graph=True)
+        others = torch.autograd.grad(factor * theirs, given, retain_graph=True)
+        for one, other in zip(mine, others, strict=True):
+            assert torch.allclose(one, other, atol=1e-4, rtol=1e-5)
+    with torch.no_grad():
+        assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
+
+
+def test_a_loss_of_extreme_logits_is_finite():
+    hidden = torch.tensor([[1.0], [-1.0]], requires_grad=True)
+    decoder = torch.tensor([[300.0], [-300.0], [0.0]])
+    loss = cross_entropy(hidden, decoder, torch.zeros(3), torch.tensor([1, 1]), 1)
+    loss.backward()
+    assert loss.item() == pytest.approx(600)
+    assert hidden.grad.isfinite().all()
+
+
+# ── many steps ───────────────────────────────────────────────────────────────────────────────
+
+
+def trajectory(precision: torch.dtype, words: bool) -> list[float]:
+    """The losses of 50 steps of AdamW with clipping, from the same weights on the same batches."""
+    torch.manual_seed(1)
+    spec = SPEC.model_copy(update=NO_DROPOUT)
+    network = Network(spec, Heads(masked_words=words, outputs=0 if words else 2)).train()
+    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01)
+    losses = []
+    for step in range(50):
+        drawn = torch.Generator().manual_seed(step % 5)
+        lengths = torch.randint(2, 20, (8, 1), generator=drawn).sort(0).values
+        real = torch.arange(20) < lengths
+        tokens = torch.randint(0, 40, (8, 20), generator=drawn) * real
+        places = real.flatten().nonzero()[::4, 0]
+        with torch.autocast("cpu", precision, enabled=precision != torch.float32):
+            if words:
+                last = network.encoder(tokens, tokens * 0, real, places=places).last
+                targets = tokens.flatten()[places] // 2
+                loss = network.masked_words.loss(last, targets, len(targets))
+            else:
+                logits = network.logits(tokens, tokens * 0, real)
+                loss = F.cross_entropy(logits, tokens[:, 1] % 2)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+def plain_cross_entropy(rows, decoder, bias, targets, count):
+    return F.cross_entropy(F.linear(rows, decoder, bias).float(), targets, reduction="sum") / count
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["masked words", "classes"])
+def test_fifty_steps_are_those_of_the_plain_way(words, with_padding, monkeypatch):
+    fast, coarse = (trajectory(precision, words) for precision in (torch.float32, torch.bfloat16))
+    with_padding()
+    monkeypatch.setattr("engine.models.heads.cross_entropy", plain_cross_entropy)
+    plain = trajectory(torch.float32, words)
+    assert plain[-1] < plain[0]
+    assert fast == pytest.approx(plain, abs=1e-5)
+    assert coarse == pytest.approx(plain, abs=2e-3)
