@@ -18,17 +18,18 @@ class Size:
     width: int
     vocabulary: int
 
-    def useful(self, lengths: np.ndarray, guessed: int = 0) -> float:
-        """Operations that a step cannot do without: padding, and guesses that nobody asked for,
-        do not count.
+    def needed(self, lengths: np.ndarray, guessed: int = 0) -> float:
+        """Operations that a step cannot do without: neither padding counts, nor logits that nobody
+        asked for, nor what the last layer makes of tokens that no head reads.
 
         Six for each weight and token (Kaplan et al. 2020, table 1), those of attention over the
         real lengths, and those of the head of masked words where there is one.
         """
-        body = 12 * self.layers * self.width**2 * float(lengths.sum())
-        attention = 2 * self.layers * self.width * float((lengths.astype(float) ** 2).sum())
+        layers, tokens, asked = self.layers - 1, float(lengths.sum()), guessed + len(lengths)
+        body = (12 * layers + 2) * tokens + 10 * asked  # times D²
+        pairs = layers * float((lengths.astype(float) ** 2).sum()) + asked * float(lengths.mean())
         head = guessed * (self.width**2 + self.width * self.vocabulary)
-        return 6 * (body + attention + head)
+        return 6 * (body * self.width**2 + 2 * pairs * self.width + head)
 
 
 @dataclass
@@ -44,13 +45,13 @@ class Clock:
         self.marks.append((time.perf_counter(), time.process_time()))
         return len(self.marks) == self.warm + self.steps
 
-    def tell(self, tokens: float, useful: float) -> None:
-        """Print the line: `tokens` and `useful` operations of all counted steps together."""
+    def tell(self, tokens: float, needed: float) -> None:
+        """Print the line: `tokens` and `needed` operations of all counted steps together."""
         (began, cpu_began), (ended, cpu_ended) = self.marks[self.warm - 1], self.marks[-1]
         unit = 1 if sys.platform == "darwin" else 1024
         found = {
             "tokens": tokens,
-            "operations": useful,
+            "operations": needed,
             "seconds": ended - began,
             "cpu_seconds": cpu_ended - cpu_began,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,

@@ -24,7 +24,6 @@ def main() -> None:
 
     share_the_processor()  # before torch is loaded, as a worker does
     from clock import Clock, Size
-
     from engine.messages import Event, Measured
     from engine.runs.folder import RunFolder
     from engine.training import loop
@@ -51,8 +50,8 @@ def main() -> None:
         size = Size(given.layers, given.width, made[0].network.spec.vocabulary)
         batches = [made[0].batch(step) for step in range(given.warm, given.warm + given.steps)]
         guessed = [0 if batch.places is None else len(batch.places) for batch in batches]
-        useful = sum(size.useful(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
-        clock.tell(sum(batch.token_count for batch in batches), useful)
+        needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
+        clock.tell(sum(batch.token_count for batch in batches), needed)
 
 
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)

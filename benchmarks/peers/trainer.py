@@ -16,7 +16,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 import torch
 import transformers
-from clock import Clock, Size
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -29,6 +28,8 @@ from transformers import (
     TrainerCallback,
     TrainingArguments,
 )
+
+from clock import Clock, Size
 
 LONGEST = 128
 
@@ -136,8 +137,8 @@ def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) ->
     size = Size(given.layers, given.width, 30_522)
     learns_words = given.work == "pretraining"
     guessed = [round(0.15 * one.sum()) if learns_words else 0 for one in lengths]
-    useful = sum(size.useful(one, some) for one, some in zip(lengths, guessed, strict=True))
-    clock.tell(float(sum(one.sum() for one in lengths)), useful)
+    needed = sum(size.needed(one, some) for one, some in zip(lengths, guessed, strict=True))
+    clock.tell(float(sum(one.sum() for one in lengths)), needed)
 
 
 def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:

@@ -1,0 +1,254 @@
+"""How fast this program trains beside what else one would use, and how near to the machine's limit.
+
+    python benchmarks/training.py                        everything; ten minutes on two cores
+    python benchmarks/training.py --rows small --threads 1 --pairs 5 --clock cpu
+
+Prints one table. Every figure is made by a fresh process; all sides take turns in every round, and
+see the same text, threads, precision, OpenMP policy and number of warm-up steps. Ratios are taken
+within a round, and their median and range are shown. `transformers` with `accelerate` must be
+there: `pip install -e ".[benchmarks]"`.
+
+A share of the limit is what a step cannot do without (see `Size.needed` in peers/clock.py) against
+the best matrix product of the same round, threads and precision. `--clock cpu` counts the seconds
+of the processor, which a busy machine disturbs less; it is for one thread.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PEERS = Path(__file__).parent / "peers"
+sys.path[:0] = [str(PEERS.parents[1]), str(PEERS)]
+
+SIZES = {"base": (12, 768), "small": (4, 256)}  # layers and width
+OURS = ("studio.py",)
+FINE_TUNING = {
+    "BERT Studio": OURS,
+    "Trainer, best: group_by_length, eager": ("trainer.py", "--padding=group", "--attention=eager"),
+    "Trainer, best: group_by_length, sdpa": ("trainer.py", "--padding=group", "--attention=sdpa"),
+    "Trainer as it comes: fp32, padded to 128": ("trainer.py", "--padding=max", "--precision=fp32"),
+}
+PRETRAINING = {
+    "BERT Studio": OURS,
+    "Trainer, eager (no next sentence)": ("trainer.py", "--attention=eager"),
+    "Trainer, sdpa (no next sentence)": ("trainer.py", "--attention=sdpa"),
+    "plain loop, fused AdamW": ("trainer.py", "--loop=plain", "--attention=sdpa"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A comparison: what is done, by a network of which size, in batches of how many rows."""
+
+    work: str
+    size: str
+    batch: int
+    warm: int  # steps of each side before the clock begins
+    steps: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.work}-{self.size}"
+
+    @property
+    def sides(self) -> dict[str, tuple[str, ...]]:
+        return FINE_TUNING if self.work == "finetuning" else PRETRAINING
+
+
+ROWS = (
+    Row("finetuning", "base", 32, 1, 2),
+    Row("finetuning", "small", 32, 4, 16),
+    Row("pretraining", "base", 8, 1, 1),
+    Row("pretraining", "small", 32, 1, 3),
+)
+CORES = Row("finetuning", "small", 32, 4, 16)  # for all cores, and beside a busy process
+
+
+def main() -> None:
+    given = _arguments()
+    rows = [row for row in ROWS if any(part in row.name for part in given.rows.split(","))]
+    precision = given.precision if given.precision != "auto" else _precision(given)
+    print(_conditions(given, precision), flush=True)
+    with tempfile.TemporaryDirectory(prefix="bert-studio-benchmark-") as folder:
+        from made_up import write
+
+        write(Path(folder))
+        bench = Bench(Path(folder), given, precision)
+        for row in rows:
+            print(*bench.compare(row), sep="\n", flush=True)
+        if "cores" in given.rows:
+            print(*bench.cores(CORES), sep="\n", flush=True)
+
+
+class Bench:
+    """Runs the sides in turn, and makes lines of a table from what they measured."""
+
+    def __init__(self, folder: Path, given: argparse.Namespace, precision: str) -> None:
+        self._folder, self._given, self._precision = folder, given, precision
+
+    def compare(self, row: Row) -> Iterator[str]:
+        """A table of all sides, the best peer first after ours."""
+        rounds = list[dict[str, dict[str, float]]]()
+        for number in range(self._given.pairs):
+            names = list(row.sides) if number % 2 == 0 else list(reversed(row.sides))
+            found = {name: self._side(row, row.sides[name]) for name in names}
+            peak = self._peak(self._given.threads)
+            rounds.append({name: one | {"peak": peak} for name, one in found.items()})
+        speeds = {
+            name: statistics.median(self._speed(one[name]) for one in rounds) for name in row.sides
+        }
+        yield f"\n### {row.name}: batches of {row.batch}, {row.warm} + {row.steps} steps\n"
+        yield "| | real tokens/s | ours is × as fast (range) | share of the limit | memory | load |"
+        yield "| --- | --- | --- | --- | --- | --- |"
+        for name in sorted(row.sides, key=lambda n: (row.sides[n] is not OURS, -speeds[n])):
+            own = [one[name] for one in rounds]
+            ratios = [self._speed(one["BERT Studio"]) / self._speed(one[name]) for one in rounds]
+            share = statistics.median(
+                one["operations"] / self._seconds(one) / one["peak"] for one in own
+            )
+            memory = statistics.median(one["memory"] for one in own) / 1e9
+            load = max(one["load"] for one in own)
+            times = "" if row.sides[name] is OURS else _spread(ratios)
+            yield (
+                f"| {name} | {speeds[name]:,.0f} | {times} | {share:.0%} | {memory:.2f} GB "
+                f"| {load:.1f} |"
+            )
+        limit = statistics.median(one["BERT Studio"]["peak"] for one in rounds)
+        yield f"\nThe limit: {limit / 1e9:,.0f} GFLOP/s in {self._precision}."
+
+    def cores(self, row: Row) -> Iterator[str]:
+        """All cores against one, and all cores beside a process that never rests."""
+        every = os.cpu_count() or 1
+        rounds = list[tuple[float, float, float]]()
+        for _ in range(self._given.pairs):
+            one, all_cores = (
+                self._speed(self._side(row, OURS, threads), wall=True) for threads in (1, every)
+            )
+            with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+                try:
+                    beside = self._speed(self._side(row, OURS, every), wall=True)
+                finally:
+                    busy.kill()
+            rounds.append((one, all_cores, beside))
+        yield f"\n### {row.name}: {every} cores\n"
+        yield "| | median (range) |"
+        yield "| --- | --- |"
+        gained, kept = ([b / a for a, b, _ in rounds], [c / b for _, b, c in rounds])
+        yield f"| {every} cores against one | {_spread(gained)} |"
+        yield f"| beside a busy process, against without | {_spread(kept)} |"
+
+    def _side(self, row: Row, side: tuple[str, ...], threads: int = 0) -> dict[str, float]:
+        layers, width = SIZES[row.size]
+        script, *settings = side
+        found = self._run(
+            script,
+            *(row.work, f"--made-up={self._folder}", f"--layers={layers}", f"--width={width}"),
+            *(f"--threads={threads or self._given.threads}", f"--precision={self._precision}"),
+            *(f"--batch={row.batch}", f"--warm={row.warm}", f"--steps={row.steps}"),
+            *settings,  # the last word
+        )
+        if self._given.verbose:
+            print(row.name, *side, json.dumps(found), file=sys.stderr, flush=True)
+        return found
+
+    def _peak(self, threads: int) -> float:
+        """Operations per second of the best matrix product."""
+        options = (f"--threads={threads}", f"--precision={self._precision}")
+        peak: float = self._run("gemm.py", *options)["peak"]
+        return peak
+
+    def _run(self, script: str, *options: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [sys.executable, str(PEERS / script), *options],
+            env=_environment(self._given.openmp),
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            sys.exit(f"{script} {' '.join(options)} failed:\n{done.stderr[-3000:]}")
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    def _speed(self, found: dict[str, float], wall: bool = False) -> float:
+        """Real tokens per second."""
+        return found["tokens"] / (found["seconds"] if wall else self._seconds(found))
+
+    def _seconds(self, found: dict[str, float]) -> float:
+        return found["cpu_seconds" if self._given.clock == "cpu" else "seconds"]
+
+
+def _environment(openmp: str) -> dict[str, str]:
+    """The same for all sides: how the threads of GNU OpenMP wait."""
+    from engine.worker import SPINS
+
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(("OMP_", "GOMP_"))}
+    if openmp == "passive":
+        return kept | {"OMP_WAIT_POLICY": "PASSIVE"}
+    if openmp == "default":
+        return kept | {"GOMP_SPINCOUNT": "300000"}  # what GNU OpenMP has where nothing is said
+    return kept | {"GOMP_SPINCOUNT": SPINS}
+
+
+def _precision(given: argparse.Namespace) -> str:
+    """What is clearly faster here, for all sides but the Trainer as it comes."""
+    rates = {}
+    for name in ("fp32", "bf16"):
+        command = [sys.executable, str(PEERS / "gemm.py")]
+        command += [f"--threads={given.threads}", f"--precision={name}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        rates[name] = json.loads(done.stdout)["peak"]
+    return "bf16" if rates["bf16"] > 1.5 * rates["fp32"] else "fp32"
+
+
+def _conditions(given: argparse.Namespace, precision: str) -> str:
+    from importlib.metadata import version
+
+    names = ("torch", "transformers", "accelerate")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    return (
+        f"{_processor()}, {given.threads} of {os.cpu_count()} cores, {precision}; {versions}; "
+        f"Python {platform.python_version()}; OpenMP {given.openmp}; {given.pairs} rounds; clock: "
+        f"{given.clock}; load at the start {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _processor() -> str:
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _spread(ratios: list[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    names = ", ".join((*(row.name for row in ROWS), "cores"))
+    parser.add_argument("--rows", default="finetuning,pretraining,cores", help=f"of {names}")
+    parser.add_argument("--pairs", type=int, default=3, help="rounds")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument(
+        "--openmp",
+        choices=("studio", "default", "passive"),
+        default="studio",
+        help="how threads wait: as in our workers, as OpenMP has it, or asleep",
+    )
+    parser.add_argument("--verbose", action="store_true", help="print every measurement too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
