@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
 from app.pages.explore.panels.attention.figure import Drawing
+from app.pages.explore.panels.attention.lines import MOST_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.links import strongest
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.state import MOST_HEADS, MOST_LINES, AttentionState
@@ -285,8 +286,10 @@ def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, expl
     state.set_share(1.0)
     wait(lambda: len(state.drawn) == MOST_HEADS)
     drawn = sum(len(links.weights) for links in state.drawn)
-    assert drawn + MOST_HEADS * 512 <= 20_000
-    assert MOST_LINES + MOST_HEADS * 512 <= 20_000, "with those of one token at 512 tokens"
+    assert MOST_HEADS * 700 < drawn <= MOST_LINES
+    assert MOST_LINES + MOST_OF_TOKEN <= 20_000
+    of_one = of_token(np.full((512, 512), 1 / 100, np.float32), 3, -1, most=MOST_OF_TOKEN)
+    assert len(of_one.weights) == MOST_OF_TOKEN
     assert not view.lines.grab().isNull()
 
 

@@ -34,6 +34,8 @@ from app.theme import CHART, SPACE, Role, colour, repaints
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 FEW = 400  # lines up to which they are drawn a little thicker
 FAINTEST = 0.005  # weight of a link that is drawn for a single token
+AT_ONCE = 100  # lines of one call, in which no other thread of Python goes on
+MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 FADED = 0.12  # opacity of all lines while one token's stand out
 COLUMN = 0.3  # of the width for the tokens of a side, at the most
 
@@ -201,7 +203,8 @@ class Lines(QWidget):
         if stands_out:
             painter.translate(left, 0)
             for weights, ink in zip(state.maps, self._inks(), strict=True):
-                links = of_token(weights, row, column, FAINTEST * state.most)
+                most = MOST_OF_TOKEN // len(state.maps)
+                links = of_token(weights, row, column, FAINTEST * state.most, most)
                 paint_links(painter, links, right - left, self.row_height(), ink, state.most)
             painter.translate(-left, 0)
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
@@ -264,10 +267,17 @@ class Lines(QWidget):
         painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
 
 
-def of_token(weights: np.ndarray, row: int, column: int, faintest: float = FAINTEST) -> Links:
-    """All links of one token of float32 [S, S] that can be seen: of a row, or of a column."""
+def of_token(
+    weights: np.ndarray,
+    row: int,
+    column: int,
+    faintest: float = FAINTEST,
+    most: int = MOST_OF_TOKEN,
+) -> Links:
+    """The strongest links of one token of float32 [S, S]: of a row, or of a column."""
     own = weights[row] if row >= 0 else weights[:, column]
     others = np.flatnonzero(own >= faintest)
+    others = others[np.argsort(-own[others], kind="stable")][:most]
     same = np.full(len(others), row if row >= 0 else column)
     rows, columns = (same, others) if row >= 0 else (others, same)
     return Links(rows, columns, own[others], len(others))
@@ -324,8 +334,8 @@ def paint_links(
         faded = QColor(ink)
         faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
         painter.setPen(QPen(faded, thickness))
-        starts = (links.rows[inside] + 0.5) * row_height
-        stops = (links.columns[inside] + 0.5) * row_height
-        painter.drawLines(
-            [QLineF(0, y, width, z) for y, z in zip(starts.tolist(), stops.tolist(), strict=True)]
-        )
+        starts = ((links.rows[inside] + 0.5) * row_height).tolist()
+        stops = ((links.columns[inside] + 0.5) * row_height).tolist()
+        lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
+        for first in range(0, len(lines), AT_ONCE):
+            painter.drawLines(lines[first : first + AT_ONCE])

@@ -21,7 +21,7 @@ from engine.messages import Attend, Attended, Measure, QueryKey, QueryKeyed, Tok
 SHARE = 0.7  # of the mass, that is shown at first
 NAMED = 5  # links that the sentence names
 MOST_HEADS = 8  # whose lines are drawn at once; so many colours can be told apart
-MOST_LINES = 15_000  # of all heads together; those of one token come on top of them
+MOST_LINES = 6_000  # of all heads together; those of one token come on top of them
 
 Head = tuple[int, int]  # layer and head, from 0
 Block = tuple[int, int]  # segment of the tokens that look, and of those looked at
