@@ -52,7 +52,8 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     """
     parts = split(job)
     job = parts[-1]  # the dearest: of a layer bench it is fine-tuning
-    machine = choose(job.hardware)
+    processes = job.hardware.processes
+    machine = choose(job.hardware, beside=processes)
     working("Reading the data")
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         dataset = resolve(job.data, Path(scratch) / "dataset")
@@ -63,6 +64,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     tokenizer = _tokenizer(job, rows)
     lengths = _lengths(job, learner, rows, tokenizer)
     plan = job.training
+    share = math.ceil(plan.batch / processes)  # what one process computes of a batch
     order = Order(lengths, plan.batch, plan.seed, plan.share)
     batches = [lengths[order.numbers(i)] for i in range(min(order.steps_per_epoch, 200))]
     usual = width_of(math.ceil(sum(one.sum() for one in batches) / sum(map(len, batches))))
@@ -77,7 +79,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
-        batch = learner.made_up(plan.batch, width, tokenizer, random).to(machine.device)
+        batch = learner.made_up(share, width, tokenizer, random).to(machine.device)
         if network.reader is not None:
             shape = (*batch.tokens.shape, len(network.reader.heights), network.spec.width)
             batch = batch._replace(tokens=torch.zeros(shape, device=machine.device))
@@ -103,12 +105,12 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         seconds += _vectors_take(network, learner, plan.batch, usual, tokenizer, machine) * (
             order.steps_per_epoch + math.ceil(dev_count / plan.batch)
         )
-    judging = looks * math.ceil(dev_count / plan.batch) * short * JUDGING
+    judging = looks * math.ceil(dev_count / share) * short * JUDGING  # by one process alone
     return Estimated(
         steps=steps,
         seconds_per_step=short,
         seconds=(seconds + judging) * len(parts),
-        memory=_peak_memory(machine),
+        memory=_peak_memory(machine) * (1 if machine.device.type == "cuda" else processes),
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),

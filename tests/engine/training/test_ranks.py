@@ -26,6 +26,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch
+from engine.training.estimate import estimate
 from engine.training.ranks import dealt
 from engine.worker.ranks import loopback
 from tests.engine.training import small
@@ -239,6 +240,15 @@ def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
     job["training"]["ema_decay"] = 0.9
     with pytest.raises(ValidationError, match="trained as they are"):
         JobSpec.model_validate(job)
+
+
+def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path)
+    stages: list[str] = []
+    alone = estimate(job, stages.append)
+    both = estimate(with_processes(job, 2), stages.append)
+    assert both.steps == alone.steps
+    assert both.memory == pytest.approx(2 * alone.memory, rel=0.1)
 
 
 # ── the worker and its ranks as processes ────────────────────────────────────────────────────
