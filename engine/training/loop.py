@@ -31,6 +31,7 @@ from engine.tasks.chance import DROPOUT, chance
 from engine.tasks.judging import judge
 from engine.tasks.learner import AnswerTally, Batch, total
 from engine.training import saving
+from engine.training.ahead import Given, batches
 from engine.training.averaging import Average
 from engine.training.conditions import conditions, differences, sum_of_weights
 from engine.training.devices import Machine, choose
@@ -117,6 +118,7 @@ def _train(
         saving.prune(run, job.training, progress.best_step, tell)
 
     saved = progress.step if found else -1
+    coming = batches(made, progress.step, ahead=machine.device.type != "cpu")
     pace = _Pace()
     while progress.step < made.steps and not _in_vain(job, progress):
         if _agree(ranks, stop_wanted(), progress, tell):
@@ -125,7 +127,8 @@ def _train(
             return "stopped", progress.step
         rate = rate_at(progress.step, made.steps, job.training)
         set_rate(optimiser, rate)
-        loss, norm, tokens = _step(job, made, machine, ranks, optimiser, progress, tell)
+        given = next(coming)
+        loss, norm, tokens = _step(job, made, machine, ranks, optimiser, given, progress, tell)
         progress.step += 1
         average.update(progress.step)
         pace.add(tokens)
@@ -182,13 +185,12 @@ def _step(
     machine: Machine,
     ranks: Ranks,
     optimiser: torch.optim.Optimizer,
+    given: Given,
     progress: Progress,
     tell: Tell,
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
-    step = progress.step
-    batch, (examples, numbers) = made.batch(step), made.numbers(step)
-    batch = examples.read(batch, numbers)
+    step, (examples, numbers, batch) = progress.step, given
     made.network.train()
     values = ranks.sums(_gradients(job, made, machine, ranks, batch, progress, tell))
     ranks.sum_gradients(made.network)

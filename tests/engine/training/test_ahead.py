@@ -1,0 +1,43 @@
+"""The batches of a run are the same, made in a thread or not."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.training import loop
+from engine.training.ahead import batches
+from engine.training.preparing import prepare
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.test_exact import figures, final
+
+
+def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
+    job = small.pretraining(tmp_path)
+    made = prepare(job, small.new_run(tmp_path / "run", job), lambda event: None)
+    plain, early = (list(batches(made, 3, ahead)) for ahead in (False, True))
+    assert len(plain) == len(early) == made.steps - 3
+    for one, other in zip(plain, early, strict=True):
+        assert one.examples is other.examples
+        assert one.numbers.tolist() == other.numbers.tolist()
+        assert one.batch.tokens.tolist() == other.batch.tokens.tolist()
+        assert one.batch.targets.tolist() == other.batch.targets.tolist()
+
+
+def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = small.classifying(tmp_path, dropout=0.1, steps=14)
+    plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
+    assert work(plain.path) == 0
+    monkeypatch.setattr(loop, "batches", lambda made, first, ahead: batches(made, first, True))
+    stopped = False
+
+    def stop_once(event: object) -> None:
+        nonlocal stopped
+        if not stopped and small.has_seen(early, 6):
+            stopped = True
+            early.ask_stop()
+
+    assert work(early.path, stop_once) == 0
+    early.clear_stop()
+    assert work(early.path) == 0
+    assert stopped and final(early) == final(plain) and figures(early) == figures(plain)
