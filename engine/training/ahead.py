@@ -1,13 +1,16 @@
-"""The batches of a run, one after another, and the next one while a device works on this one."""
+"""The batches of a run, one after another, and the next ones while a device works on this one."""
 
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.tasks.learner import Batch, Examples
 from engine.training.preparing import Material
+
+THREADS = 4  # most of the work is done by NumPy, which lets other threads go on
 
 
 class Given(NamedTuple):
@@ -21,22 +24,24 @@ class Given(NamedTuple):
 def batches(made: Material, first: int, ahead: bool) -> Iterator[Given]:
     """What each step from `first` on is given.
 
-    Where they are made `ahead`, a thread makes the next one meanwhile. That pays where the steps
-    are computed by a device of its own; on processors the thread would only take their time.
+    Where they are made `ahead`, threads make the next ones meanwhile. That pays where the steps
+    are computed by a device of its own; on processors the threads would only take their time.
     """
 
-    def one(step: int) -> Given:
-        examples, numbers = made.numbers(step)
-        return Given(examples, numbers, examples.read(made.batch(step), numbers))
+    def one(step: int, examples: Examples, numbers: np.ndarray) -> Given:
+        batch = made.batch_of(step, examples, numbers)
+        return Given(examples, numbers, examples.read(batch, numbers))
 
     steps = range(first, made.steps)
     if not ahead:
-        yield from map(one, steps)
-        return
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(one, first)
         for step in steps:
-            found = coming.result()
-            if step + 1 < made.steps:
-                coming = thread.submit(one, step + 1)
-            yield found
+            yield one(step, *made.numbers(step))
+        return
+    coming = deque[Future[Given]]()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for step in steps:
+            coming.append(threads.submit(one, step, *made.numbers(step)))
+            if len(coming) > THREADS:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()

@@ -67,7 +67,10 @@ class Material:
 
     def batch(self, step: int) -> Batch:
         """What the network is given in a step, which counts from 0."""
-        examples, numbers = self.numbers(step)
+        return self.batch_of(step, *self.numbers(step))
+
+    def batch_of(self, step: int, examples: Examples, numbers: np.ndarray) -> Batch:
+        """The same, of what `numbers` says; safe in any thread."""
         random = chance(self.seed, MASKS, step)
         return self.learner.batch(examples, numbers, self.tokenizer, random)
 
