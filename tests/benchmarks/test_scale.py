@@ -1,0 +1,46 @@
+"""docs/SCALE.md holds what benchmarks/scale.py computes, and what it computes is sound."""
+
+import math
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def scale(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    return import_module("scale")
+
+
+def test_the_page_holds_the_tables_of_the_script(scale: ModuleType) -> None:
+    page = (REPOSITORY / "docs" / "SCALE.md").read_text(encoding="utf-8")
+    for made in scale.TABLES.values():
+        assert made() in page
+
+
+def test_the_best_interval_loses_the_least(scale: ModuleType) -> None:
+    between, work = 3 * 3600.0, 100 * 3600.0
+    best = scale.best_interval(between)
+    assert best == pytest.approx(math.sqrt(2 * scale.SAVED * between), rel=0.05)  # Young 1974
+    losses = {factor: scale.lost(work, factor * best, between) for factor in (0.2, 1, 5)}
+    assert min(losses, key=losses.__getitem__) == 1
+    first_order = scale.SAVED / best + best / 2 / between + scale.RESTART / between
+    assert losses[1] == pytest.approx(first_order, rel=0.15)
+
+
+def test_a_run_without_failures_loses_its_checkpoints_alone(scale: ModuleType) -> None:
+    assert scale.lost(36_000.0, 3_600.0, 1e15) == pytest.approx(10 * scale.SAVED / 36_000)
+
+
+def test_more_gpus_take_less_time_and_more_money(scale: ModuleType) -> None:
+    took = [scale.hours(scale.Machines(gpus)) for gpus in (1, 8, 64)]
+    assert took == sorted(took, reverse=True)
+    assert took[1] * 8 >= took[0] and took[2] * 64 >= took[1] * 8
+    assert scale.summing(scale.Machines(1)) == 0
+    # counted by hand: 12 layers of 12 D² weights and the head on 15 % of the tokens
+    weights = 12 * 12 * 768**2 + 0.15 * (768**2 + 768 * 30_522)
+    assert scale.operations(0) == pytest.approx(6 * weights)
