@@ -226,7 +226,13 @@ Table = Literal["word", "position", "segment"]
 Measure = Literal["weights", "norms", "mean", "rollout"]
 
 
-class Fill(Question):
+class PreciseQuestion(Question):
+    """Answered exactly, or quickly where that is known to agree; see `PreciseAnswer`."""
+
+    exact: bool = True
+
+
+class Fill(PreciseQuestion):
     """Which pieces fit at the masked places? [MASK] in the text counts, and so does `masked`."""
 
     kind: Literal["fill"] = "fill"
@@ -239,7 +245,7 @@ class Fill(Question):
     top: int = 10
 
 
-class Attend(Question):
+class Attend(PreciseQuestion):
     """The attention of every head, over the text with the same tokens hidden as in `Fill`."""
 
     kind: Literal["attend"] = "attend"
@@ -336,7 +342,7 @@ class Embed(Question):
     masked: tuple[int, ...] = ()
 
 
-class Predict(Question):
+class Predict(PreciseQuestion):
     """What a fine-tuned model answers, by the head that it has."""
 
     kind: Literal["predict"] = "predict"
@@ -419,7 +425,19 @@ class Answer(Message):
     to: int = 0
 
 
-class Filled(Answer):
+class PreciseAnswer(Answer):
+    """In what numbers it was computed: float32 is exact.
+
+    Shorter numbers are used where they are quicker and were found to agree on built-in texts.
+    `why_exact` says why they were not where they were allowed: the quick way is still being looked
+    for, there is none that is quicker and agrees, or there is none for the device.
+    """
+
+    computed: Literal["float32", "float16", "bfloat16", "int8"] = "float32"
+    why_exact: Literal["", "preparing", "none", "device"] = ""
+
+
+class Filled(PreciseAnswer):
     kind: Literal["filled"] = "filled"
     tokens: tuple[Token, ...]
     cut: bool = Field(False, description="The text was longer than the model allows.")
@@ -441,7 +459,7 @@ class Filled(Answer):
     milliseconds: float = 0
 
 
-class Attended(Answer):
+class Attended(PreciseAnswer):
     """float32 [L, H, T, T], query rows over key columns, of one `measure`.
 
     weights: the attention itself; rows sum to 1. mean: the mean over the heads of each layer, H is
@@ -626,7 +644,7 @@ class Found(Message):
     label: str = ""
 
 
-class Predicted(Answer):
+class Predicted(PreciseAnswer):
     """What is said, by the head.
 
     In `guesses`, classes and labels give one over the whole input, with all of them, most likely

@@ -1,16 +1,28 @@
 """The last few checkpoints that were asked about, loaded and ready."""
 
+import sys
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint, load
+from engine.serving.serving import Serving
 
 PLACES = 3
 
 Signature = tuple[tuple[str, int, int], ...]
+
+
+class Held(NamedTuple):
+    """A checkpoint on the shelf."""
+
+    signature: Signature
+    serving: Serving
+    preparing: Iterator[None]
 
 
 class Shelf:
@@ -18,24 +30,43 @@ class Shelf:
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
-        self._held: OrderedDict[Path, tuple[Signature, Checkpoint]] = OrderedDict()
+        self._held: OrderedDict[Path, Held] = OrderedDict()
 
     def take(self, folder: Path) -> Checkpoint:
+        """The checkpoint in `folder`, to be computed exactly; see `serving`."""
+        return self.serving(folder).exact
+
+    def serving(self, folder: Path) -> Serving:
         """The checkpoint in `folder`; the one used longest ago makes room.
 
         Raises StudioError where it cannot be loaded, or where the device is not there.
         """
         signature = _signature(folder)
         held = self._held.pop(folder, None)
-        if held is None or held[0] != signature:
+        if held is None or held.signature != signature:
             while len(self._held) >= PLACES:
                 self._held.popitem(last=False)
             device = _device(self._device)
             checkpoint = load(folder)
             checkpoint.network.to(device)
-            held = (signature, checkpoint)
+            serving = Serving(checkpoint)
+            held = Held(signature, serving, serving.prepare())
         self._held[folder] = held
-        return held[1]
+        return held.serving
+
+    def prepare(self) -> bool:
+        """Do a little towards quick answers of the models that are held; whether more is left."""
+        for held in reversed(self._held.values()):
+            try:
+                next(held.preparing)
+            except StopIteration:
+                continue
+            except (MemoryError, RuntimeError) as error:  # of torch, where memory is short
+                print(f"No quick answers: {error}", file=sys.stderr, flush=True)
+                held.serving.give_up()
+                continue
+            return True
+        return False
 
 
 def _device(name: str) -> torch.device:

@@ -54,8 +54,7 @@ class Attention(nn.Module):
         if isinstance(sight, Ragged):
             return self._ragged(x, sight), None
         looking = x if looking is None else looking
-        q = self._by_head(self.query(looking))
-        k, v = self._by_head(self.key(x)), self._by_head(self.value(x))
+        q, k, v = map(self._by_head, self.projected(looking, x))
         weights = None
         if keep_weights or self._fused_is_slow(q):
             gathered, weights = self._explicit(q, k, v, sight)
@@ -65,11 +64,15 @@ class Attention(nn.Module):
         out = self.norm(looking + self.dropout(self.output(joined)))
         return out, weights if keep_weights else None
 
+    def projected(self, looking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [..., R, D] of those that look, keys and values [..., T, D] of all."""
+        return self.query(looking), self.key(x), self.value(x)
+
     def _ragged(self, x: Tensor, where: Ragged) -> Tensor:
         """[N, D] → [M, D], without the weights."""
         asking = x if where.rows is None else x.index_select(0, where.rows)
         share = self.weight_dropout.p if self.training else 0.0
-        gathered = attend(self.query(asking), self.key(x), self.value(x), where, share)
+        gathered = attend(*self.projected(asking, x), where, share)
         out: Tensor = self.norm(asking + self.dropout(self.output(gathered)))
         return out
 

@@ -12,10 +12,12 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,9 +35,11 @@ from engine.messages import (
     Export,
     Exported,
     Fill,
+    Filled,
     Follow,
     Import,
     Imported,
+    PreciseAnswer,
     Predict,
     QueryKey,
     Question,
@@ -48,10 +52,15 @@ from engine.messages import (
     Working,
 )
 
+if TYPE_CHECKING:
+    from engine.models.checkpoint import Checkpoint
+
 Tell = Callable[[Answer], None]
+Precise = TypeVar("Precise", Fill, Attend, Predict)
 
 THREADS = "BERT_STUDIO_THREADS"  # environment: processor threads; unset or 0 means all cores
 DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or auto means cpu
+REMEMBERED = 200  # answers of a model
 LONGEST_REASON = 300  # characters
 
 
@@ -71,7 +80,7 @@ def main(scratch: Path) -> None:
             os._exit(0)  # nobody listens any more
 
     while True:
-        respond(answerer, inbox.take(), tell)
+        respond(answerer, inbox.take(answerer.prepare), tell)
 
 
 def _take_stdout() -> BinaryIO:
@@ -104,8 +113,14 @@ class Inbox:
             self._waiting[place] = question
             self._changed.notify()
 
-    def take(self) -> "AnyQuestion | Unreadable":
-        """The question that waits longest; blocks until there is one."""
+    def take(self, meanwhile: Callable[[], bool] = lambda: False) -> "AnyQuestion | Unreadable":
+        """The question that waits longest; blocks until there is one.
+
+        While there is none `meanwhile` is called again and again, as long as it says that there is
+        more for it to do.
+        """
+        while not self._waiting and meanwhile():
+            pass
         with self._changed:
             while not self._waiting:
                 self._changed.wait()
@@ -195,6 +210,36 @@ class Answerer:
         shown = self._showing.show(RunFolder(question.run), question.step, working)
         return shown.model_copy(update={"to": question.number})
 
+    def prepare(self) -> bool:
+        """Do a little towards quick answers; whether more is left."""
+        return self._shelf.prepare()
+
+    def _precisely(
+        self, question: Precise, work: "Callable[[Checkpoint, Precise], PreciseAnswer]"
+    ) -> Answer:
+        """Answer from exact or from quick numbers, and say from which.
+
+        What was asked before, as when somebody takes back what was typed, is not computed again.
+        """
+        began = time.perf_counter()
+        serving = self._shelf.serving(question.checkpoint)
+        is_map = isinstance(question, Attend)
+        is_analysis = isinstance(question, Attend) and question.measure != "weights"
+        checkpoint, kind, why = serving.take(question.exact or is_analysis, is_map)
+        said: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
+        if is_map:  # its file goes before long
+            return work(checkpoint, question).model_copy(update=said)
+        key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
+        answer = serving.answers.get(key)
+        if answer is None:
+            answer = work(checkpoint, question)
+            while len(serving.answers) >= REMEMBERED:
+                del serving.answers[next(iter(serving.answers))]
+            serving.answers[key] = answer
+        elif isinstance(answer, Filled):
+            said["milliseconds"] = (time.perf_counter() - began) * 1000
+        return answer.model_copy(update=said)
+
     def answer(self, question: AnyQuestion | Unreadable, tell: Tell) -> None:
         """A line for each kind of question."""
         from engine.explore import (
@@ -210,10 +255,10 @@ class Answerer:
 
         match question:
             case Fill():
-                tell(predictions.fill(self._shelf.take(question.checkpoint), question))
+                tell(self._precisely(question, predictions.fill))
             case Attend():
-                checkpoint = self._shelf.take(question.checkpoint)
-                tell(attention.attend(checkpoint, question, self._scratch, tell))
+                attend = partial(attention.attend, scratch=self._scratch, tell=tell)
+                tell(self._precisely(question, attend))
             case QueryKey():
                 tell(measures.query_key(self._shelf.take(question.checkpoint), question))
             case Weigh():
@@ -229,7 +274,7 @@ class Answerer:
             case Embed():
                 tell(embeddings.embed(self._shelf.take(question.checkpoint), question))
             case Predict():
-                tell(answers.predict(self._shelf.take(question.checkpoint), question))
+                tell(self._precisely(question, answers.predict))
             case Examine():
                 tell(_examine(question))
             case Import():

@@ -1,0 +1,152 @@
+"""The other sides of `answers.py`: transformers as it comes, and onnxruntime in 8 bits.
+
+    python benchmarks/peers/answers.py answer FOLDER words "ort int8"
+
+Of `rows` transformers computes in bfloat16 where the processor has it, and both sort by length.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers import AutoTokenizer, BertForMaskedLM, BertForSequenceClassification
+
+import texts
+from turns import answer_in_turn
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+BATCH = 32
+TOP = 5
+
+
+def answerer(folder: Path, work: str, who: str, threads: int) -> Callable[[], object]:
+    name, kind = ("classes", BertForSequenceClassification)
+    if work != "rows":
+        name, kind = ("words", BertForMaskedLM)
+    tokenizer = AutoTokenizer.from_pretrained(folder / name)
+    maps = {"attn_implementation": "eager"} if work.startswith("attention") else {}
+    if who.startswith("ort"):
+        maps = {"attn_implementation": "eager"}  # what the exporter knows
+    model = kind.from_pretrained(folder / name, **maps).eval()
+    if who == "pipeline":
+        pipe = transformers.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+        sentence = texts.masked_text(folder, 16)
+        return lambda: pipe(sentence, top_k=TOP)
+    if work.startswith("attention"):
+        text = texts.text(folder, int(work.partition("-")[2]))
+
+        def attend() -> tuple[Tensor, ...]:
+            given = tokenizer(text, return_tensors="pt")
+            with torch.inference_mode():
+                return model(**given, output_attentions=True).attentions
+
+        return attend
+    run = model
+    if who.startswith("ort"):
+        run = onnx_run(model, folder / f"{name}.onnx", threads)
+    elif has_bf16():
+        run = model.to(torch.bfloat16)
+    if work == "words":
+        return lambda: guess(tokenizer, run, texts.masked_text(folder, 16))
+    rows = texts.rows(folder)
+    return lambda: classes(tokenizer, run, rows)
+
+
+def guess(tokenizer: Any, run: Callable[..., Any], sentence: str) -> Any:
+    given = tokenizer(sentence, return_tensors="pt")
+    with torch.inference_mode():
+        logits = run(**given).logits[0]
+    place = (given["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+    return torch.topk(logits[place].float().softmax(-1), TOP)
+
+
+def classes(tokenizer: Any, run: Callable[..., Any], rows: list[str]) -> Tensor:
+    """Batches of rows of like length; the answers are put in the order of the rows."""
+    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    found = torch.zeros(len(rows), 2)
+    for first in range(0, len(order), BATCH):
+        numbers = order[first : first + BATCH]
+        given = tokenizer([rows[n] for n in numbers], padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            found[numbers] = run(**given).logits.float().softmax(-1)
+    return found
+
+
+def has_bf16() -> bool:
+    known = torch.cpu.get_capabilities()
+    return bool(known.get("amx_bf16") or known.get("avx512_bf16"))
+
+
+class Logits:
+    """What an ONNX graph gives, in the form of an answer of transformers."""
+
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+
+
+class Wrapped(nn.Module):
+    """A model whose inputs and output have their places, as the exporter wants it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, real: Tensor, segments: Tensor) -> Tensor:
+        found = self.model(input_ids=ids, attention_mask=real, token_type_ids=segments)
+        logits: Tensor = found.logits
+        return logits
+
+
+def onnx_run(model: nn.Module, file: Path, threads: int) -> Callable[..., Logits]:
+    """Export, put into 8 bits and load; what was made before is used again."""
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    short = file.with_suffix(".int8.onnx")
+    if not short.exists():
+        some = torch.ones(2, 16, dtype=torch.long)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                Wrapped(model),
+                (some, some, some * 0),
+                file,
+                input_names=list(INPUTS),
+                output_names=["logits"],
+                dynamic_axes={name: {0: "b", 1: "t"} for name in INPUTS},
+                opset_version=17,
+                dynamo=False,
+            )
+        quantize_dynamic(file, short, weight_type=QuantType.QInt8)
+        file.unlink()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(short, options, providers=["CPUExecutionProvider"])
+
+    def run(**given: Tensor) -> Logits:
+        wanted = {name: given[name].numpy() for name in INPUTS}
+        return Logits(torch.from_numpy(session.run(["logits"], wanted)[0]))
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("answer",))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("work")
+    parser.add_argument("who")
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    transformers.logging.set_verbosity_error()
+    answer_in_turn(answerer(given.folder, given.work, given.who, given.threads))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Our side of `answers.py`: the very functions that the window and the commands call.
+
+python benchmarks/peers/studio_answers.py make FOLDER
+python benchmarks/peers/studio_answers.py answer FOLDER words "studio float32"
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import texts
+from engine.data.store import Rows
+from engine.data.tokenizer import Tokenizer
+from engine.explore.attention import weights
+from engine.explore.predictions import fill
+from engine.messages import Fill
+from engine.models.checkpoint import Checkpoint, load, save
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.serving.network import laid_out
+from engine.serving.serving import Serving
+from engine.shipped import starter_model
+from engine.spec.model import BertSpec
+from engine.tasks import learner_of
+from engine.tasks.predicting import go_through
+from turns import answer_in_turn
+
+WORDS, CLASSES = "words", "classes"  # names of the two checkpoints
+
+
+def make(folder: Path, layers: int) -> None:
+    """Base with a head for masked words, and the same with one for two classes."""
+    tokenizer = Tokenizer.from_folder(starter_model())
+    spec = BertSpec(
+        vocabulary=30_522, width=768, layers=layers, heads=12, inner=3072, positions=512
+    )
+    for name, heads in ((WORDS, Heads(masked_words=True)), (CLASSES, Heads(outputs=2))):
+        if not (folder / name).exists():
+            torch.manual_seed(0)
+            labels = ("no", "yes") if heads.outputs else ()
+            save(folder / name, Network(spec, heads), tokenizer, labels)
+    whole = [piece for piece in tokenizer.pieces if piece.isascii() and piece.isalpha()]
+    texts.write(folder, [word for word in whole if len(tokenizer.encode(word).ids) == 3])
+
+
+def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
+    if work == "rows":
+        classifier = served(load(folder / CLASSES), kind)
+        learner, rows = learner_of(classifier), Rows(texts.rows(folder))
+        assert learner is not None
+        return lambda: go_through(classifier, learner, rows, 512, 32).answers()
+    checkpoint = served(load(folder / WORDS), kind)
+    if work == "words":
+        question = Fill(checkpoint=folder, text=texts.masked_text(folder, 16), top=5)
+        return lambda: fill(checkpoint, question)
+    text = texts.text(folder, int(work.partition("-")[2]))
+    return lambda: weights(checkpoint, text)
+
+
+def served(checkpoint: Checkpoint, kind: str) -> Checkpoint:
+    """In numbers of this kind, agreed or not: the weights here are drawn by chance."""
+    exact = Serving(checkpoint).exact
+    if kind == "float32":
+        return exact
+    return replace(exact, network=laid_out(exact.network, kind))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("make", "answer"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("work", nargs="?")
+    parser.add_argument("who", nargs="?")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--layers", type=int, default=12)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    if given.what == "make":
+        make(given.folder, given.layers)
+    else:
+        answer_in_turn(answerer(given.folder, given.work, given.who.partition(" ")[2]))
+
+
+if __name__ == "__main__":
+    main()

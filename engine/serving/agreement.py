@@ -1,0 +1,115 @@
+"""Whether quick answers are as good as exact ones, on some built-in texts.
+
+Shapes: T tokens, N places, V vocabulary, C outputs, L layers, H heads.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.models.checkpoint import Checkpoint
+from engine.models.network import Network
+
+BOUND = 0.01  # by which a probability may differ
+TIE = 0.001  # pieces that are nearer to one another than this may change places
+NUMBERS = 0.01  # by which a number may differ, of the largest, or of 1
+FIRST = 5  # pieces that must come first in both
+EVERY = 4  # each fourth token is hidden, and guessed
+
+TEXTS: tuple[tuple[str, str | None], ...] = (
+    ("The president spoke to the people of the United States.", None),
+    ("Where does she live?", "She has lived in Paris since 2019, near the river."),
+    ("It cost $1,234.56 (about 20 %), and wasn't that cheap?", None),
+    ("A gripping, beautifully acted film that never loses its way.", None),
+    ("Dull from the first minute to the last; the worst of them all.", None),
+    ("Zażółć gęślą jaźń, naïve fiancée, Ωμέγα, 北京大学.", None),
+    ("CC(=O)Oc1ccccc1C(=O)O.OCC>>CC(=O)OCC", None),
+    (
+        (
+            "In the evening the children went home, and their mother asked them what they had seen "
+            "by the river, in the old town and at school. They told her of ships, of a bridge that "
+            "was being built, and of the man who had lost his hat to the wind."
+        ),
+        None,
+    ),
+)
+
+
+@dataclass
+class Said:
+    """What a model says of a text."""
+
+    words: Tensor | None  # probabilities, float [N, V]
+    task: Tensor | None  # probabilities, or numbers, float [..., C]
+    is_number: bool
+    weights: tuple[Tensor, ...]  # attention, L of [H, T, T]
+
+
+def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
+    """Guess each fourth token of a text, and answer as the model was fine-tuned to."""
+    network, tokenizer = checkpoint.network, checkpoint.tokenizer
+    encoded = tokenizer.encode(*text, checkpoint.spec.positions)
+    tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+    weights = network.encoder(tokens, segments, keep_weights=True).weights
+    words = None
+    if network.masked_words is not None:
+        ordinary = [n for n, token in enumerate(encoded.tokens) if not token.special]
+        hidden = ordinary[1::EVERY] or ordinary[:1]
+        masked = tokens.clone()
+        masked[0, hidden] = tokenizer.mask
+        last = network.encoder(masked, segments).last[0, hidden]
+        words = network.masked_words(last).float().softmax(-1)
+    is_number = network.heads.kind in ("number", "choices")
+    return Said(words, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights))
+
+
+def read(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Tensor:
+    """The last vectors of a text, float [1, T, D]."""
+    encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.positions)
+    tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+    last: Tensor = checkpoint.network.encoder(tokens, segments).last
+    return last
+
+
+def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
+    """Probabilities of the task head, or the number that it says; None where there is no head."""
+    heads = network.heads
+    if not heads.outputs:
+        return None
+    logits = network.logits(tokens, segments)  # [1, C] or [1, T, C]
+    match heads.kind:
+        case "number" | "choices":
+            return logits
+        case "labels":
+            return logits.sigmoid()
+        case "answer":
+            return logits.softmax(1)
+    return logits.softmax(-1)
+
+
+def agrees(quick: Said, exact: Said) -> bool:
+    """Whether the first pieces are the same ones, and every probability or number is near."""
+    if quick.words is not None and exact.words is not None:
+        for some, right in zip(quick.words, exact.words, strict=True):
+            if not same_words(some, right):
+                return False
+    if quick.task is not None and exact.task is not None:
+        scale = max(1.0, float(exact.task.abs().max())) if exact.is_number else 1.0
+        bound = NUMBERS * scale if exact.is_number else BOUND
+        return float((quick.task - exact.task).abs().max()) <= bound
+    return True
+
+
+def same_words(quick: Tensor, exact: Tensor) -> bool:
+    """Whether the first five of float [V] are the same, in their order, but for near ties."""
+    first = exact.topk(min(FIRST, len(exact))).indices
+    others = quick.topk(len(first)).indices
+    near = float((quick[first] - exact[first]).abs().max()) <= BOUND
+    return near and float((exact[first] - exact[others]).abs().max()) <= TIE
+
+
+def attention_agrees(quick: Said, exact: Said) -> bool:
+    """Whether every weight of every head is near."""
+    pairs = zip(quick.weights, exact.weights, strict=True)
+    return all(float((some - right).abs().max()) <= BOUND for some, right in pairs)

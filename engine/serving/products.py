@@ -1,0 +1,142 @@
+"""Matrix products with weights that were laid out once, so that each use is quick.
+
+Nothing else in the program calls what torch keeps to itself for this; where a function is missing,
+or does something else than it should, `present` says so and the plain product is taken.
+
+Shapes: N rows, I inputs, O outputs; … any leading dimensions.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Kind = Literal["int8", "bfloat16", "float16", "float32"]
+"""In what the weights are held, the shortest first. Sums are float32, in int8 integers."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Product = Callable[[Tensor], Tensor]
+"""float32 [N, I] or [..., N, I] → the same with O, weights and bias included."""
+
+FEW = 32  # rows up to which reading the weights takes longer than the sums
+ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
+BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
+
+
+def product(kind: Kind, weight: Tensor, bias: Tensor, plain: Product | None = None) -> Product:
+    """x Wᵀ + b; `present` must be true of the kind.
+
+    Args:
+        weight: float32 [O, I].
+        bias: float32 [O].
+        plain: the same product in float32, for what the kind is not good at.
+    """
+    weight, bias = weight.detach(), bias.detach()
+    return MAKERS[kind](weight, bias, plain or (lambda x: F.linear(x, weight, bias)))
+
+
+@cache
+def present(kind: Kind) -> bool:
+    """Whether this torch has such a product on this processor, and it comes to what it should."""
+    random = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn((32, 64), generator=random), torch.randn(32, generator=random)
+    for rows in (3, FEW + 1):
+        x = torch.randn((rows, 64), generator=random)
+        try:
+            found = product(kind, weight, bias)(x)
+        except (AttributeError, NotImplementedError, RuntimeError):
+            return False
+        right = F.linear(x, weight, bias)
+        if not float((found - right).abs().max()) <= ROUNDING[kind] * float(right.abs().max()):
+            return False
+    return True
+
+
+def is_quick(kind: Kind) -> bool:
+    """Whether the processor has instructions for it; without them bfloat16 is worked out slowly."""
+    if kind != "bfloat16":
+        return True
+    known = torch.cpu.get_capabilities()
+    on_x86 = known.get("architecture") == "x86_64"
+    return not on_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
+
+
+def _float32(weight: Tensor, bias: Tensor, _: Product) -> Product:
+    """The same sums in another order, from weights in blocks as oneDNN reads them."""
+    blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+
+    def multiply(x: Tensor) -> Tensor:
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
+        return y
+
+    return multiply
+
+
+def _bfloat16(weight: Tensor, bias: Tensor, _: Product) -> Product:
+    blocks = torch.ops.mkldnn._reorder_linear_weight(weight.bfloat16(), None)
+    short = bias.bfloat16()
+
+    def multiply(x: Tensor) -> Tensor:
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x.bfloat16(), blocks, short, "none", [], "")
+        return y.float()
+
+    return multiply
+
+
+def _float16(weight: Tensor, bias: Tensor, plain: Product) -> Product:
+    """Half the bytes to read, sums as in float32: pays where there are few rows."""
+    if not bool((weight.abs() <= torch.finfo(torch.float16).max).all()):
+        return plain
+    held = torch.ops.quantized.linear_prepack_fp16(weight, bias)
+
+    def multiply(x: Tensor) -> Tensor:
+        if x.numel() > FEW * x.size(-1):
+            return plain(x)
+        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, held)
+        return y
+
+    return multiply
+
+
+def _int8(weight: Tensor, bias: Tensor, _: Product) -> Product:
+    """A scale for each output; the inputs are rounded to 256 levels between their extremes.
+
+    FBGEMM is the quicker one for few rows, oneDNN for many.
+    """
+    scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127  # [O]
+    with warnings.catch_warnings():  # torch means to give this up; `present` will notice
+        warnings.simplefilter("ignore", UserWarning)
+        none = torch.zeros(len(scales), dtype=torch.long)
+        signed = torch.quantize_per_channel(weight, scales.double(), none, 0, torch.qint8)
+    few, many = _held(signed, bias, "x86"), _held(signed, bias, "onednn")
+
+    def multiply(x: Tensor) -> Tensor:
+        held = few if x.numel() <= FEW * x.size(-1) else many
+        y: Tensor = torch.ops.quantized.linear_dynamic(x, held)
+        return y
+
+    return multiply
+
+
+def _held(weight: Tensor, bias: Tensor, library: str) -> object:
+    """The weights as a library of torch wants them; the one that it has where it lacks this one."""
+    engines = torch.backends.quantized
+    before = engines.engine
+    if library in engines.supported_engines:
+        engines.engine = library
+    try:
+        return torch.ops.quantized.linear_prepack(weight, bias)
+    finally:
+        engines.engine = before
+
+
+MAKERS: dict[Kind, Callable[[Tensor, Tensor, Product], Product]] = {
+    "int8": _int8,
+    "bfloat16": _bfloat16,
+    "float16": _float16,
+    "float32": _float32,
+}

@@ -1,0 +1,96 @@
+"""A checkpoint that is answered from, exactly or quickly.
+
+Quick answers come from short numbers (`products.Kind`), and only where they were tried on this very
+checkpoint: that they are quicker on this machine, and that they agree with the exact ones.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+import torch
+
+from engine.messages import PreciseAnswer
+from engine.models.checkpoint import Checkpoint
+from engine.serving.agreement import TEXTS, Said, agrees, attention_agrees, read, say
+from engine.serving.network import laid_out
+from engine.serving.products import KINDS, Kind, is_quick, present
+
+Reason = Literal["", "preparing", "none", "device"]
+"""Why an answer is exact where a quick one was asked for: the quick way is still being looked for;
+there is none that is quicker and agrees; there is none for this device."""
+
+GAIN = 1.1  # times as quick as float32, at the least: less is not worth a difference
+TIMES = 5  # that each way is timed, by turns
+
+
+class Serving:
+    """The exact way is there at once, the quick one after `prepare`."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        device = next(checkpoint.network.parameters()).device.type
+        self.exact = checkpoint
+        self.quick: Checkpoint | None = None
+        self.kind: Kind = "float32"
+        self.answers: dict[str, PreciseAnswer] = {}  # what was answered, by what was asked
+        self.maps_agree = False  # whether attention may be shown from the quick network
+        self.reason: Reason = "preparing" if device == "cpu" else "device"
+        if device == "cpu" and present("float32"):
+            self.exact = replace(checkpoint, network=laid_out(checkpoint.network, "float32"))
+
+    def take(self, exact: bool, maps: bool = False) -> tuple[Checkpoint, Kind, Reason]:
+        """The checkpoint to answer from, in what it computes, and why not quickly."""
+        if exact:
+            return self.exact, "float32", ""
+        if self.quick is None or (maps and not self.maps_agree):
+            return self.exact, "float32", self.reason or "none"
+        return self.quick, self.kind, ""
+
+    @torch.inference_mode()
+    def prepare(self, kinds: tuple[Kind, ...] = KINDS) -> Iterator[None]:
+        """Look for the quickest kind that agrees; gives way after every part, so that somebody who
+        asks meanwhile need not wait."""
+        if self.reason != "preparing":
+            return
+        exact = list[Said]()
+        for text in TEXTS:
+            exact.append(say(self.exact, text))
+            yield
+        for kind in kinds:
+            if kind == "float32" or not present(kind) or not is_quick(kind):
+                continue
+            quick = replace(self.exact, network=laid_out(self.exact.network, kind))
+            yield
+            said = list[Said]()
+            for text, right in zip(TEXTS, exact, strict=True):
+                said.append(say(quick, text))
+                if not agrees(said[-1], right):
+                    break
+                yield
+            else:
+                spent: dict[bool, list[float]] = {True: [], False: []}  # s
+                for is_quick_one in (True, False) * TIMES:
+                    spent[is_quick_one].append(_seconds(quick if is_quick_one else self.exact))
+                    yield
+                if min(spent[False]) >= GAIN * min(spent[True]):
+                    self.maps_agree = all(map(attention_agrees, said, exact))
+                    self.quick, self.kind, self.reason = quick, kind, ""
+                    return
+        self.reason = "none"
+
+    def give_up(self) -> None:
+        """Stay exact."""
+        self.reason = "none"
+
+    def settle(self) -> None:
+        """Prepare to the end."""
+        for _ in self.prepare():
+            pass
+
+
+def _seconds(checkpoint: Checkpoint) -> float:
+    """That it takes to read a short text."""
+    began = time.perf_counter()
+    read(checkpoint, TEXTS[0])
+    return time.perf_counter() - began

@@ -1,0 +1,109 @@
+"""Which questions are answered quickly, and that every answer says how it was computed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.explore import predictions
+from engine.messages import Attend, Fill, Predict
+from engine.serving import serving
+from engine.serving.products import present
+from engine.worker.explore import REMEMBERED, Answerer, Inbox
+
+pytestmark = pytest.mark.skipif(not present("float16"), reason="no float16 here")
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """Ask an answerer whose every model has a quick way, and get the last thing that it tells."""
+    monkeypatch.setattr(serving, "GAIN", 0.0)
+    answerer = Answerer(tmp_path)
+
+    def ask(question, settled=True):
+        if settled:
+            answerer._shelf.serving(question.checkpoint)
+            while answerer.prepare():
+                pass
+        told = []
+        answerer.answer(question, told.append)
+        return told[-1]
+
+    return ask
+
+
+def questions(folder: Path, exact: bool):
+    given = {"checkpoint": folder, "text": "a b c", "masked": (2,), "exact": exact}
+    return [Fill(**given), Predict(**given), Attend(**given)]
+
+
+def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
+    for question in questions(tiny_folder, exact=False):
+        said = ask(question)
+        assert said.computed in ("float16", "int8")
+        assert said.why_exact == ""
+
+
+def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
+    fill, predict, attend = (ask(one) for one in questions(tiny_folder, exact=True))
+    assert {one.computed for one in (fill, predict, attend)} == {"float32"}
+    right = predictions.fill(tiny, questions(tiny_folder, exact=True)[0])
+    pairs = zip(fill.guesses[0].ranked, right.guesses[0].ranked, strict=True)
+    assert all(abs(one.probability - other.probability) < 1e-6 for one, other in pairs)
+
+
+def test_before_the_quick_way_is_ready_an_answer_is_exact_and_says_why(ask, tiny_folder):
+    said = ask(questions(tiny_folder, exact=False)[0], settled=False)
+    assert (said.computed, said.why_exact) == ("float32", "preparing")
+
+
+def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
+    question = Attend(checkpoint=tiny_folder, text="a b c", measure="rollout", exact=False)
+    said = ask(question)
+    assert said.computed == "float32"
+    assert np.load(said.weights.path).dtype == np.float32
+
+
+def test_what_was_asked_before_is_not_computed_again(ask, tiny_folder, monkeypatch):
+    question = questions(tiny_folder, exact=True)[0]
+    first = ask(question.model_copy(update={"number": 1}))
+    monkeypatch.setattr(predictions, "fill", None)
+    again = ask(question.model_copy(update={"number": 2, "side": 1}))
+    assert again.to == 2
+    assert again.guesses == first.guesses
+
+
+def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
+    monkeypatch.setattr("engine.worker.explore.REMEMBERED", 2)
+    assert REMEMBERED > 2
+    for text in ("a [MASK]", "b [MASK]", "c [MASK]"):
+        ask(Fill(checkpoint=tiny_folder, text=text))
+    monkeypatch.setattr(predictions, "fill", None)
+    ask(Fill(checkpoint=tiny_folder, text="c [MASK]"))
+    with pytest.raises(TypeError):
+        ask(Fill(checkpoint=tiny_folder, text="a [MASK]"))
+
+
+def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
+    ask, tiny_folder, monkeypatch, capsys
+):
+    def full(*_):
+        raise RuntimeError("can't allocate memory")
+
+    monkeypatch.setattr(serving, "say", full)
+    said = ask(questions(tiny_folder, exact=False)[0])
+    assert (said.computed, said.why_exact) == ("float32", "none")
+    assert "can't allocate memory" in capsys.readouterr().err
+
+
+def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):
+    inbox, done = Inbox(), []
+
+    def meanwhile():
+        done.append(len(done))
+        if len(done) == 3:
+            inbox.put(Fill(number=7, checkpoint=tiny_folder, text="a").line())
+        return True
+
+    assert inbox.take(meanwhile).number == 7
+    assert done == [0, 1, 2]

@@ -1,0 +1,128 @@
+"""Laid-out weights say what the plain ones say, in every kind and for every family."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.models.heads import Heads
+from engine.serving import products
+from engine.serving.network import SHORTLIST, laid_out
+from engine.serving.products import FEW, KINDS, present, product
+from tests.engine.models.family_folders import EXAMPLES
+from tests.engine.models.small import SPEC, batch, network
+from tests.engine.models.test_families import OTHERS, drawn
+
+LARGEST = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # difference of a logit
+HERE = [kind for kind in KINDS if present(kind)]
+
+
+def of_family(family):
+    if family in OTHERS:
+        return EXAMPLES[family].spec, drawn(family)
+    spec = SPEC.model_copy(update={"causal": family == "left-to-right"})
+    return spec, batch(spec)
+
+
+@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("family", ["bert", "left-to-right", *OTHERS])
+@torch.no_grad()
+def test_everything_that_a_network_says_is_near(family, kind):
+    spec, (ids, segments, real) = of_family(family)
+    plain = network(Heads(masked_words=True, outputs=3), spec)
+    quick = laid_out(plain, kind)
+    right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    found = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    pairs = [
+        (quick.logits(ids, segments, real), plain.logits(ids, segments, real)),
+        (quick.masked_words(found.last), plain.masked_words(right.last)),
+        *zip(found.hidden, right.hidden, strict=True),
+        *zip(found.weights, right.weights, strict=True),
+    ]
+    for some, wanted in pairs:
+        assert torch.allclose(some, wanted, atol=LARGEST[kind])
+
+
+@torch.no_grad()
+def test_float32_can_be_the_ground_for_another_kind():
+    plain = network()
+    exact = laid_out(plain, "float32")
+    ids, segments, _ = batch(SPEC, tokens=20)
+    for kind in HERE:
+        once, twice = laid_out(plain, kind), laid_out(exact, kind)
+        few = once.encoder(ids[:1], segments[:1]).last
+        assert torch.equal(twice.encoder(ids[:1], segments[:1]).last, few)
+        many = once.encoder(ids, segments).last
+        assert torch.allclose(twice.encoder(ids, segments).last, many, atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
+    plain = network()
+    before = {name: p.clone() for name, p in plain.named_parameters()}
+    exact = laid_out(plain, "float32")
+    assert type(plain.encoder.layers[0].feed_forward.wide) is torch.nn.Linear
+    assert {name: p.data_ptr() for name, p in exact.named_parameters()} == {
+        name: p.data_ptr() for name, p in plain.named_parameters()
+    }
+    assert all(torch.equal(p, before[name]) for name, p in plain.named_parameters())
+
+
+@pytest.mark.parametrize("kind", HERE)
+@torch.no_grad()
+def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
+    spec = SPEC.model_copy(update={"vocabulary": 400})
+    plain = network(spec=spec)
+    vectors = torch.randn((5, spec.width), generator=torch.Generator().manual_seed(3))
+    right = plain.masked_words(vectors)
+    found = laid_out(plain, kind).masked_words
+    found.dense = plain.masked_words.dense
+    some = found(vectors)
+    first = right.topk(SHORTLIST // 4).indices
+    assert torch.allclose(some.gather(1, first), right.gather(1, first), atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [0, 1, FEW, FEW + 1])
+@pytest.mark.parametrize("kind", HERE)
+def test_a_product_takes_any_number_of_rows(kind, rows):
+    weight, bias = torch.randn(8, 16), torch.randn(8)
+    x = torch.randn(1, rows, 16)
+    found = product(kind, weight, bias)(x)
+    assert found.shape == (1, rows, 8)
+    assert found.dtype == torch.float32
+    assert torch.allclose(found, F.linear(x, weight, bias), atol=LARGEST[kind])
+
+
+def test_weights_that_are_too_large_for_float16_stay_in_float32():
+    weight = torch.tensor([[1e6, 1.0]])
+    found = product("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
+    assert float(found) == 1e6 + 2
+
+
+def test_an_output_of_zeros_alone_stays_zero_in_int8():
+    if not present("int8"):
+        pytest.skip("no int8 here")
+    assert not product("int8", torch.zeros(4, 8), torch.zeros(4))(torch.randn(3, 8)).any()
+
+
+@pytest.mark.parametrize("error", [AttributeError, NotImplementedError, RuntimeError])
+def test_a_kind_that_torch_has_no_more_is_not_present(monkeypatch, error):
+    def gone(*_):
+        raise error("gone")
+
+    monkeypatch.setitem(products.MAKERS, "float32", gone)
+    present.cache_clear()
+    try:
+        assert not present("float32")
+    finally:
+        monkeypatch.undo()
+        present.cache_clear()
+
+
+def test_a_kind_that_computes_something_else_is_not_present(monkeypatch):
+    monkeypatch.setitem(products.MAKERS, "float32", lambda w, b, _: lambda x: F.linear(x, w))
+    present.cache_clear()
+    try:
+        assert not present("float32")
+    finally:
+        monkeypatch.undo()
+        present.cache_clear()

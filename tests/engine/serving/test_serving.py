@@ -1,0 +1,136 @@
+"""Quick answers are given where they are quicker and agree, and nowhere else."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.explore.attention import weights
+from engine.models.checkpoint import load
+from engine.serving import serving
+from engine.serving.agreement import BOUND, TIE, agrees, same_words, say
+from engine.serving.network import laid_out
+from engine.serving.products import present
+from engine.serving.serving import Serving
+from engine.shipped import starter_model
+
+SENTENCES = (
+    "The people of the [MASK] elected a new president in November.",
+    "She put the letter on the [MASK] and left the room.",
+    "The war ended in the [MASK] of the same year.",
+    "He was born in a small [MASK] near the border.",
+    "Congress passed the [MASK] without a single vote against it.",
+    "The river runs through the [MASK] of the city.",
+    "Our farmers need better [MASK] for their products.",
+    "It was the first [MASK] that the young man had ever written.",
+)
+
+
+@pytest.fixture(scope="module")
+def starter():
+    return load(starter_model())
+
+
+def quicker(monkeypatch, times):
+    """Make every kind so many times as quick as float32."""
+    monkeypatch.setattr(serving, "_seconds", lambda one: times if one is Exact.one else 1.0)
+
+
+class Exact:
+    one = None
+
+
+def settled(monkeypatch, checkpoint, times, kinds):
+    made = Serving(checkpoint)
+    Exact.one = made.exact
+    quicker(monkeypatch, times)
+    for _ in made.prepare(kinds):
+        pass
+    return made
+
+
+@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
+    made = settled(monkeypatch, starter, 2.0, ("float16", "float32"))
+    assert (made.kind, made.reason, made.maps_agree) == ("float16", "", True)
+    assert made.take(exact=False)[1:] == ("float16", "")
+    assert made.take(exact=True)[0] is made.exact
+    assert made.take(exact=True)[1:] == ("float32", "")
+
+
+@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+def test_a_kind_that_is_hardly_quicker_is_not_taken(starter, monkeypatch):
+    made = settled(monkeypatch, starter, 1.05, ("float16",))
+    assert made.take(exact=False)[1:] == ("float32", "none")
+
+
+@pytest.mark.skipif(not present("int8"), reason="no int8 here")
+def test_a_kind_that_does_not_agree_is_not_taken(starter, monkeypatch):
+    made = settled(monkeypatch, starter, 9.0, ("int8",))
+    assert made.take(exact=False) == (made.exact, "float32", "none")
+
+
+def test_until_it_is_prepared_answers_are_exact(starter):
+    made = Serving(starter)
+    assert made.take(exact=False) == (made.exact, "float32", "preparing")
+    next(made.prepare())
+    assert made.take(exact=False)[1:] == ("float32", "preparing")
+
+
+@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monkeypatch):
+    monkeypatch.setattr(serving, "attention_agrees", lambda *_: False)
+    made = settled(monkeypatch, starter, 2.0, ("float16",))
+    assert made.take(exact=False)[1] == "float16"
+    assert made.take(exact=False, maps=True)[1:] == ("float32", "none")
+
+
+@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+@torch.no_grad()
+def test_the_quick_starter_model_guesses_the_same_words(starter):
+    """The kind that is taken for it, on sentences by which it was not chosen."""
+    exact = Serving(starter).exact
+    quick = replace(exact, network=laid_out(exact.network, "float16"))
+    for sentence in SENTENCES:
+        encoded = starter.tokenizer.encode(sentence)
+        place = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
+        ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+        right, found = (
+            one.masked_words(one.encoder.at(ids, segments, place)[0, 0]).softmax(-1)
+            for one in (starter.network, quick.network)
+        )
+        assert right.topk(5).indices.tolist() == found.topk(5).indices.tolist()
+        assert float((right - found).abs().max()) <= BOUND
+
+
+def test_exact_maps_are_those_of_the_plain_network(starter):
+    exact = Serving(starter).exact
+    for sentence in SENTENCES[:3]:
+        assert abs(weights(exact, sentence)[1] - weights(starter, sentence)[1]).max() < 1e-5
+
+
+def test_near_ties_may_change_places_and_nothing_else():
+    exact = torch.tensor([0.3, 0.2, 0.1, 0.05, 0.0401, 0.04, 0.01])
+    tied, swapped, far = exact.clone(), exact.clone(), exact.clone()
+    tied[4:6] = exact[[5, 4]]
+    swapped[2:4] = exact[[3, 2]]
+    far[0] += 1.5 * BOUND
+    assert exact[4] - exact[5] < TIE
+    assert same_words(tied, exact)
+    assert not same_words(swapped, exact)
+    assert not same_words(far, exact)
+
+
+@pytest.mark.parametrize("kind", ["classes", "labels", "number", "tags", "answer", "choices"])
+@torch.no_grad()
+def test_every_head_is_compared(kind, tmp_path):
+    from engine.models.heads import Heads
+    from tests.engine.models.small import folder
+
+    outputs = {"number": 1, "choices": 1, "answer": 2}.get(kind, 3)
+    checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))
+    text = ("a b c d e f", None)
+    said = say(checkpoint, text)
+    assert agrees(say(checkpoint, text), said)
+    other = replace(said, task=said.task + 0.02 * max(1, float(said.task.abs().max())))
+    assert not agrees(other, said)
