@@ -30,6 +30,7 @@ from app.pages.explore.panels.attention.links import Links
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import CHART, SPACE, Role, colour, repaints
+from engine.messages import Token
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 FEW = 400  # lines up to which they are drawn a little thicker
@@ -50,6 +51,8 @@ class Lines(QWidget):
         self._place = QPoint()  # of the base picture
         self._top = self._bottom = 0  # px of the widget that the base picture covers
         self._drawing: background.Job | None = None
+        self._widest: float | None = None  # px of a token, kept until they or the font change
+        self._tokens: tuple[Token, ...] = ()  # whose it is
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
@@ -75,10 +78,11 @@ class Lines(QWidget):
 
     def ends(self) -> tuple[float, float]:
         """Where lines begin and end, from left to right."""
-        metrics = QFontMetricsF(mono_font())
-        texts = (painted(token.text) for token in self._state.tokens)
-        widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
-        column = min(widest + 3 * SPACE, self.width() * COLUMN)
+        if self._widest is None:
+            metrics = QFontMetricsF(mono_font())
+            texts = {painted(token.text) for token in self._state.tokens}
+            self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
+        column = min(self._widest + 3 * SPACE, self.width() * COLUMN)
         return column, self.width() - column
 
     def row_at(self, y: float) -> int:
@@ -88,7 +92,9 @@ class Lines(QWidget):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_head(self) -> None:
-        self.updateGeometry()
+        if self._tokens is not self._state.tokens:
+            self._tokens, self._widest = self._state.tokens, None
+            self.updateGeometry()
         self.update()
 
     def _on_links(self) -> None:
@@ -102,6 +108,7 @@ class Lines(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
+            self._widest = None
             self._draw_base()
             self.update()
 

@@ -22,6 +22,7 @@ from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
+from engine.messages import Token
 
 READABLE = 13  # px of a cell from which the tokens are written beside it
 LARGEST = 34  # px of a cell
@@ -41,6 +42,8 @@ class Matrix(QWidget):
         super().__init__(parent)
         self._state = state
         self._picture: QPixmap | None = None
+        self._widest: float | None = None  # px of a token, kept until they or the font change
+        self._tokens: tuple[Token, ...] = ()  # whose it is
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -75,11 +78,13 @@ class Matrix(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
-            self._picture = None
+            self._picture, self._widest = None, None
             self.update()
 
     def _on_head(self) -> None:
         self._picture = None
+        if self._tokens is not self._state.tokens:
+            self._tokens, self._widest = self._state.tokens, None
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -211,9 +216,11 @@ class Matrix(QWidget):
         """Room for the tokens at the left and on top; little where they are too many to write."""
         tokens = self._state.tokens
         room = min(self.width(), self.height())
-        metrics = QFontMetricsF(mono_font())
-        widest = max((metrics.horizontalAdvance(painted(t.text)) for t in tokens), default=0.0)
-        needed = min(round(widest) + 3 * SPACE, WIDEST)
+        if self._widest is None:
+            metrics = QFontMetricsF(mono_font())
+            texts = {painted(token.text) for token in tokens}
+            self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
+        needed = min(round(self._widest) + 3 * SPACE, WIDEST)
         if not tokens or (room - needed) / len(tokens) < READABLE:
             return 2 * SPACE, 2 * SPACE
         return needed, needed

@@ -4,6 +4,8 @@ Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, 0 to TOP 
 of a weight: so weak links can be seen beside strong ones. GAP is no level: nothing is painted.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtGui import QColor, QImage
 
@@ -44,8 +46,14 @@ def _strongest(image: np.ndarray, side: int) -> np.ndarray:
     if size <= side:
         return image
     starts = np.arange(side) * size // side
-    rows = np.maximum.reduceat(image, starts, axis=-2)
-    return np.ascontiguousarray(np.maximum.reduceat(rows, starts, axis=-1))
+    last = np.append(starts[1:], size) - 1
+    found = image
+    for axis in (-2, -1):
+        best = found.take(starts, axis)
+        for step in range(1, -(-size // side)):  # many times quicker than a reduction by blocks
+            np.maximum(best, found.take(np.minimum(starts + step, last), axis), out=best)
+        found = best
+    return np.ascontiguousarray(found)
 
 
 def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:
@@ -61,8 +69,15 @@ def picture(image: np.ndarray, low: QColor, high: QColor) -> QImage:
     """Levels [rows, columns] as a picture from the colour `low` to `high`; GAP is transparent."""
     rows, columns = image.shape
     made = QImage(image.tobytes(), columns, rows, columns, QImage.Format.Format_Indexed8)
-    made.setColorTable([*(between(low, high, n / TOP).rgba() for n in range(TOP + 1)), 0])
+    made.setColorTable(_ramp(low.rgba(), high.rgba()))
     return made.copy()  # its own bytes: those above go with this function
+
+
+@lru_cache(maxsize=8)
+def _ramp(low: int, high: int) -> list[int]:
+    """The colours of all levels."""
+    ends = QColor.fromRgba(low), QColor.fromRgba(high)
+    return [*(between(*ends, n / TOP).rgba() for n in range(TOP + 1)), 0]
 
 
 def themed(image: np.ndarray) -> QImage:

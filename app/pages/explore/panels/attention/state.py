@@ -390,7 +390,9 @@ class AttentionState(QObject):
         special = np.array([token.special for token in self._all])
         hide = self.hides_special and not special.all()
         self._kept = np.flatnonzero(~special) if hide else np.arange(len(self._all))
-        self.tokens = tuple(self._all[n] for n in self._kept)
+        tokens = tuple(self._all[n] for n in self._kept)
+        if tokens != self.tokens:
+            self.tokens = tokens
         self.maps = tuple(self._cut(layer, head) for layer, head in self.heads)
         self.map = self.maps[-1]  # [S, S]
         self.hidden_mass = 0.0

@@ -61,6 +61,8 @@ class Wall(QWidget):
         self.zoom = 1.0
         self._pressed: QPoint | None = None  # on the screen, where a click or a drag began
         self._is_dragged = False
+        self._margin: tuple[int, int] | None = None  # kept until the font changes
+        self._size: int | None = None  # of a head, kept until the room changes
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -75,6 +77,7 @@ class Wall(QWidget):
         had = self.size_in_heads
         self._heads, self._picture = heads, None
         if self.size_in_heads != had:
+            self._size = None
             self.updateGeometry()
         self.update()
 
@@ -97,7 +100,7 @@ class Wall(QWidget):
             return
         place = around if around is not None else self.visibleRegion().boundingRect().center()
         old_step = self._side() + GAP
-        self.zoom, self._picture = zoom, None
+        self.zoom, self._picture, self._size = zoom, None, None
         self.updateGeometry()
         factor = (self._side() + GAP) / old_step
         area = self._area()
@@ -138,13 +141,14 @@ class Wall(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._size = None
         if self.zoom == 1:
             self._picture = None
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
-            self._picture = None
+            self._picture, self._margin, self._size = None, None, None
             self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -231,9 +235,10 @@ class Wall(QWidget):
 
     def _point(self, over: tuple[int, int]) -> None:
         if over != self._over:
-            self._over = over
+            before, self._over = self._over, over
             self.pointed.emit(*over)
-            self.update()
+            for one in (before, over):  # no more than changes: a frame is soon over
+                self.update(self.cell(*one).adjusted(-3, -3, 3, 3).toAlignedRect())
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
@@ -243,15 +248,17 @@ class Wall(QWidget):
         painter = QPainter(self)
         picture = self._picture or self._draw(self._heads)
         self._picture = picture
-        seen = QRectF(event.rect())
+        seen = event.region()
         side = self._picture_side() + self._gap()  # of the picture, in device pixels
         for layer in range(self._heads.shape[0]):
             for head in range(self._heads.shape[1]):
                 box = self.cell(layer, head)
-                if box.intersects(seen):
+                if seen.intersects(box.toAlignedRect()):
                     part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
                     painter.drawPixmap(box, picture, part)
-        self._paint_numbers(painter)
+        left, top = self._margins()
+        if event.rect().left() < left or event.rect().top() < top:
+            self._paint_numbers(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._over[0] >= 0:
@@ -301,12 +308,17 @@ class Wall(QWidget):
 
     def _margins(self) -> tuple[int, int]:
         """Room for the numbers, at the left and on top."""
-        metrics = QFontMetrics(_small(self.font()))
-        return metrics.horizontalAdvance("00") + 3 * SPACE, metrics.height() + SPACE
+        if self._margin is None:
+            metrics = QFontMetrics(_small(self.font()))
+            across = metrics.horizontalAdvance("00") + 3 * SPACE
+            self._margin = across, metrics.height() + SPACE
+        return self._margin
 
     def _side(self) -> int:
         """The size of a head, as it is zoomed."""
-        return min(NEAREST, round(self._fitting() * self.zoom))
+        if self._size is None:
+            self._size = min(NEAREST, round(self._fitting() * self.zoom))
+        return self._size
 
     def _fitting(self) -> int:
         """The size of a head with which all fit: as large as there is room for."""

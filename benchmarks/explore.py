@@ -1,0 +1,370 @@
+"""How fluent Explore is: BERT-base with random weights, in a real window on a virtual screen.
+
+    python benchmarks/explore.py [--inputs 50] [--work FOLDER]
+
+Prints a table with medians. Keys and mouse moves are events of the window; times end when what they
+lead to has been painted. The checkpoint is made once and kept in the work folder. Needs Xvfb, or a
+screen: where DISPLAY is set, the window opens there.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT))
+
+SIZE = (1400, 900)
+PATIENCE = 120  # s for one answer
+FRAME = 1000 / 60  # ms
+WORD = "people"
+SENTENCE = "the president spoke to the [MASK] of the united states in the city"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--inputs", type=int, default=50, help="of which the medians are")
+    parser.add_argument("--work", type=Path, help="a folder that keeps the checkpoint")
+    parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.make:
+        make_base(arguments.make)
+        return
+    with tempfile.TemporaryDirectory(prefix="bert-studio-explore-") as temporary:
+        work = arguments.work or Path(temporary)
+        base = work / "bert-base"
+        if not (base / "config.json").is_file():  # in another process: the window knows no torch
+            made = [sys.executable, __file__, "--make", str(base)]
+            subprocess.run(made, check=True)
+        with screen():
+            measure(base, Path(temporary) / "home", arguments.inputs)
+
+
+def make_base(folder: Path) -> None:
+    """BERT-base with random weights and the vocabulary of the starter model, filled up."""
+    import torch
+
+    from engine.data.tokenizer import Tokenizer
+    from engine.models.checkpoint import write
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+    from engine.shipped import starter_model
+    from engine.spec.model import BertSpec
+
+    spec = BertSpec()
+    folder.mkdir(parents=True)
+    pieces = list(Tokenizer.from_folder(starter_model()).pieces)
+    pieces += [f"filler{number}" for number in range(spec.vocabulary - len(pieces))]
+    listed = folder / "listed.txt"
+    listed.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocabulary]), "utf-8")
+    tokenizer = Tokenizer.from_vocabulary(listed, lowercase=True)
+    listed.unlink()
+    torch.manual_seed(1)
+    write(folder, Network(spec, Heads(masked_words=True, next_sentence=True)), tokenizer)
+
+
+@contextmanager
+def screen() -> Iterator[None]:
+    """A virtual screen, unless there is one."""
+    if os.environ.get("DISPLAY"):
+        yield
+        return
+    if shutil.which("Xvfb") is None:
+        sys.exit("Xvfb is not installed; packaging/install-system-libs.sh --gui-tests does that.")
+    read, write = os.pipe()
+    options = ["-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24", "-nolisten", "tcp"]
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(write), *options],
+        pass_fds=[write],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(write)
+    try:
+        with open(read, encoding="ascii") as number:
+            os.environ["DISPLAY"] = f":{number.readline().strip()}"
+        os.environ["QT_QPA_PLATFORM"] = "xcb"
+        yield
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+# ── the window ───────────────────────────────────────────────────────────────────────────────
+
+
+class Bench:
+    """The window with the model, and rows of the table."""
+
+    def __init__(self, base: Path, home: Path) -> None:
+        from app.notices import Notices
+        from app.opening import make_application
+        from app.studio import Studio
+        from app.window import MainWindow
+        from engine.home import Home
+
+        self.app = make_application(sys.argv[:1])
+        made = Home(home)
+        made.make()
+        self.studio = Studio.open(made, Notices(self.app), self.app)
+        self.window = MainWindow(self.studio)
+        self.window.resize(*SIZE)
+        self.window.show()
+        self.window.begin()
+        self.rows: list[tuple[str, str, str]] = []
+        self.painted: dict[Any, int] = {}
+        self._watch = _watcher(self.painted)
+        self.window.go("explore", {"model": str(base), "text": SENTENCE})
+        self.page: Any = self.window.pages["explore"]
+        self.until(lambda: self.page.study.checkpoint == base and self.page.study.is_settled)
+
+    def until(self, ready: Callable[[], Any]) -> None:
+        """Let the window live until `ready`."""
+        end = time.monotonic() + PATIENCE
+        while not ready():
+            if time.monotonic() > end:
+                sys.exit("An answer did not come.")
+            self.app.processEvents()
+            time.sleep(0.0005)
+
+    def watch(self, widget: Any) -> None:
+        """Count how often a widget is painted."""
+        self.painted[widget] = 0
+        widget.installEventFilter(self._watch)
+
+    def until_painted(self, widget: Any, since: int) -> None:
+        self.until(lambda: self.painted[widget] > since)
+
+    def row(self, what: str, value: str, aim: str) -> None:
+        self.rows.append((what, value, aim))
+        print(f"  {what}: {value} ({aim})", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        self.window.close()
+        self.studio.close()
+
+
+def _watcher(painted: dict[Any, int]) -> Any:
+    from PySide6.QtCore import QEvent, QObject
+
+    class Watcher(QObject):
+        def eventFilter(self, watched: Any, event: Any) -> bool:
+            if event.type() == QEvent.Type.Paint and watched in painted:
+                painted[watched] += 1
+            return False
+
+    return Watcher()
+
+
+def measure(base: Path, home: Path, inputs: int) -> None:
+    bench = Bench(base, home)
+    for tokens, aim in ((16, 250), (128, 400)):
+        words(bench, tokens, inputs, aim)
+    for tokens, aim in ((128, 500), (512, 3000)):
+        attention(bench, tokens, inputs if tokens < 512 else max(3, inputs // 10), aim)
+    switching(bench, inputs)
+    moving(bench)
+    memory(bench)
+    bench.end()
+    print("| what | measured | aim |")
+    print("| --- | --- | --- |")
+    for row in bench.rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def sentence(bench: Bench, tokens: int) -> None:
+    """A text of so many tokens with one mask, answered."""
+    count = (tokens - 2) - (len(SENTENCE.split()))
+    text = f"{SENTENCE} {' '.join([WORD] * count)}".strip()
+    bench.page.text.set_text(text)
+    bench.until(lambda: bench.page.study.text == text and bench.page.study.is_settled)
+    assert len(bench.page.study.tokens) == tokens, len(bench.page.study.tokens)
+
+
+def typed(bench: Bench, number: int) -> None:
+    """One key: the last word of the text becomes another."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtTest import QTest
+
+    key = (Qt.Key.Key_S, Qt.Key.Key_Backspace)[number % 2]
+    QTest.keyClick(bench.page.text, key)
+
+
+def at_the_end(bench: Bench) -> None:
+    from PySide6.QtGui import QTextCursor
+
+    bench.page.text.moveCursor(QTextCursor.MoveOperation.End)
+    bench.page.text.setFocus()
+
+
+def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
+    """A key to the bars of the hidden place, the pause of typing included."""
+    page, state = bench.page, bench.page.words._state
+    page.bench.show_panel("words")
+    sentence(bench, tokens)
+    bench.until(lambda: state.places() and not state.asking.is_waiting)
+    bars = page.words.guesses.cards[0]
+    bench.watch(bars)
+    at_the_end(bench)
+    times, worker = [], []
+    for number in range(inputs):
+        before, answer = bench.painted[bars], state.asking.answer
+        began = time.perf_counter()
+        typed(bench, number)
+        bench.until(lambda answer=answer: state.asking.answer is not answer)
+        bars.update()  # where random weights give the same bars, nothing would be painted
+        bench.until_painted(bars, before)
+        times.append((time.perf_counter() - began) * 1000)
+        worker.append(state.milliseconds)
+    bench.row(
+        f"masked word, {tokens} tokens: key to bars",
+        f"{statistics.median(times):.0f} ms, of which the worker {statistics.median(worker):.0f}",
+        f"≤ {aim} ms",
+    )
+
+
+def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
+    """A key to all heads on the screen; and the first layers, and what comes after the answer."""
+    import numpy as np
+
+    from app.pages.explore.panels.attention.pixels import GAP
+
+    page, state = bench.page, bench.page.attention._state
+    wall = page.attention.wall
+    page.bench.show_panel("attention")
+    sentence(bench, tokens)
+    whole = lambda: (  # noqa: E731
+        not state.asking.is_waiting and state.wall is not None and not np.any(state.wall == GAP)
+    )
+    bench.until(whole)
+    bench.watch(wall)
+    at_the_end(bench)
+    times, first, after = [], [], []
+    for number in range(inputs):
+        answer, wall_then = state.asking.answer, state.wall
+        began = time.perf_counter()
+        typed(bench, number)
+        bench.until(lambda answer=answer: state.asking.answer is not answer)
+        bench.until(lambda wall_then=wall_then: state.wall is not wall_then)
+        painted = bench.painted[wall]
+        wall.update()
+        bench.until_painted(wall, painted)
+        first.append((time.perf_counter() - began) * 1000)
+        bench.until(lambda: not state.asking.is_waiting)
+        computed = time.perf_counter()
+        bench.until(whole)
+        painted = bench.painted[wall]
+        wall.update()
+        bench.until_painted(wall, painted)
+        times.append((time.perf_counter() - began) * 1000)
+        after.append((time.perf_counter() - computed) * 1000)
+    median = statistics.median
+    what = f"attention of 144 heads, {tokens} tokens: key to wall"
+    bench.row(what, f"{median(times):.0f} ms ({inputs} inputs)", f"≤ {aim} ms")
+    if tokens == 512:
+        bench.row("… first layers on the wall", f"{median(first):.0f} ms", "earlier")
+        bench.row("… wall after the forward pass", f"{median(after):.0f} ms", "≤ 1000 ms")
+
+
+def switching(bench: Bench, inputs: int) -> None:
+    """Another head, layer, threshold or token, at 512 tokens: until it is painted."""
+    from PySide6.QtCore import QPoint, Qt
+    from PySide6.QtTest import QTest
+
+    page = bench.page.attention
+    state, matrix, lines = page._state, page.matrix, page.lines
+    for widget in (matrix, lines):
+        bench.watch(widget)
+
+    def timed(act: Callable[[int], object], widget: Any) -> float:
+        times = []
+        for number in range(inputs):
+            bench.until(lambda: state._sorting is None or state._sorting.is_over)
+            time.sleep(0.02)
+            bench.app.processEvents()
+            before = bench.painted[widget]
+            began = time.perf_counter()
+            act(number)
+            bench.until_painted(widget, before)
+            times.append((time.perf_counter() - began) * 1000)
+        return statistics.median(times)
+
+    def arrow(number: int) -> None:
+        there = Qt.Key.Key_Right if number % 2 == 0 else Qt.Key.Key_Left
+        QTest.keyClick(page.wall, there)
+
+    def layer(number: int) -> None:
+        there = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
+        QTest.keyClick(page.wall, there)
+
+    def share(number: int) -> None:
+        page.share.setValue(page.share.maximum() // 2 + number % 2)
+        lines.update()
+
+    def hover(number: int) -> None:
+        row = 3 + number % 20
+        QTest.mouseMove(lines, QPoint(4, round((row + 0.5) * lines.row_height())))
+
+    for what, act, widget in (
+        ("another head", arrow, matrix),
+        ("another layer", layer, matrix),
+        ("another threshold", share, lines),
+        ("another token under the mouse", hover, lines),
+    ):
+        bench.row(f"{what}, 512 tokens", f"{timed(act, widget):.1f} ms", f"≤ {FRAME:.1f} ms")
+
+
+def moving(bench: Bench) -> None:
+    """Frames per second of the wall of 144 heads at 512 tokens."""
+    from PySide6.QtTest import QTest
+
+    wall = bench.page.attention.wall
+    area = wall._area()
+
+    def rate(act: Callable[[int], object], frames: int = 120) -> float:
+        began = time.perf_counter()
+        for number in range(frames):
+            before = bench.painted[wall]
+            act(number)
+            bench.until_painted(wall, before)
+        return frames / (time.perf_counter() - began)
+
+    def zoom(number: int) -> None:
+        wall.set_zoom(1.2 + (number % 20) / 5)
+
+    def pan(number: int) -> None:
+        bar = area.verticalScrollBar()
+        bar.setValue((number * 7) % max(1, bar.maximum()))
+        area.horizontalScrollBar().setValue((number * 5) % max(1, bar.maximum()))
+
+    def hover(number: int) -> None:
+        place = wall.cell(number % 4, (number // 2) % 4).center().toPoint()
+        QTest.mouseMove(wall, place)
+
+    wall.set_zoom(1.0)
+    bench.row("wall: hovering", f"{rate(hover):.0f} frames/s", "≥ 50")
+    bench.row("wall: zooming", f"{rate(zoom):.0f} frames/s", "≥ 50")
+    wall.set_zoom(4.0)
+    bench.app.processEvents()
+    bench.row("wall: panning", f"{rate(pan):.0f} frames/s", "≥ 50")
+    wall.set_zoom(1.0)
+
+
+def memory(bench: Bench) -> None:
+    """Of the window's process, with 144 heads at 512 tokens shown."""
+    import psutil
+
+    taken = psutil.Process().memory_info().rss
+    bench.row("memory of the window", f"{taken / 1e6:.0f} MB", "< 400 MB")
+
+
+if __name__ == "__main__":
+    main()
