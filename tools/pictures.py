@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QElapsedTimer, QEventLoop, QThreadPool
 from PySide6.QtWidgets import QApplication, QWidget
@@ -45,6 +46,9 @@ SIZE = (1280, 820)
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews", "Words of speeches"
 TEXT = "He was elected [MASK] of the United States in 1860."
+WORDS = "The unbelievable president spoke to the [MASK] of the United States."
+FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
+EVERY_WORD = 3  # the part of the Words panel that is computed when asked for
 MEASURING = 2  # the first step of the wizard that shows time and memory
 QUIET = 500  # ms in which nothing happens before a picture is taken
 PATIENCE = 15_000  # ms after which it is taken all the same: a live run is never quiet
@@ -100,6 +104,44 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     return arrange
 
 
+def words(part: int) -> Callable[[Stage], None]:
+    """A part of the Words panel, with a word of several pieces hidden."""
+
+    def arrange(stage: Stage) -> None:
+        page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS})
+        until(lambda: page.study.text == WORDS and page.study.is_settled, 60, "tokens")
+        page.bench.show_panel("words")
+        place = WORDS.index("unbelievable")
+        hidden = next(n for n, t in enumerate(page.study.tokens) if t.start == place and t.end)
+        if not page.study.is_masked(hidden):
+            page.study.toggle_mask(hidden)
+        page.words.show_part(part)
+        page.words.whole.typed.setText("great, new, young, unbelievable")
+        page.words.whole.typed.returnPressed.emit()
+        (page.words.every.go if part == EVERY_WORD else page.words.whole.go).click()
+        settle()
+
+    return arrange
+
+
+def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
+    """Heads of a pair of texts; of the last form the query and key of two tokens."""
+
+    def arrange(stage: Stage) -> None:
+        page: Any = stage.show("explore", {"model": starter_model(), "text": FIRST, "pair": SECOND})
+        until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
+        page.bench.show_panel("attention")
+        page.attention.measure.setCurrentIndex(measure)
+        page.attention.show_form(form)
+        settle()
+        page.attention._state.pick_head(1, 1)
+        page.study.pick(2)
+        page.study.pick_target(3)
+        settle()
+
+    return arrange
+
+
 def palette(stage: Stage) -> None:
     stage.show("home")
     stage.window.open_palette()
@@ -139,6 +181,11 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "run-failed": of_run(FAILED),
     "explore-words": explore("words"),
     "explore-attention": explore("attention"),
+    "explore-whole-words": words(1),
+    "explore-layers": words(2),
+    "explore-every-word": words(EVERY_WORD),
+    "explore-norms": attention(measure=1),
+    "explore-query-key": attention(form=2),
     "explore-classes": explore("answers", fine_tuned=True),
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,

@@ -35,7 +35,7 @@ from engine.messages import Token
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 FEW = 400  # lines up to which they are drawn a little thicker
 FAINTEST = 0.005  # weight of a link that is drawn for a single token
-AT_ONCE = 100  # lines of one call, in which no other thread of Python goes on
+AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
 MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 FADED = 0.12  # opacity of all lines while one token's stand out
 COLUMN = 0.3  # of the width for the tokens of a side, at the most
