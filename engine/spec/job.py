@@ -136,7 +136,8 @@ class JobSpec(Spec):
                 "weights are spread over several processes: set hardware.processes to 2 or more, "
                 "or hardware.sharded to false"
             )
-        if self.training.ema_decay or self.training.lora_rank or self.features.reads:
+        reads = self.features.vectors != FINE_TUNED
+        if self.training.ema_decay or self.training.lora_rank or reads:
             raise ValueError(
                 "sharded weights are trained as they are: set training.ema_decay and "
                 "training.lora_rank to 0 and features.vectors to fine-tuned, or hardware.sharded "

@@ -25,7 +25,7 @@ from engine.data.reading import check
 from engine.errors import StudioError
 from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
-from engine.spec.features import BENCH, Features
+from engine.spec.features import BENCH, FINE_TUNED, Features
 from engine.spec.model import BertSpec
 from engine.spec.task import Classification, MultiLabel, Pretraining, QuestionAnswering
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -182,6 +182,32 @@ def _gone(name: str) -> str:
     )
 
 
+def _processes_obstacle(choices: Choices) -> str:
+    """Why the job cannot be shared by so many processes."""
+    hardware, training = choices.hardware, choices.training
+    if hardware.processes > training.batch:
+        return translate(
+            "Train",
+            "A batch of {batch} cannot be shared by {processes} processes: take fewer of them, or "
+            "a larger batch.",
+        ).format(batch=training.batch, processes=hardware.processes)
+    if hardware.processes > 1 and hardware.device == "mps":
+        return translate("Train", "A Mac has one GPU: set the processes to 1.")
+    if not hardware.sharded:
+        return ""
+    if hardware.processes == 1:
+        return translate(
+            "Train", "Weights are spread over several processes: ask for 2 of them or more."
+        )
+    if training.ema_decay or training.lora_rank or choices.reader.vectors != FINE_TUNED:
+        return translate(
+            "Train",
+            "Sharded weights are trained as they are: no average of the weights, no LoRA, no "
+            "reader.",
+        )
+    return ""
+
+
 def _settings_obstacle(choices: Choices) -> str:
     spec = network(choices)
     longest = choices.training.max_length
@@ -196,6 +222,8 @@ def _settings_obstacle(choices: Choices) -> str:
         return translate(
             "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
         )
+    if why := _processes_obstacle(choices):
+        return why
     task, info = choices.task, choices.model.info if choices.model else None
     if choices.kind is Kind.ONWARD and isinstance(task, Pretraining) and task.next_sentence:
         family = FAMILIES.get(info.family) if info else None

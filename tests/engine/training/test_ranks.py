@@ -138,6 +138,37 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path
     assert figures(alone) != figures(calm)  # other dropout
 
 
+def test_a_person_goes_on_with_another_number_of_processes(crew: Crew, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, dropout=0.0, steps=12, learning_rate=1e-3)
+    run = small.new_run(tmp_path / "run", with_processes(job, 2))
+    assert crew.train(run, 2, stop_after=5) == [0, 0]
+    assert cli(["resume", str(run.path), "--processes", "1"]) == 0
+    assert ended(run).outcome == "finished"
+    assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
+
+
+def test_a_cluster_is_refused_what_it_cannot_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, into = tmp_path / "job.json", tmp_path / "run"
+
+    def asked(job: JobSpec, *more: str) -> str:
+        file.write_text(job.model_dump_json())
+        code = cli(["cluster", str(file), "--into", str(into), *more])
+        said = capsys.readouterr()
+        assert (code == 0) == into.exists()
+        return said.out + said.err
+
+    job = small.classifying(tmp_path)
+    assert "8 cannot be shared by 16 processes" in asked(job, "--nodes", "2", "--processes", "8")
+    several = job.training.model_copy(update={"seeds": 2})
+    assert "has a folder for each" in asked(job.model_copy(update={"training": several}))
+    printed = asked(job, "--nodes", "2", "--processes", "4")
+    assert printed.count("--nnodes 2 --nproc-per-node 4") == 2
+    assert "#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4" in printed
+    assert RunFolder(into).job() == job
+
+
 def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, dropout=0.0, batch=4, steps=12, learning_rate=1e-3)
     rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from app.pages.train import advice
 from app.pages.train.advice import Lengths
@@ -276,6 +277,33 @@ def test_a_reader_is_told_and_takes_no_adapters() -> None:
     onward = replace(chosen(Kind.ONWARD), features=choices.features)
     assert job(onward).features == Features(), "pre-training has no reader"
     assert choices_of(job(choices), [], []).features == choices.features
+
+
+@pytest.mark.parametrize(
+    "hardware, training, said",
+    [
+        ({"processes": 2}, {}, ""),
+        ({"processes": 2, "sharded": True}, {}, ""),
+        ({"processes": 8}, {"batch": 4}, "batch of 4 cannot be shared by 8"),
+        ({"processes": 2, "device": "mps"}, {}, "A Mac has one GPU"),
+        ({"sharded": True}, {}, "spread over several processes"),
+        ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "trained as they are"),
+        ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "trained as they are"),
+    ],
+)
+def test_what_processes_cannot_do_is_told_before_the_start(
+    hardware: dict[str, object], training: dict[str, object], said: str
+) -> None:
+    choices = chosen(Kind.SENTENCE)
+    choices = choices.with_training(choices.training.model_copy(update=training))
+    choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
+    told = advice.obstacle(choices, Step.SETTINGS)
+    assert said in told and bool(said) == bool(told)
+    if said:
+        with pytest.raises(ValidationError):
+            job(choices)
+    else:
+        assert job(choices).hardware == choices.hardware
 
 
 def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() -> None:
