@@ -64,10 +64,11 @@ def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
     return Said(words, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights))
 
 
-def read(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Tensor:
-    """The last vectors of a text, float [1, T, D]."""
+def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
+    """The last vectors of a text so many times, float [B, T, D]."""
     encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.positions)
-    tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+    tokens = torch.tensor([encoded.ids]).expand(copies, -1)
+    segments = torch.tensor([encoded.segments]).expand(copies, -1)
     last: Tensor = checkpoint.network.encoder(tokens, segments).last
     return last
 

@@ -48,9 +48,11 @@ class Serving:
         return self.quick, self.kind, ""
 
     @torch.inference_mode()
-    def prepare(self, kinds: tuple[Kind, ...] = KINDS) -> Iterator[None]:
-        """Look for the quickest kind that agrees; gives way after every part, so that somebody who
-        asks meanwhile need not wait."""
+    def prepare(self, kinds: tuple[Kind, ...] = KINDS, at_once: int = 1) -> Iterator[None]:
+        """Look for the quickest kind that agrees, where so many texts are read at once.
+
+        It gives way after every part, so that somebody who asks meanwhile need not wait.
+        """
         if self.reason != "preparing":
             return
         exact = list[Said]()
@@ -71,7 +73,8 @@ class Serving:
             else:
                 spent: dict[bool, list[float]] = {True: [], False: []}  # s
                 for is_quick_one in (True, False) * TIMES:
-                    spent[is_quick_one].append(_seconds(quick if is_quick_one else self.exact))
+                    one = quick if is_quick_one else self.exact
+                    spent[is_quick_one].append(_seconds(one, at_once))
                     yield
                 if min(spent[False]) >= GAIN * min(spent[True]):
                     self.maps_agree = all(map(attention_agrees, said, exact))
@@ -83,14 +86,14 @@ class Serving:
         """Stay exact."""
         self.reason = "none"
 
-    def settle(self) -> None:
+    def settle(self, at_once: int) -> None:
         """Prepare to the end."""
-        for _ in self.prepare():
+        for _ in self.prepare(at_once=at_once):
             pass
 
 
-def _seconds(checkpoint: Checkpoint) -> float:
-    """That it takes to read a short text."""
+def _seconds(checkpoint: Checkpoint, at_once: int) -> float:
+    """That it takes to read a short text so many times."""
     began = time.perf_counter()
-    read(checkpoint, TEXTS[0])
+    read(checkpoint, TEXTS[0], at_once)
     return time.perf_counter() - began

@@ -9,6 +9,7 @@ from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
+from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.judging import judge
 from engine.tasks.learner import AnswerTally, Learner, Progress
@@ -17,15 +18,24 @@ from engine.tasks.learner import AnswerTally, Learner, Progress
 class Predictor:
     """Loads a checkpoint once and answers for any number of rows."""
 
-    def __init__(self, folder: Path, max_length: int = 512, batch: int = 32) -> None:
-        """Raises StudioError where the model was not fine-tuned for anything."""
-        self._loaded = checkpoint.load(folder)
-        learner = learner_of(self._loaded)
+    def __init__(
+        self, folder: Path, max_length: int = 512, batch: int = 32, exact: bool = True
+    ) -> None:
+        """Without `exact`, in the quickest numbers that agree; `computed` says in which.
+
+        Raises StudioError where the model was not fine-tuned for anything.
+        """
+        loaded = checkpoint.load(folder)
+        learner = learner_of(loaded)
         if learner is None:
             raise StudioError(
                 f"The model {folder.name} has no task head: it was not fine-tuned yet.",
                 "Fine-tune it first, or choose a fine-tuned checkpoint.",
             )
+        serving = Serving(loaded)
+        if not exact:
+            serving.settle(batch)
+        self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
         self._longest = min(max_length, self._loaded.spec.positions)
         self._batch = batch

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app.explorer import Explorer
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages import Answer, AnyQuestion, Refused, Working
+from engine.messages import Answer, AnyQuestion, Fill, Predict, Refused, Working
 
 
 class Asking(QObject):
@@ -63,7 +63,12 @@ class Asking(QObject):
 
     def _question(self) -> AnyQuestion | None:
         question = self._make(self.side) if self.side.is_known else None
-        return question and question.model_copy(update={"side": self.side.number})
+        if question is None:
+            return None
+        asked = {"side": self.side.number}
+        if isinstance(question, Fill | Predict):  # what else is asked is exact
+            asked["exact"] = self._study.is_exact
+        return question.model_copy(update=asked)
 
     def _ask(self, question: AnyQuestion | None) -> None:
         self._is_due, self._asked = False, question

@@ -45,6 +45,7 @@ class Study(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.is_exact = False
         self.picked = -1
         self.target = -1
         self.pointed = -1
@@ -206,6 +207,13 @@ class Study(QObject):
         if any(self.input.masks):
             self._pause.stop()
             self._give(Input(self.text, self.pair))
+
+    def set_exact(self, exact: bool) -> None:
+        """Whether answers must be exact, or may come from numbers that agree and are faster."""
+        if exact != self.is_exact:
+            self.is_exact = exact
+            if self.is_settled:
+                self.settled.emit()
 
     def pick(self, number: int) -> None:
         if number != self.picked:

@@ -21,6 +21,7 @@ from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.side import MOST_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
@@ -58,6 +59,7 @@ class ExplorePage(Page):
         self.strip = self.strip_area.strip
         self.comparison = Comparison(self.study)
         self.said = OneLine("", "small")
+        self.precision = PrecisionSwitch(self.study, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
@@ -124,7 +126,11 @@ class ExplorePage(Page):
         column.addWidget(self.strip_area)
         column.addWidget(self.comparison.said)
         column.addWidget(self.comparison.strip_area)
-        column.addWidget(self.said)
+        foot = QHBoxLayout()
+        foot.setSpacing(3 * SPACE)
+        foot.addWidget(self.said, 1)
+        foot.addWidget(self.precision)
+        column.addLayout(foot)
         column.addWidget(self.bench, 1)
         return bench
 

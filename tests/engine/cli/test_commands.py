@@ -166,6 +166,28 @@ def test_predict_writes_a_row_for_each_row(
         assert shares[row["label"]] == max(shares.values())
 
 
+@pytest.mark.parametrize("quick", [True, False])
+def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
+    capsys: pytest.CaptureFixture[str],
+    model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    quick: bool,
+) -> None:
+    monkeypatch.setattr("engine.serving.serving.GAIN", 0 if quick else 1e9)
+    data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
+    for precision in ("exact", "fast"):
+        out = tmp_path / f"{precision}.csv"
+        asked = ("predict", str(data), "--model", model, "--out", str(out))
+        assert main([*asked, "--precision", precision]) == 0
+        written[precision] = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
+        said = capsys.readouterr().err
+    assert ("agreed on built-in texts" if quick else "nothing quicker agrees") in said
+    for some, right in zip(written["fast"], written["exact"], strict=True):
+        assert some["text"] == right["text"]
+        assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
+
+
 def test_attention_is_written_as_an_array(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,65 @@
+"""Whether answers are exact or may be fast, and how the last one was computed."""
+
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
+
+from app.explorer import Explorer
+from app.pages.explore.study import Study
+from app.settings import Settings
+from app.theme import SPACE
+from app.widgets.text import OneLine, tooltip
+from engine.messages import Answer, Filled, PreciseAnswer, Predicted
+
+
+class PrecisionSwitch(QWidget):
+    """A tick that makes answers exact, kept in the settings, and what the last answer was."""
+
+    def __init__(
+        self,
+        study: Study,
+        explorer: Explorer,
+        settings: Settings,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._study, self._settings = study, settings
+        self.said = OneLine("", "small")
+        self.exact = QCheckBox(self.tr("E&xact answers"))
+        self.exact.setToolTip(
+            tooltip(
+                self.tr(
+                    "Guesses and answers in float32. Without it they come from shorter numbers, "
+                    "where these are faster and agree on built-in texts: probabilities within "
+                    "0.01, the first five words the same. Attention and analyses are always exact."
+                )
+            )
+        )
+        self.exact.setChecked(settings.preferences.exact_answers)
+        study.set_exact(self.exact.isChecked())
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(3 * SPACE)
+        row.addWidget(self.said)
+        row.addWidget(self.exact)
+        self.exact.toggled.connect(self._on_toggled)
+        study.model_changed.connect(lambda: self.said.setText(""))
+        explorer.answered.connect(self._on_answer)
+
+    def _on_toggled(self, exact: bool) -> None:
+        self._settings.set("exact_answers", exact)
+        self._study.set_exact(exact)
+
+    def _on_answer(self, answer: Answer) -> None:
+        if isinstance(answer, Filled | Predicted):
+            self.said.setText(self._how(answer))
+
+    def _how(self, answer: PreciseAnswer) -> str:
+        if answer.computed != "float32":
+            return self.tr("Fast answer, in {0}.").format(answer.computed)
+        match answer.why_exact:
+            case "preparing":
+                return self.tr("Exact answer; a fast way is looked for.")
+            case "none":
+                return self.tr("Exact answer: nothing faster agrees here.")
+            case "device":
+                return self.tr("Exact answer, as always on this device.")
+        return self.tr("Exact answer.")
