@@ -12,6 +12,8 @@ import psutil
 from PySide6.QtCore import QCoreApplication
 
 from app.widgets import numbers
+from engine import precision
+from engine.precision import Speeds
 
 NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -28,6 +30,7 @@ class Machine:
     disk_free: int
     gpus: tuple[str, ...]
     torch: str  # its version with the build, as 2.13.0+cpu; empty: not installed
+    speeds: Speeds | None = None  # of matrix products, where a worker has measured them
 
     @property
     def torch_build(self) -> str:
@@ -69,6 +72,7 @@ def look_at_machine(home: Path) -> Machine:
         disk_free=shutil.disk_usage(home).free,
         gpus=_gpus(),
         torch=installed("torch"),
+        speeds=precision.last(home),
     )
 
 

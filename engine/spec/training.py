@@ -249,10 +249,13 @@ class HardwareSpec(Spec):
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto", title="Device", description="Auto takes a GPU where there is one."
     )
-    precision: Literal["fp32", "bf16"] = Field(
-        "fp32",
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto",
         title="Precision",
-        description="bf16 is faster where the processor has it, and a little coarser.",
+        description=(
+            "bf16 is faster where the machine has it, and a little coarser. Auto measures once "
+            "whether it is; a run keeps what it began with."
+        ),
     )
     threads: int = Field(
         0,

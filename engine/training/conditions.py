@@ -11,14 +11,11 @@ import torch
 from torch import Tensor
 
 from engine.models.network import Network
-from engine.spec.job import JobSpec
 from engine.training.devices import Machine
 from engine.training.preparing import Prepared
 
 
-def conditions(
-    job: JobSpec, machine: Machine, made: Prepared, start: str, processes: str
-) -> dict[str, str]:
+def conditions(machine: Machine, made: Prepared, start: str, processes: str) -> dict[str, str]:
     """The conditions by name, in words.
 
     `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
@@ -29,7 +26,7 @@ def conditions(
         "device": _device(machine.device),
         "threads": str(machine.threads),
         "processes": processes,
-        "precision": job.hardware.precision,
+        "precision": machine.precision_name,
         "torch": torch.__version__,
         "tokenizers": _version("tokenizers"),
         "numpy": _version("numpy"),

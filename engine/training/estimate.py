@@ -114,6 +114,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),
+        precision=machine.precision_name,
         checkpoint=checkpoint_size(network),
         checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * len(parts),
     )

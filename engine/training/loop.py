@@ -66,9 +66,11 @@ def _train(
     machine: Machine,
     ranks: Ranks,
 ) -> tuple[Outcome, int]:
+    found = saving.latest(run, tell)
+    if found:
+        machine = machine.going_on(job.hardware, found[1].conditions.get("precision"))
     if machine.emulates_bf16:
         tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
-    found = saving.latest(run, tell)
     weights = found[0] if found else None
     ready = partial(prepare, job, run, tell, weights, stop_wanted)
     try:
@@ -82,7 +84,7 @@ def _train(
     ranks.equalise(network)
     progress, changed = found[1] if found else Progress(), tuple[str, ...]()
     first = progress.conditions.get("start", "unknown") if found else sum_of_weights(network)
-    now = conditions(job, machine, made, first, ranks.said)
+    now = conditions(machine, made, first, ranks.said)
     ranks.shard(network)
     optimiser = adamw(network, job.training)
     average = Average(network, job.training.ema_decay)
@@ -95,7 +97,7 @@ def _train(
         saving.read_optimiser(found[0], optimiser, network)
         saving.read_raw(found[0], network, average)
     progress.conditions = now
-    tell(_plan(job, made, machine, ranks, progress, changed))
+    tell(_plan(made, machine, ranks, progress, changed))
     if sentence := _trained(network):
         tell(Noted(text=sentence))
 
@@ -357,7 +359,6 @@ def _warn(told: Report, progress: Progress, tell: Tell) -> None:
 
 
 def _plan(
-    job: JobSpec,
     made: Prepared,
     machine: Machine,
     ranks: Ranks,
@@ -371,7 +372,7 @@ def _plan(
         device=str(machine.device),
         threads=machine.threads,
         processes=ranks.world,
-        versions={"torch": torch.__version__, "precision": job.hardware.precision},
+        versions={"torch": torch.__version__, "precision": machine.precision_name},
         step=progress.step,
         conditions=progress.conditions,
         differences=changed,

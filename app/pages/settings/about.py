@@ -3,6 +3,7 @@
 import platform
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit
 
@@ -12,8 +13,10 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text
+from engine.precision import Speeds
 from engine.record.opening import program_version
 
+translate = QCoreApplication.translate
 PARTS = (  # package, licence
     ("torch", "BSD-3-Clause"),
     ("PySide6-Essentials", "LGPL-3.0"),
@@ -48,7 +51,8 @@ class About(Card):
         self.torch = Text("", selectable=True)
         self.machine = Text("", "muted", selectable=True)
         self.warning = Text("", "warn", selectable=True)
-        for label in (self.torch, self.machine, self.warning):
+        self.precision = Text("", "muted", selectable=True)
+        for label in (self.torch, self.machine, self.precision, self.warning):
             label.hide()
             self.body.addWidget(label)
         self.versions = [(name, installed(name), licence) for name, licence in PARTS]
@@ -95,13 +99,16 @@ class About(Card):
                 platform.python_version(),
             )
         )
+        self.precision.setText(precision_sentence(machine.speeds))
         self.warning.setText(machine.warning())
         self.torch.show()
         self.machine.show()
+        self.precision.setVisible(machine.speeds is not None)
         self.warning.setVisible(bool(machine.warning()))
 
     def _on_copy(self) -> None:
         lines = [f"BERT Studio {program_version()}", self.torch.text(), self.machine.text()]
+        lines.append(self.precision.text())
         lines += [f"{name} {number}" for name, number, _ in self.versions]
         QGuiApplication.clipboard().setText("\n".join(line for line in lines if line))
         self.copy.setText(self.tr("Copied"))
@@ -121,6 +128,18 @@ class About(Card):
             if self.texts.isHidden()
             else self.tr("Hide the licence &texts")
         )
+
+
+def precision_sentence(speeds: Speeds | None) -> str:
+    """What “auto” means for the precision here; empty where nothing was measured yet."""
+    if speeds is None:
+        return ""
+    if not speeds.bf16:
+        return translate("Settings", "Trains in fp32: there are no instructions for bf16 here.")
+    template = translate(
+        "Settings", "Trains in {0}: bf16 multiplies matrices {1} times as fast as fp32 here."
+    )
+    return template.format(speeds.fastest, f"{speeds.bf16 / speeds.fp32:.1f}")
 
 
 def _texts() -> list[str]:

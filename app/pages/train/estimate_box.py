@@ -102,6 +102,7 @@ def verdict_sentence(estimate: Estimated) -> str:
 
 
 def estimate_sentence(estimate: Estimated) -> str:
+    device = ", ".join(part for part in (estimate.device, estimate.precision) if part)
     sentence = advice.translate(
         "Train",
         "{steps} steps of {pace}; {memory} of {available} of free memory;"
@@ -112,7 +113,7 @@ def estimate_sentence(estimate: Estimated) -> str:
         memory=numbers.size(estimate.memory),
         available=numbers.size(estimate.available),
         parameters=numbers.short(estimate.parameters),
-        device=estimate.device,
+        device=device,
     )
     return f"{sentence} {disk_sentence(estimate)}".strip()
 

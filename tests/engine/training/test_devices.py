@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.messages import Noted
-from engine.training.devices import BF16_INSTRUCTIONS, Machine
+from engine.home import Home
+from engine.messages import Noted, Prepared
+from engine.precision import last
+from engine.spec.training import HardwareSpec
+from engine.training import devices
+from engine.training.devices import BF16_INSTRUCTIONS, Machine, choose
 from engine.training.loop import train
 from tests.engine.training.small import classifying, new_run
 
@@ -39,3 +43,56 @@ def test_a_run_says_that_its_precision_is_slow_here(
     told: list[object] = []
     train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
     assert any(isinstance(event, Noted) and "no bf16" in event.text for event in told)
+
+
+def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
+    assert choose(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
+    assert not last(Home().root).bf16  # type: ignore[union-attr]
+    assert choose(HardwareSpec(device="cpu", precision="bf16", threads=1)).bf16
+
+
+def test_auto_measures_once_and_takes_what_is_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86 | {"amx_bf16": True})
+    rates, asked = {torch.float32: 1e11, torch.bfloat16: 1e12}, []
+
+    def rate(dtype: torch.dtype, device: torch.device) -> float:
+        asked.append(dtype)
+        return rates[dtype]
+
+    monkeypatch.setattr(devices, "_rate", rate)
+    hardware = HardwareSpec(device="cpu", threads=1)
+    assert choose(hardware).precision_name == choose(hardware).precision_name == "bf16"
+    assert asked == [torch.float32, torch.bfloat16]
+    rates[torch.bfloat16] = 1.2e11
+    assert choose(hardware.model_copy(update={"threads": 2})).precision_name == "fp32"
+    assert len(asked) == 4
+    assert choose(hardware).precision_name == "bf16"  # what was measured with one thread stays
+    (Home().cache / "precision.json").write_text("[{]")
+    assert choose(hardware).precision_name == "fp32"
+
+
+def test_a_rate_is_that_of_a_real_product() -> None:
+    assert 1e8 < devices._rate(torch.float32, torch.device("cpu")) < 1e15
+
+
+def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
+    now, auto = Machine(torch.device("cpu"), bf16=False, threads=1), HardwareSpec()
+    assert now.going_on(auto, "bf16").bf16
+    assert not now.going_on(auto, "fp32").bf16
+    assert not now.going_on(auto, None).bf16  # a run of an earlier version
+    assert not now.going_on(HardwareSpec(precision="fp32"), "bf16").bf16
+
+
+def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Path) -> None:
+    job = classifying(tmp_path, steps=1)
+    job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
+    told: list[object] = []
+    train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
+    (plan,) = (event for event in told if isinstance(event, Prepared))
+    assert plan.conditions["precision"] == plan.versions["precision"]
+    assert plan.conditions["precision"] in ("fp32", "bf16")
