@@ -1,0 +1,90 @@
+"""The benchmark of training: its text, its limit, and its table from what the sides measured."""
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.tokenizer import Tokenizer
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+NAMES = {path.stem for path in (FOLDER / "peers").glob("*.py")} | {"training"}
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Imports a script of the benchmark; none of their plain names stays behind."""
+    monkeypatch.syspath_prepend(FOLDER / "peers")
+    monkeypatch.syspath_prepend(FOLDER)
+    yield import_module
+    for name in NAMES & set(sys.modules):
+        del sys.modules[name]
+
+
+def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(script, tmp_path):
+    made_up = script("made_up")
+    made_up.write(tmp_path)
+    tokenizer = Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True)
+    assert tokenizer.size == made_up.PIECES
+    lines = (tmp_path / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
+    assert set(labels) == {"0", "1"}
+    lengths = np.array([len(ids) + 2 for ids in tokenizer.contents(list(texts))])
+    assert lengths.tolist() == [len(text.split()) + 2 for text in texts]
+    assert lengths.mean() == pytest.approx(25.2, abs=0.5)  # of SST-2's sentences it is 25.16
+    assert (lengths.min(), lengths.max()) == (4, 55)
+
+
+def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
+    size = script("clock").Size(layers=3, width=8, vocabulary=50)
+    lengths = np.array([4, 6])
+    weights = (2 * 12 + 2) * 8**2  # of each token; of the last layer, only its keys and values
+    head = 10 * 8**2  # of each vector that is asked for
+    attention = 2 * 8 * (2 * (16 + 36) + 2 * 5)
+    assert size.needed(lengths) == 6 * (weights * 10 + head * 2 + attention)
+    more = size.needed(lengths, guessed=3) - size.needed(lengths)
+    assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
+
+
+def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script, monkeypatch):
+    training = script("training")
+    given = argparse.Namespace(pairs=3, threads=2, clock="wall", verbose=False, openmp="studio")
+    bench = training.Bench(Path("made-up"), given, "fp32")
+    seconds = {"studio.py": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
+    slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
+
+    def run(script_name, *options):
+        if script_name == "gemm.py":
+            return {"peak": 1e12}
+        key = next((key for key in seconds if any(key in o for o in options)), script_name)
+        took = seconds[key] * (next(slower) if key == "eager" else 1.0)
+        told = {"tokens": 1000, "operations": 4e11, "memory": 2e9, "load": 0.5}
+        return told | {"seconds": took, "cpu_seconds": 9 * took}
+
+    monkeypatch.setattr(bench, "_run", run)
+    lines = list(bench.compare(training.ROWS[0]))
+    table = [line for line in lines if line.startswith("| ")][2:]
+    assert [line.split(" | ")[0] for line in table] == [
+        "| BERT Studio",
+        "| Trainer, best: group_by_length, eager",
+        "| Trainer, best: group_by_length, sdpa",
+        "| Trainer as it comes: fp32, padded to 128",
+    ]
+    assert "| 1,000 |  | 40% | 2.00 GB | 0.5 |" in table[0]
+    assert "| 500 | 2.00 (2.00 to 3.00) | 20% |" in table[1]
+    assert "| 10.00 (10.00 to 10.00) | 4% |" in table[3]
+    given.clock = "cpu"
+    assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
+
+
+def test_all_sides_wait_in_the_same_way(script, monkeypatch):
+    training = script("training")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    ours, usual, asleep = (training._environment(n) for n in ("studio", "default", "passive"))
+    assert "OMP_WAIT_POLICY" not in ours and "OMP_NUM_THREADS" not in ours
+    assert int(ours["GOMP_SPINCOUNT"]) < int(usual["GOMP_SPINCOUNT"])
+    assert asleep["OMP_WAIT_POLICY"] == "PASSIVE" and "GOMP_SPINCOUNT" not in asleep
