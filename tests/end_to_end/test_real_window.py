@@ -49,6 +49,35 @@ STEPS = """
     quit
 """
 
+EXPLORE = """
+    window "BERT Studio" 60
+    click "panel:Look inside a model"
+    window Explore
+    click text:Text
+    key ctrl+a
+    type "The unbelievable people of the [MASK] States"
+    expect "label:[MASK]" 60
+    click "Look at: Whole words"
+    click "text:Your own words"
+    type "united, southern"
+    key Return
+    click "push button:Search"
+    expect "Words that fit together best" 20
+    click "Look at: Layers"
+    hover "First guess after each layer"
+    click "Look at: Every word"
+    click "push button:Compute"
+    expect "How expected each token is" 20
+    click "page tab:Attention"
+    expect "All heads" 30
+    click "All heads"
+    dclick "All heads"
+    click "The head as a matrix"
+    click "Show the head as: Query and key"
+    expect "Query and key" 20
+    quit
+"""
+
 pytestmark = [
     pytest.mark.gui,
     pytest.mark.skipif(
@@ -61,9 +90,10 @@ pytestmark = [
 ]
 
 
-def test_every_page_is_used_by_mouse_and_keys(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [STEPS, EXPLORE], ids=["every page", "explore"])
+def test_the_window_is_used_by_mouse_and_keys(home: Home, tmp_path: Path, told: str) -> None:
     steps = tmp_path / "steps.txt"
-    steps.write_text(STEPS, encoding="utf-8")
+    steps.write_text(told, encoding="utf-8")
     drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py"), "--size", "1400x900"]
     done = subprocess.run(
         [*drive, "--out", str(tmp_path), "--steps", str(steps), "--", sys.executable, "-m", "app"],
