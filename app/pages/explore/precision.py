@@ -6,7 +6,7 @@ from app.explorer import Explorer
 from app.pages.explore.study import Study
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets.text import OneLine, tooltip
+from app.widgets.text import Text, tooltip
 from engine.messages import Answer, Filled, PreciseAnswer, Predicted
 
 
@@ -22,7 +22,7 @@ class PrecisionSwitch(QWidget):
     ) -> None:
         super().__init__(parent)
         self._study, self._settings = study, settings
-        self.said = OneLine("", "small")
+        self.said = Text("", "small", wraps=False)
         self.exact = QCheckBox(self.tr("E&xact answers"))
         self.exact.setToolTip(
             tooltip(
