@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -42,6 +42,8 @@ class Event(Message):
 class Branched(Event):
     """The run began as a copy of another one at a step, perhaps with other settings."""
 
+    BEGINNING: ClassVar[str] = "Branched from “"
+
     kind: Literal["branched"] = "branched"
     run: str = Field(description="Name of the other run.")
     folder: Path
@@ -50,7 +52,7 @@ class Branched(Event):
 
     def sentence(self) -> str:
         changes = "; ".join(self.changes) or "nothing was changed"
-        return f"Branched from “{self.run}” at step {self.step}; {changes}."
+        return f"{self.BEGINNING}{self.run}” at step {self.step}; {changes}."
 
 
 class Started(Event):
@@ -155,6 +157,8 @@ class Ended(Event):
     advice: str = ""
     details: str = ""
     bug: bool = Field(False, description="True where the studio is at fault.")
+    memory: int = Field(0, description="Most bytes that the worker held; 0: nobody knows.")
+    device_memory: int = Field(0, description="Most bytes that it held of a GPU.")
 
 
 AnyEvent = Annotated[
@@ -796,6 +800,7 @@ class Estimated(Answer):
     precision: str = Field("", description="fp32 or bf16, asked for or chosen; empty: not known.")
     checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
     checkpoints: int = Field(0, description="How many of them there are at the most.")
+    disk_free: int | None = Field(None, description="Bytes that are free where runs lie.")
 
 
 class Asked(Message):

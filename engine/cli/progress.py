@@ -43,8 +43,9 @@ class ProgressLine:
                 self._say(text)
             case Waiting(problem=problem, advice=advice):
                 self._say(f"{problem} {advice}")
-            case Ended(outcome=outcome, step=step, problem=problem, advice=advice):
-                self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}")
+            case Ended(outcome=outcome, step=step, problem=problem, advice=advice, memory=peak):
+                held = f", with at most {peak / 1e6:,.0f} MB of memory" if peak else ""
+                self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}{held}")
 
     def end(self) -> None:
         if self._terminal:

@@ -51,6 +51,9 @@ def certificate_lines(found: Certificate) -> list[str]:
         lines.append(f"{stretch.at:%Y-%m-%d %H:%M:%S}: {what}; {upto}")
     state = "finished" if found.is_finished else "not finished"
     lines.append(f"step: {found.step} of {found.steps}, {state}")
+    for what, peak in (("memory", found.memory), ("GPU memory", found.device_memory)):
+        if peak:
+            lines.append(f"{what}: at most {peak / 1e6:,.0f} MB")
     lines.append(f"weights: {found.weights or 'not written down'}")
     lines.append(f"optimiser: {found.optimiser or 'not written down'}")
     lines.append("repeatable: " + ("no" if found.obstacles else "yes, under these conditions"))

@@ -45,6 +45,8 @@ class Certificate:
     is_finished: bool
     weights: str  # SHA-256 of the files; empty where nothing was saved
     optimiser: str
+    memory: int = 0  # most bytes that a worker of it held; 0: nobody knows
+    device_memory: int = 0  # … of a GPU
 
     @property
     def obstacles(self) -> tuple[str, ...]:
@@ -78,6 +80,8 @@ def certificate(run: RunFolder) -> Certificate:
         is_finished=bool(ended) and ended[-1].outcome == "finished",
         weights=last.weights,
         optimiser=last.optimiser,
+        memory=max((event.memory for event in ended), default=0),
+        device_memory=max((event.device_memory for event in ended), default=0),
     )
 
 

@@ -1,23 +1,25 @@
 """Time and memory of a job, from measured steps.
 
-One step with the longest input and a full batch gives the memory: nothing that follows needs more.
-Steps with the job's usual lengths give the time. Both run in the process that asks, which should
-be a fresh one, since the peak of its memory is the answer.
+A step with the heaviest batch that was found and the longest row gives the memory, once the
+optimiser has its own: nothing that follows needs more. Steps with the job's usual lengths give the
+time. Both run in the process that asks, which should be a fresh one, since the peak of its memory
+is the answer.
 """
 
 import math
-import sys
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 import torch
 
 from engine.data.store import Rows, StoredTexts, resolve
 from engine.data.tokenizer import Tokenizer
+from engine.home import Home
 from engine.messages import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
@@ -26,10 +28,11 @@ from engine.runs.parts import split
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
-from engine.tasks.learner import Learner, total
+from engine.tasks.learner import Batch, Examples, Learner, total
 from engine.tasks.widths import width_of
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
+from engine.training.memory import peak_memory
 from engine.training.optimiser import adamw
 from engine.training.preparing import (
     first_long_step,
@@ -42,6 +45,9 @@ from engine.training.preparing import (
 from engine.training.saving import checkpoint_size
 
 SAMPLE = 1_000  # training rows that are tokenised for their lengths
+MOST_CHARACTERS = 4_000_000  # in them, where they are texts of any length
+LONGEST = 20  # more of them, those with most characters
+LOOKED_AT = 200  # batches among which the heaviest is looked for
 JUDGING = 1 / 3  # time of a forward pass, against one with its backward pass
 
 
@@ -50,24 +56,29 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     Raises StudioError for whatever would keep the job itself from starting.
     """
+    with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
+        return _estimate(job, working, Path(scratch))  # Windows keeps what is mapped
+
+
+def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
     parts = split(job)
     job = parts[-1]  # the dearest: of a layer bench it is fine-tuning
     processes = job.hardware.processes
     machine = choose(job.hardware, beside=processes)
     working("Reading the data")
-    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        dataset = resolve(job.data, Path(scratch) / "dataset")
-        learner = learner_for(job.task)
-        rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("dev", 0)
-        learner.study(rows)
+    dataset = resolve(job.data, scratch / "dataset")
+    learner = learner_for(job.task)
+    rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("dev", 0)
+    learner.study(rows)
     working("Looking at the lengths")
     tokenizer = _tokenizer(job, rows)
-    lengths = _lengths(job, learner, rows, tokenizer)
     plan = job.training
-    share = math.ceil(plan.batch / processes)  # what one process computes of a batch
-    order = Order(lengths, plan.batch, plan.seed, plan.share)
-    batches = [lengths[order.numbers(i)] for i in range(min(order.steps_per_epoch, 200))]
+    sample = _sample(job, learner, rows, tokenizer, scratch / "sample")
+    order = Order(sample.lengths, plan.batch, plan.seed, plan.share)
+    drawn = [order.numbers(i) for i in range(min(order.steps_per_epoch, LOOKED_AT))]
+    batches = [sample.lengths[numbers] for numbers in drawn]
     usual = width_of(math.ceil(sum(one.sum() for one in batches) / sum(map(len, batches))))
+    share = math.ceil(len(drawn[0]) / processes)  # what one process computes of a batch
 
     working("Measuring one step")
     network = _network(job, learner)
@@ -79,7 +90,10 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
-        batch = learner.made_up(share, width, tokenizer, random).to(machine.device)
+        return update(learner.made_up(share, width, tokenizer, random))
+
+    def update(batch: Batch) -> float:
+        batch = batch.to(machine.device)
         if network.reader is not None:
             shape = (*batch.tokens.shape, len(network.reader.heights), network.spec.width)
             batch = batch._replace(tokens=torch.zeros(shape, device=machine.device))
@@ -94,7 +108,14 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
             torch.cuda.synchronize()
         return time.perf_counter() - began
 
-    step(max(longest, long_length))  # reaches the peak of memory, and warms up
+    random = chance(plan.seed, SHARE)
+    mine = sample.heaviest(drawn)[::-processes][::-1]  # the longest, and every n-th before it
+    heaviest = learner.batch(sample.examples, mine, tokenizer, random)
+    if long_length > longest:
+        heaviest = learner.made_up(share, long_length, tokenizer, random)
+    update(heaviest)  # after it there is what the optimiser remembers
+    update(heaviest)
+    memory = peak_memory().decisive  # before the steps for the time, whose batches are made up
     short = min(step(min(usual, longest)) for _ in range(3))
     steps, looks = planned_steps(plan, order.steps_per_epoch)
     seconds = steps * short
@@ -110,14 +131,21 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
         steps=steps,
         seconds_per_step=short,
         seconds=(seconds + judging) * len(parts),
-        memory=_peak_memory(machine) * (1 if machine.device.type == "cuda" else processes),
+        memory=memory * (1 if machine.device.type == "cuda" else processes),
         available=machine.free_memory(),
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),
         precision=machine.precision_name,
         checkpoint=checkpoint_size(network),
+        disk_free=_disk_free(),
         checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * len(parts),
     )
+
+
+def _disk_free() -> int:
+    """Bytes, where the runs of this home lie or will lie."""
+    runs = Home().runs
+    return shutil.disk_usage(next(p for p in (runs, *runs.parents) if p.exists())).free
 
 
 def _vectors_take(
@@ -145,21 +173,66 @@ def _tokenizer(job: JobSpec, rows: Rows) -> Tokenizer:
     return Tokenizer.train(rows.texts[:SAMPLE], job.start.model.vocabulary, job.start.lowercase)
 
 
-def _lengths(job: JobSpec, learner: Learner, rows: Rows, tokenizer: Tokenizer) -> np.ndarray:
-    """Tokens of each training example, int [examples], known from a sample of the rows."""
+@dataclass(frozen=True)
+class _Sample:
+    """What is known of the training examples from some of the rows.
+
+    `examples` has first those of a fair sample, as many as `fair`, and then those of the longest
+    rows, unless rows are joined and cut.
+    """
+
+    lengths: np.ndarray  # int [examples of the job], tokens of each; those of the sample, repeated
+    examples: Examples
+    fair: int
+
+    def heaviest(self, drawn: list[np.ndarray]) -> np.ndarray:
+        """The batch with most tokens of those drawn, and in it the longest example of all."""
+        batch = max(drawn, key=lambda numbers: int(self.lengths[numbers].sum())) % self.fair
+        lengths = self.examples.lengths
+        longest = int(lengths.argmax())
+        if lengths[longest] > lengths[batch].max():
+            batch[lengths[batch].argmax()] = longest
+        return batch[np.argsort(lengths[batch], kind="stable")]
+
+
+def _sample(
+    job: JobSpec, learner: Learner, rows: Rows, tokenizer: Tokenizer, folder: Path
+) -> _Sample:
+    """Tokenise some of the rows into `folder`."""
     plan = job.training
-    pick = chance(plan.seed, SHARE).permutation(len(rows))[:SAMPLE]
-    if isinstance(rows.texts, StoredTexts):  # rows are joined and cut to full length
-        some = rows.texts.some(SAMPLE, chance(plan.seed, SHARE))
-        pieces = sum(len(ids) for ids in tokenizer.contents(some)) / max(1, len(some))
-        blocks = max(1, round(pieces * len(rows) / (plan.max_length - 2)))
-        return np.full(blocks, plan.max_length)
-    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        examples = learner.pack(
-            rows.take(pick), tokenizer, plan.max_length, Path(scratch) / "sample", lambda a, b: None
-        )
-    lengths = examples.lengths
-    return np.resize(lengths, max(1, round(len(lengths) * len(rows) / max(1, len(pick)))))
+    random = chance(plan.seed, SHARE)
+
+    def pack(some: Rows) -> Examples:
+        return learner.pack(some, tokenizer, plan.max_length, folder, lambda done, total: None)
+
+    if isinstance(rows.texts, StoredTexts):
+        texts = _together(rows.texts.some(SAMPLE, random))
+        examples = pack(Rows(texts))
+        count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
+        return _Sample(np.resize(examples.lengths, count), examples, len(examples))
+    pick = random.permutation(len(rows))[:SAMPLE]
+    examples = pack(rows.take(np.concatenate([pick, _longest(rows)])))
+    owners = np.array([learner.row(examples, number) for number in range(len(examples))])
+    fair = int((owners < len(pick)).sum())
+    count = max(1, round(fair * len(rows) / max(1, len(pick))))
+    return _Sample(np.resize(examples.lengths[:fair], count), examples, fair)
+
+
+def _together(texts: list[str]) -> list[str]:
+    """The first texts, as many as are tokenised in a moment; one at least."""
+    ends = np.cumsum([len(text) for text in texts])
+    return texts[: max(1, int((ends <= MOST_CHARACTERS).sum()))]
+
+
+def _longest(rows: Rows) -> np.ndarray:
+    """The numbers of the rows with most characters."""
+    columns = [rows.texts, rows.pairs or (), rows.beginnings or ()]
+    sizes = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        sizes[: len(column)] += np.fromiter(map(len, column), np.int64, len(column))
+    for place, endings in enumerate(rows.endings or ()):
+        sizes[place] += max(map(len, endings))
+    return np.argsort(sizes)[-LONGEST:]
 
 
 def _network(job: JobSpec, learner: Learner) -> Network:
@@ -167,15 +240,3 @@ def _network(job: JobSpec, learner: Learner) -> Network:
         return Network(job.start.model, learner.heads)
     heads = wanted_heads(job, learner)
     return checkpoint.load(job.start.path, heads, learner.labels).network
-
-
-def _peak_memory(machine: Machine) -> int:
-    """Bytes that were held at the most: of the device, or of this process."""
-    if machine.device.type == "cuda":
-        return int(torch.cuda.max_memory_allocated())
-    if sys.platform == "win32":
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -53,9 +53,11 @@ def _work(run: RunFolder, channel: Channel, rank: Rank | None, processes: int | 
         if rank is None and many > 1:
             return lead(run, many, channel)
         from engine.training.loop import train  # torch, only now that the lock is held
+        from engine.training.memory import peak_memory
 
         outcome, step = train(job, tell, channel.stop_wanted, run)
-        tell(Ended(outcome=outcome, step=step))
+        peak = peak_memory()
+        tell(Ended(outcome=outcome, step=step, memory=peak.process, device_memory=peak.device))
         return 0
     except DiskFull as full:  # and a stop was wanted, or else it would wait
         step = _last_step(run)

@@ -194,7 +194,13 @@ def facts(found: Certificate) -> list[tuple[str, str]]:
     of_optimiser = words.translate("Runs", "SHA-256 of the optimiser of step {0}")
     lines.append((last.format(numbers.count(found.step)), found.weights))
     lines.append((of_optimiser.format(numbers.count(found.step)), found.optimiser))
+    lines.append((words.translate("Runs", "Most memory"), _size(found.memory)))
+    lines.append((words.translate("Runs", "Most memory of the GPU"), _size(found.device_memory)))
     return [(name, value) for name, value in lines if value]
+
+
+def _size(peak: int) -> str:
+    return numbers.size(peak) if peak else ""
 
 
 def _in_two_lines(value: str) -> str:

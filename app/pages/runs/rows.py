@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.pages.runs import words
+from engine.messages import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
 from engine.record.opening import Record
@@ -71,6 +72,11 @@ class RunRow:
     @property
     def can_resume(self) -> bool:
         return self.state in RESUMABLE
+
+    @property
+    def branched(self) -> str:
+        """Of which run it is a branch, from which step on and with what; empty where of none."""
+        return next((one for one in self.remarks if one.startswith(Branched.BEGINNING)), "")
 
     @property
     def share(self) -> float:

@@ -84,7 +84,8 @@ class RunView(QWidget):
         back = buttons.quiet(self.tr("&All runs"), self.left.emit, "arrow-left")
         self.name = OneLine("", "title")
         self.badge = StateBadge()
-        self.about = OneLine("", "muted")
+        self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
+        self.branched.hide()
         self.stop = buttons.primary(
             self.tr("&Stop and save"), lambda: self._do("stop"), "circle-stop"
         )
@@ -104,6 +105,7 @@ class RunView(QWidget):
         words_.setSpacing(0)
         words_.addLayout(names)
         words_.addWidget(self.about)
+        words_.addWidget(self.branched)
         row.addLayout(words_, 1)
         for part in (self.use, self.inside, self.end_now, self.resume, self.stop, self.more):
             row.addWidget(part)
@@ -143,6 +145,8 @@ class RunView(QWidget):
         self.badge.show_state(row.state)
         about = (run_words.task_word(row.task), row.data, row.start, row.device)
         self.about.setText(" · ".join(part for part in about if part))
+        self.branched.setText(row.branched)
+        self.branched.setVisible(bool(row.branched))
         self.banner.show_run(row)
         self.facts.show_run(row)
         self.seeds.show_run(row)

@@ -319,6 +319,15 @@ def _estimate_warnings(estimate: Estimated) -> list[str]:
         found.append(
             translate("Train", "It needs nearly all memory that is free: close other programs.")
         )
+    wanted = estimate.checkpoint * estimate.checkpoints
+    if estimate.disk_free is not None and wanted > estimate.disk_free:
+        found.append(
+            translate(
+                "Train",
+                "The checkpoints need up to {wanted}, and {free} are free on the disk of the runs:"
+                " training will wait when it is full. Keep fewer of them, or free some space.",
+            ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
+        )
     if estimate.seconds > LONG_TRAINING:
         found.append(
             translate(

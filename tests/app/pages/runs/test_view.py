@@ -21,7 +21,7 @@ from app.theme import Choice
 from app.widgets.dialogs import Question
 from app.widgets.form import SpecForm
 from engine.durable import MANIFEST
-from engine.messages import Prepared, Saved, Started, measured
+from engine.messages import Branched, Prepared, Saved, Started, measured
 from engine.record.metrics import add_metrics
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
@@ -472,6 +472,21 @@ def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
     before = view.state.row.job
     assert (name, step, job.name) == (run_id, 5, "one, from step 5")
     assert [change.path for change in changes(before, job)] == ["training.learning_rate"]
+
+
+def test_the_header_says_of_which_run_it_is_a_branch(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    plain, branch = make_run("plain"), make_run("other")
+    with studio.record.session() as session:
+        run = find(session, branch)
+        assert run is not None
+        told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
+        run.remarks = ["One text was cut.", told.sentence()]
+    view = open_run(page(), branch, qtbot)
+    qtbot.waitUntil(lambda: not view.branched.isHidden())
+    assert view.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
+    assert open_run(page(), plain, qtbot).branched.isHidden()
 
 
 def test_the_certificate_is_shown_and_its_files_are_checked(

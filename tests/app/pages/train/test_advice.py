@@ -163,6 +163,20 @@ def test_warnings_name_what_is_doubtful_and_nothing_else() -> None:
     assert "“b”" not in " ".join(said)
 
 
+def test_checkpoints_that_the_disk_has_no_room_for_are_told_before_the_start() -> None:
+    room = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
+    assert not any(
+        "checkpoints" in text for text in advice.warnings(chosen(Kind.SENTENCE), None, room)
+    )
+    short = room.model_copy(update={"disk_free": 3 * GB})
+    (told,) = [
+        text
+        for text in advice.warnings(chosen(Kind.SENTENCE), None, short)
+        if "checkpoints" in text
+    ]
+    assert "need up to 4.0 GB, and 3.0 GB are free" in told
+
+
 def test_going_on_without_a_head_for_words_is_said() -> None:
     assert advice.warnings(chosen(Kind.ONWARD)) == []
     assert MODEL.info is not None

@@ -1,0 +1,74 @@
+"""What a run is estimated to need is what it then needs, and its end says how much that was."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.home import Home
+from engine.messages import ANSWER, Ended, Estimate, Estimated, Working
+from engine.runs import launch
+from engine.runs.certificate import certificate
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.model import PRESETS
+from engine.spec.task import Pretraining
+from engine.training.memory import peak_memory
+from tests.engine.training import small
+
+WIDE = PRESETS["mini"].model_copy(update={"vocabulary": 120})  # heavier than Python and torch vary
+MARGIN = 0.15
+
+
+def heavier(job: JobSpec, **training: object) -> JobSpec:
+    asked = job.training.model_copy(update={"steps": 3, "epochs": 1.0, **training})
+    return job.model_copy(update={"start": FromScratch(model=WIDE), "training": asked})
+
+
+def classes(folder: Path) -> JobSpec:
+    return heavier(small.classifying(folder), batch=64)
+
+
+def pairs(folder: Path) -> JobSpec:
+    job = heavier(small.pretraining(folder), batch=64, max_length=128)
+    return job.model_copy(update={"task": Pretraining(next_sentence=True)})
+
+
+def estimated(job: JobSpec, scratch: Path) -> Estimated:
+    """The answer of a fresh process, as in the window."""
+    pipe = subprocess.PIPE
+    command = launch.worker("explore", str(scratch))
+    with subprocess.Popen(
+        command, env=launch.environment(), cwd=launch.CODE, stdin=pipe, stdout=pipe
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(Estimate(job=job).line())
+        process.stdin.flush()
+        while isinstance(answer := ANSWER.validate_json(process.stdout.readline()), Working):
+            pass
+        process.kill()
+    assert isinstance(answer, Estimated)
+    return answer
+
+
+@pytest.mark.parametrize("make", [classes, pairs])
+def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path, make: object) -> None:
+    job = make(tmp_path)
+    found = estimated(job, tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    with launch.start(run.path) as worker:
+        assert worker.wait() == 0
+    ended = run.last_words()[-1]
+    assert isinstance(ended, Ended) and ended.memory > 100e6
+    assert found.memory == pytest.approx(ended.memory, rel=MARGIN)
+    assert found.disk_free is not None and found.disk_free > 0
+    assert certificate(run).memory == ended.memory
+
+
+def test_the_peak_is_of_what_was_held_and_let_go() -> None:
+    before = peak_memory().process
+    held = np.ones(40_000_000)
+    assert len(held) and peak_memory().process > before - 1e6
+    del held
+    after = peak_memory()
+    assert after.process >= 300e6 and after.decisive == (after.device or after.process)
