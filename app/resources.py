@@ -41,11 +41,17 @@ def mono_font(points: float = 0) -> QFont:
 
     Without ligatures: “!=” and “->” are shown as they are written.
     """
+    return QFont(_mono_font(points or QApplication.font().pointSizeF() * 0.95))
+
+
+@cache
+def _mono_font(points: float) -> QFont:
+    """Made once for each size: cells that are painted by the hundred ask for it."""
     font = QFont(MONO)
     for ligatures in ("calt", "liga"):
         font.setFeature(QFont.Tag(ligatures), 0)
     font.setStyleHint(QFont.StyleHint.Monospace)
-    font.setPointSizeF(points or QApplication.font().pointSizeF() * 0.95)
+    font.setPointSizeF(points)
     return font
 
 

@@ -5,7 +5,8 @@ held the loop. Mouse and keyboard events that pytest-qt sends are handled before
 so their calls are measured as well. What a test does outside of these is its own affair.
 
 On a busy machine a thread may also wait for a processor. Linux says how long it did
-(`schedstat`: time on a processor, time waiting for one, in ns), and that part is taken off.
+(`schedstat`: time on a processor, time waiting for one, in ns), and that part is taken off. A test
+that is stricter than that counts only the time that the thread itself worked (`be_strict`).
 """
 
 import faulthandler
@@ -37,14 +38,20 @@ class Watchdog:
 
     def __init__(self) -> None:
         self.blocked: list[str] = []
+        self.limit = LIMIT  # s
+        self._is_strict = False
         self._schedstat = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
         self._thread = threading.get_ident()
-        self._since: tuple[float, float] | None = None  # clock and waiting time at the last beat
+        self._since: tuple[float, float] | None = None  # times at the last beat: `_now`
         self._stack = ""
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
         self._timer.timeout.connect(self._beat)
         self._over = threading.Event()
         self._witness = threading.Thread(target=self._look, daemon=True)
+
+    def be_strict(self, limit: float) -> None:
+        """From now on allow only `limit` seconds, of the thread's own work."""
+        self.limit, self._is_strict = limit, True
 
     def start(self) -> None:
         self._timer.start()
@@ -67,11 +74,15 @@ class Watchdog:
             self._since = None if outer is None else self._now()
 
     def _now(self) -> tuple[float, float]:
+        """The clock, and of all time the part that counts for nothing."""
+        clock = time.perf_counter()
+        if self._is_strict:
+            return clock, clock - time.thread_time()
         try:
             waited = int(self._schedstat.read_bytes().split()[1]) / 1e9
         except (OSError, IndexError):
             waited = 0.0  # another system
-        return time.perf_counter(), waited
+        return clock, waited
 
     def _beat(self) -> None:
         if self._since is not None:
@@ -82,15 +93,16 @@ class Watchdog:
         assert self._since is not None
         clock, waited = self._now()
         held = (clock - self._since[0]) - (waited - self._since[1])
-        if held > LIMIT * parts:
+        if held > self.limit * parts:
             where = self._stack or "between two looks of the witness\n"
             self.blocked.append(f"{held * 1000:.0f} ms, for instance in\n{where}")
 
     def _look(self) -> None:
         """Keep the stack of a thread that is late, while it is: afterwards nobody knows it."""
-        while not self._over.wait(LIMIT / 4):
+        while not self._over.wait(self.limit / 4):
             since = self._since
-            if since is not None and not self._stack and time.perf_counter() - since[0] > LIMIT / 2:
+            late = since is not None and time.perf_counter() - since[0] > self.limit / 2
+            if late and not self._stack:
                 self._stack = stack_of(self._thread)
 
 

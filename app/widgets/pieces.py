@@ -37,15 +37,24 @@ class Pieces(QWidget):
         self._left_out = 0
         self._unknown = -1
         self._boxes: list[QRectF] = []
+        self._places: dict[int, list[QRectF]] = {}  # of these tokens, for some widths
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def show_tokens(self, tokens: tuple[Token, ...], unknown: int) -> None:
         """Show these pieces; `unknown` is the id of [UNK]."""
+        shown = tokens[: self._most]
+        if (shown, len(tokens) - len(shown), unknown) == (
+            self._tokens,
+            self._left_out,
+            self._unknown,
+        ):
+            return
         self._tokens = tokens[: self._most]
         self._left_out = len(tokens) - len(self._tokens)
         self._unknown = unknown
+        self._places = {}
         self._lay_out()
         self.setAccessibleName(self.tr("Word pieces"))
         self.setAccessibleDescription(self._sentence())
@@ -77,6 +86,7 @@ class Pieces(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self._places = {}
             self._lay_out()
             self.update()
 
@@ -127,6 +137,12 @@ class Pieces(QWidget):
         self._boxes = self._place(self.width())
 
     def _place(self, width: int) -> list[QRectF]:
+        """Worked out once for each width: Qt asks for the height again and again."""
+        if width not in self._places:
+            self._places[width] = self._placed(width)
+        return self._places[width]
+
+    def _placed(self, width: int) -> list[QRectF]:
         """Where each piece stands; one more box for “and n more”."""
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = [metrics.horizontalAdvance(_painted(token)) + 2 * PAD for token in self._tokens]

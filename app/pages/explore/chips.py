@@ -29,17 +29,36 @@ def goes_on(tokens: Sequence[Token], number: int) -> bool:
     return (here.word, here.segment) == (before.word, before.segment)
 
 
-def place(tokens: Sequence[Token], metrics: QFontMetricsF, width: float) -> list[QRectF]:
-    """The box of each token, in rows of at most `width`; a word is kept in one row if it fits."""
-    wide = [metrics.horizontalAdvance(painted(token.text)) + 2 * INSIDE for token in tokens]
+def widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
+    """How wide each token is painted; it takes some milliseconds for hundreds of them."""
+    known: dict[str, float] = {}
+    found = []
+    for token in tokens:
+        if token.text not in known:
+            known[token.text] = metrics.horizontalAdvance(painted(token.text)) + 2 * INSIDE
+        found.append(known[token.text])
+    return found
+
+
+def place(
+    tokens: Sequence[Token],
+    metrics: QFontMetricsF,
+    width: float,
+    wide: Sequence[float] | None = None,
+) -> list[QRectF]:
+    """The box of each token, in rows of at most `width`; a word is kept in one row if it fits.
+
+    `wide` are the `widths` of the tokens, where they are known already.
+    """
+    wide = widths(tokens, metrics) if wide is None else wide
+    joins = [goes_on(tokens, number) for number in range(len(tokens))]
+    whole = _word_widths(wide, joins)
     height = metrics.height() + 2 * SPACE
     boxes: list[QRectF] = []
     x, y = 1.0, 1.0
-    for number, own in enumerate(wide):
-        joined = goes_on(tokens, number)
+    for own, of_word, joined in zip(wide, whole, joins, strict=True):
         x += 0 if joined or not boxes else 1.5 * SPACE
-        needed = own if joined else _word_width(tokens, wide, number)
-        needed = needed if needed <= width - 2 else own
+        needed = own if joined or of_word > width - 2 else of_word
         if x > 1 and x + needed > width:
             x, y = 1.0, y + height + ROW_GAP
         boxes.append(QRectF(x, y, own, height))
@@ -47,8 +66,10 @@ def place(tokens: Sequence[Token], metrics: QFontMetricsF, width: float) -> list
     return boxes
 
 
-def _word_width(tokens: Sequence[Token], wide: list[float], first: int) -> float:
-    total, number = wide[first], first + 1
-    while number < len(tokens) and goes_on(tokens, number):
-        total, number = total + wide[number], number + 1
-    return total
+def _word_widths(wide: Sequence[float], joins: Sequence[bool]) -> list[float]:
+    """From each token to the end of its word."""
+    whole = list(wide)
+    for number in range(len(whole) - 2, -1, -1):
+        if joins[number + 1]:
+            whole[number] += whole[number + 1]
+    return whole

@@ -15,10 +15,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
-from app.pages.explore.chips import AS_STORED, ROW_GAP, goes_on, painted, place
+from app.pages.explore.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
 from app.pages.explore.study import Study
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
+from engine.messages import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
 MOST_ROWS = 3  # before the strip scrolls
@@ -42,6 +43,9 @@ class Strip(QWidget):
         super().__init__(parent)
         self._study, self._side = study, study.both[side]
         self._boxes: list[QRectF] = []
+        self._laid_out: tuple[Token, ...] | None = None
+        self._widths: list[float] = []
+        self._places: dict[int, list[QRectF]] = {}  # of the tokens, for some widths
         self._marks = (-1, -1, -1)  # what is picked, the target, and pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -99,9 +103,15 @@ class Strip(QWidget):
             self._lay_out()
 
     def _place(self, width: int) -> list[QRectF]:
-        return place(self._side.tokens, QFontMetricsF(mono_font()), width - 2)
+        """Worked out once for each width: Qt asks for the height again and again."""
+        if width not in self._places:
+            metrics = QFontMetricsF(mono_font())
+            self._places[width] = place(self._side.tokens, metrics, width - 2, self._widths)
+        return self._places[width]
 
     def _lay_out(self) -> None:
+        self._widths = widths(self._side.tokens, QFontMetricsF(mono_font()))
+        self._places = {}
         self._boxes = self._place(self.width())
         self.updateGeometry()
         self.update()
@@ -109,7 +119,11 @@ class Strip(QWidget):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_tokens(self) -> None:
-        self._lay_out()
+        if self._side.tokens is self._laid_out:
+            self.update()  # a word was hidden or shown
+        else:
+            self._laid_out = self._side.tokens
+            self._lay_out()
         self._describe()
 
     def _on_picked(self, number: int) -> None:
@@ -246,12 +260,11 @@ class Strip(QWidget):
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
         hidden = side.is_masked(number) or side.is_typed_mask(number)
         role = Role.MUTED if token.special else Role.WARN if side.is_unknown(number) else tint
-        shape = self._shape(number, box)
         painter.setPen(Qt.PenStyle.NoPen)
         strength = 0.06 if token.special else 0.14
         over = number == pointed
         painter.setBrush(colour(Role.ACCENT) if hidden else colour(role, strength + 0.12 * over))
-        painter.drawPath(shape)
+        self._fill(painter, number, box)
         if goes_on(side.tokens, number):
             painter.setPen(QPen(colour(Role.SURFACE if hidden else role, 0.5), 1))
             x = box.left()
@@ -279,11 +292,14 @@ class Strip(QWidget):
             y = box.bottom() + 2 + 2.5 * line
             painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))
 
-    def _shape(self, number: int, box: QRectF) -> QPainterPath:
+    def _fill(self, painter: QPainter, number: int, box: QRectF) -> None:
         """A box that is round where its word begins and ends."""
         tokens = self._side.tokens
         opens = not goes_on(tokens, number)
         closes = number + 1 == len(tokens) or not goes_on(tokens, number + 1)
+        if opens and closes:
+            painter.drawRoundedRect(box, ROUND, ROUND)  # a path takes much longer
+            return
         path = QPainterPath()
         path.setFillRule(Qt.FillRule.WindingFill)
         path.addRoundedRect(box, ROUND, ROUND)
@@ -291,7 +307,7 @@ class Strip(QWidget):
             path.addRect(QRectF(box.left(), box.top(), ROUND, box.height()))
         if not closes:
             path.addRect(QRectF(box.right() - ROUND, box.top(), ROUND, box.height()))
-        return path.simplified() if not (opens and closes) else path
+        painter.drawPath(path.simplified())
 
 
 class StripArea(QScrollArea):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
@@ -49,6 +49,8 @@ class ExplorePage(Page):
         self._wanted: Path | None = None  # model to choose once the list is there
         self._reading: background.Job | None = None
         self._too_long = [0, 0]  # characters put into each editor, where they were too many
+        self._saying = QTimer(self, singleShot=True, interval=0)  # in a turn of its own
+        self._saying.timeout.connect(self._say)
         self._is_showing = False  # an input of the history, in both editors
         self.study = Study(self)
         self.history = History(self.study, studio.home.inputs, studio.notices)
@@ -153,7 +155,7 @@ class ExplorePage(Page):
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
         self.words.starter_wanted.connect(lambda: self.choose(starter_model()))
         study.model_changed.connect(self._on_model)
-        study.tokens_changed.connect(self._say)
+        study.tokens_changed.connect(self._saying.start)
         study.picked_changed.connect(self._say)
         study.pointed_changed.connect(self._say)
         study.problem_changed.connect(self._on_problem)

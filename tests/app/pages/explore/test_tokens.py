@@ -37,18 +37,25 @@ def view(qtbot, state, workshop) -> TokensView:
 
 
 @pytest.fixture
-def answer(explorer, model):
+def told(state, wait):
+    """`told()` waits until all that has changed is shown."""
+    return lambda: wait(lambda: not (state._telling.isActive() or state._telling_steps.isActive()))
+
+
+@pytest.fixture
+def answer(explorer, model, told):
     """`answer()` gives the newest question its real answer."""
     loaded = {}
 
-    def told(number: int = -1):
+    def tell(number: int = -1):
         question = explorer.of_kind("embed")[number]
         checkpoint = loaded.setdefault(question.checkpoint, load(question.checkpoint))
         made = embed(checkpoint, question)
         explorer.answered.emit(made)
+        told()
         return made
 
-    return told
+    return tell
 
 
 def cells(view, row, side=0):
@@ -67,10 +74,11 @@ def test_the_three_steps_are_shown(view, state, study, wait):
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
-def test_every_token_has_its_numbers_at_once_and_its_norms_when_they_come(view, answer, study):
+def test_every_token_has_its_numbers_at_once_and_its_norms_when_they_come(view, answer, told):
+    told()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
-    told = answer()
-    norms = [*(addend.norms[2] for addend in told.addends), told.sums[2], told.outcome[2]]
+    made = answer()
+    norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
 
 
@@ -130,10 +138,11 @@ def test_only_a_panel_that_is_seen_works(view, state, study, explorer, wait):
     assert explorer.asked[-1].text == "a dog"
 
 
-def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, answer):
+def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, answer, told):
     path = make_model(home.models / "other", Heads(masked_words=True), OTHER_WORDS)
     study.compare(describe_model("other", path, "imported"))
     wait(lambda: study.is_settled)
+    told()
     assert not view.sides[1].isHidden()
     assert "5 tokens and 6 tokens." in view.difference.text()
     assert "cat – c ##at" in view.difference.text()
@@ -144,34 +153,33 @@ def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, 
     view.tables[1].selectRow(4)
     assert study.picked == 3
     study.compare(None)
+    told()
     assert view.sides[1].isHidden()
 
 
-def test_a_refusal_is_told(view, explorer, study):
+def test_a_refusal_is_told(view, explorer, told):
     explorer.refuse(explorer.asked[-1], "The model gives numbers that are not finite.")
+    told()
     assert "not finite" in view.notes.text()
 
 
 def test_the_figure_has_every_number(qapp, view, state, answer):
     assert figure_of(state, 0) is None
-    told = answer()
+    answered = answer()
     made = figure_of(state, 0)
-    wanted = np.array([*(a.norms for a in told.addends), told.sums, told.outcome], np.float32).T
+    columns = [*(a.norms for a in answered.addends), answered.sums, answered.outcome]
+    wanted = np.array(columns, np.float32).T
     assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), wanted)
     table = made.table()
     assert table.header[4:] == (
         *("norm of word", "norm of position", "norm of segment", "norm of sum", "norm of input"),
     )
     assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
-    assert tuple(table.rows[2][4:]) == tuple(float(row[2]) for row in zip_columns(told))
+    assert tuple(table.rows[2][4:]) == tuple(column[2] for column in columns)
     assert "Model: tiny." in made.caption and "“the cat sat”" in made.caption
     assert not QImage.fromData(figure.png(made)).isNull()
     drawing = figure.svg(made).decode()
-    assert f"{told.sums[2]:.3f}" in drawing
-
-
-def zip_columns(told):
-    return [*(addend.norms for addend in told.addends), told.sums, told.outcome]
+    assert f"{answered.sums[2]:.3f}" in drawing
 
 
 def test_the_table_is_a_sound_model(view, answer, qtmodeltester):

@@ -50,7 +50,7 @@ class Flow(QWidget):
             grid.setRowMinimumHeight(line, 2 * SPACE)
             line += 1
         grid.setRowStretch(line, 1)
-        state.changed.connect(self.show_state)
+        state.steps_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:

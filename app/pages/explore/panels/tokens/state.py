@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
@@ -27,11 +27,15 @@ class Row:
 
 
 class TokensState(QObject):
-    """Signals:
-    changed: the steps, the tokens, their norms, or why there are none, of one side.
+    """Told of once for all that changed in one turn of the event loop, and only while seen.
+
+    Signals:
+        changed: the tokens, their norms, or why there are none, of one side.
+        steps_changed: the steps, or the tokens; told of in another turn, so that neither is long.
     """
 
     changed = Signal()
+    steps_changed = Signal()
 
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
@@ -44,10 +48,14 @@ class TokensState(QObject):
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
         self._is_due = True
+        self._telling = QTimer(self, singleShot=True, interval=0)
+        self._telling.timeout.connect(self._tell)
+        self._telling_steps = QTimer(self, singleShot=True, interval=0)
+        self._telling_steps.timeout.connect(self.steps_changed)
         for asking in self.askings:
-            asking.changed.connect(self.changed)
-        study.tokens_changed.connect(self.changed)
-        study.sides_changed.connect(self.changed)
+            asking.changed.connect(self._on_changed)
+        study.tokens_changed.connect(self._on_changed)
+        study.sides_changed.connect(self._on_changed)
         study.settled.connect(self._on_settled)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
@@ -110,8 +118,18 @@ class TokensState(QObject):
     def set_seen(self, seen: bool) -> None:
         """Whether somebody looks; what was put off is worked out now."""
         self._is_seen = seen
+        if seen:
+            self._on_changed()
         if seen and self._is_due and self.study.is_settled:
             self._on_settled()
+
+    def _on_changed(self) -> None:
+        if self._is_seen:
+            self._telling.start()
+
+    def _tell(self) -> None:
+        self.changed.emit()
+        self._telling_steps.start()
 
     def _on_settled(self) -> None:
         self._is_due = not self._is_seen
@@ -135,7 +153,7 @@ class TokensState(QObject):
 
     def _on_steps(self, number: int, taken: tuple[Steps, ...]) -> None:
         self.steps[number] = taken
-        self.changed.emit()
+        self._telling_steps.start()
 
 
 def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:

@@ -45,6 +45,7 @@ class TokenRows(QAbstractTableModel):
         self._state, self._side = state, side
         self.rows: list[Row] = []
         self.tables: tuple[Table, ...] = ()
+        self.headings: list[tuple[str, str]] = []  # of every column, with what it means
         self.most = 1.0  # the largest norm of an addend
         state.changed.connect(self.take)
         self.take()
@@ -57,6 +58,8 @@ class TokenRows(QAbstractTableModel):
         reset = tables != self.tables or [r.token for r in rows] != [r.token for r in self.rows]
         if reset:
             self.beginResetModel()
+        if tables != self.tables:
+            self.headings = self._headings(tables)
         self.rows, self.tables = rows, tables
         count = len(tables)
         self.most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
@@ -71,10 +74,9 @@ class TokenRows(QAbstractTableModel):
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.headings())
+        return 0 if parent is not None and parent.isValid() else len(self.headings)
 
-    def headings(self) -> list[tuple[str, str]]:
-        """Of every column, with what it means."""
+    def _headings(self, tables: tuple[Table, ...]) -> list[tuple[str, str]]:
         names = {
             "word": (self.tr("‖word‖"), self.tr("Length of the vector of the piece")),
             "position": (self.tr("‖position‖"), self.tr("Length of the vector of the place")),
@@ -85,7 +87,7 @@ class TokenRows(QAbstractTableModel):
             (self.tr("Id"), self.tr("Its number in the vocabulary, as the model sees it")),
             (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
             (self.tr("Position"), self.tr("The row that it takes from the table of places")),
-            *(names[table] for table in self.tables),
+            *(names[table] for table in tables),
             (self.tr("‖sum‖"), self.tr("Length of their sum")),
             (self.tr("‖input‖"), self.tr("Length of what the first layer reads")),
         ]
@@ -95,7 +97,7 @@ class TokenRows(QAbstractTableModel):
     ) -> object:
         if orientation == Qt.Orientation.Vertical:
             return section + 1 if role == Qt.ItemDataRole.DisplayRole else None
-        heading, meaning = self.headings()[section]
+        heading, meaning = self.headings[section]
         if role == Qt.ItemDataRole.DisplayRole:
             return heading
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -173,7 +175,7 @@ class TokenTable(QTableView):
         """Columns as wide as their headings and numbers need, from the font: no row is measured."""
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
-        for column, (heading, _) in enumerate(self.rows.headings()):
+        for column, (heading, _) in enumerate(self.rows.headings):
             least = 0 if column < FIRST_NORM else digits
             wide = max(metrics.horizontalAdvance(heading), least) + 5 * SPACE
             self.setColumnWidth(column, 30 * SPACE if column == TOKEN else wide)
@@ -228,10 +230,10 @@ class _Cells(QStyledItemDelegate):
         align = side | Qt.AlignmentFlag.AlignVCenter | AS_STORED
         text = str(index.data())
         words = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
-        shown = painter.fontMetrics().elidedText(
-            text, Qt.TextElideMode.ElideRight, round(words.width())
-        )
-        painter.drawText(words, align, shown)
+        if is_token:
+            wide = round(words.width())
+            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, wide)
+        painter.drawText(words, align, text)
         painter.restore()
 
     def _paint_segment(self, painter: QPainter, box: QRectF, segment: int) -> None:

@@ -1,0 +1,123 @@
+"""Any text is shown as it is, at once: no panel holds the window for more than 50 ms."""
+
+import gc
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
+
+from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.view import ExplorePage
+from engine.explore.embeddings import embed
+from engine.models.checkpoint import load, write
+from engine.models.heads import Heads
+from engine.models.network import Network
+from tests.app.pages.explore.conftest import SPEC, WORDS
+from tests.engine.models.small import tokenizer
+
+BLOCKED = 0.05  # s
+TEXTS = {
+    "a hundred thousand characters": "the cat sat on a mat. " * 4_546,
+    "a letter a million times": "a" * 1_000_000,
+    "a million spaces": " " * 1_000_000,
+    "Hebrew": "שלום עולם " * 200,
+    "Chinese": "東京 特許 許可 局 " * 200,
+    "emoji": "😀👩‍👩‍👧‍👦🏳️‍🌈 " * 200,
+    "combining marks": "e\u0301\u0327\u0300 Z\u0351\u036b\u0343" + "\u0300" * 300 + " cat",
+    "HTML": "<b>the</b> <img src=x onerror=y> &amp; <script>cat</script> " * 50,
+    "percent": "%s %d %(x)s {0} {x} \\n \\x00 " * 50,
+    "controls": "the\x00\x07 \u202ecat\u202c \u2066sat\u2069 \ufeff\u200b\u00ad on",
+    "lines": "the cat\r\n\tsat\u2028on\x0ba mat\n" * 100,
+}
+
+
+@pytest.fixture
+def model(home):
+    """A model that reads 512 tokens."""
+    path = home.models / "tiny"
+    path.mkdir(parents=True)
+    spec = SPEC.model_copy(update={"positions": 512})
+    write(path, Network(spec, Heads(masked_words=True)), tokenizer(path, WORDS), ())
+    return path
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    wait(lambda: made.study.is_settled)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _old_objects_are_not_looked_through(page):
+    """What pytest and other tests hold is no part of the window's garbage collection."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def paste(page, text):
+    QGuiApplication.clipboard().setText(text)
+    page.text.selectAll()
+    page.text.paste()
+
+
+def look(qtbot, page, explorer, model, wait, panel, text):
+    """Paste a text, and answer what the panel asks about it."""
+    asked = len(explorer.asked)
+    paste(page, text)
+    wait(lambda: page.study.is_settled and page.study.text == shown_of(text))
+    if panel in ("tokens", "attention"):
+        wait(lambda: len(explorer.asked) > asked)
+    if panel == "tokens":
+        explorer.answered.emit(embed(load(model), explorer.of_kind("embed")[-1]))
+    if panel == "attention":
+        count = len(page.study.tokens)
+        weights = np.full((3, 2, count, count), 1 / count, np.float16)
+        explorer.attend(explorer.of_kind("attend")[-1], weights)
+    page.study.pick(min(1, len(page.study.tokens) - 1))
+    page.history.keep_input()
+    qtbot.wait(200)  # whatever is drawn and worked out after that
+
+
+@pytest.mark.parametrize("panel", ["tokens", "words", "attention", "history"])
+def test_any_text_is_shown_as_it_is_and_without_a_pause(
+    qtbot, page, explorer, model, wait, watchdog, panel
+):
+    """A busy machine slows the thread's own work too: what was slow once is tried again."""
+    page.bench.show_panel(panel)
+    wait(lambda: page.bench.is_seen(panel))
+    look(qtbot, page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
+    page.grab()  # the fonts of all these letters are loaded by now
+    if watchdog is not None:
+        watchdog.be_strict(BLOCKED)
+    slow = {}
+    for name, text in TEXTS.items():
+        for _ in range(3):
+            look(qtbot, page, explorer, model, wait, panel, text)
+            blocked = [] if watchdog is None else list(watchdog.blocked)
+            if watchdog is not None:
+                watchdog.blocked.clear()
+            if not blocked:
+                break
+            look(qtbot, page, explorer, model, wait, panel, "the cat")
+        else:
+            slow[name] = blocked
+        assert page.text.toPlainText() == shown_of(text)
+    assert slow == {}
+    if watchdog is not None:
+        watchdog.blocked.clear()  # of the short texts between
+    labels = page.findChildren(QLabel)
+    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
+
+
+def shown_of(text: str) -> str:
+    """What Qt's editor makes of line ends, cut as the page cuts it."""
+    lines = text.replace("\r\n", "\n").replace("\u2028", "\n")
+    return lines[:MOST_CHARACTERS]
