@@ -19,6 +19,7 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression, TaskSpec
 from engine.tasks import learner_for, learner_of
+from engine.tasks.classification import ClassificationLearner
 from engine.tasks.judging import judge
 from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total
 from engine.tasks.predicting import Predictor
@@ -251,3 +252,13 @@ def test_a_model_for_numbers_remembers_their_range(
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
     learner = learner_of(checkpoint.load(tmp_path / "copy"))
     assert learner is not None and learner.remembered == Regression(range=(-1, 10))
+
+
+def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
+    learner = ClassificationLearner(Classification(labels=("bad", "good")))
+    assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
+    assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
+    for stranger in ("new", "2", "-1"):
+        says = f"the label “{stranger}”, and the model knows “bad”, “good”"
+        with pytest.raises(StudioError, match=says):
+            learner.targets(Rows(["a", "b"], None, ["0", stranger]))
