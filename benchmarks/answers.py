@@ -154,14 +154,18 @@ class Side:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("works", nargs="*", choices=WORKS, help="all of them where none is named")
+    parser.add_argument("works", nargs="*", help=f"of {', '.join(WORKS)}; without any: all")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", type=int, default=12, help="of a network as wide as base")
     parser.add_argument("--cpu", action="store_true", help="CPU time, for a busy machine")
-    parser.add_argument("--work", type=Path, help="keep the checkpoints and graphs here")
+    parser.add_argument("--work", type=Path, help="keep what is made here, for the next time")
     parser.add_argument("--json", type=Path, help="where all single times go")
-    return parser.parse_args()
+    given = parser.parse_args()
+    for name in given.works:
+        if name not in WORKS:
+            parser.error(f"There is no “{name}”; there are {', '.join(WORKS)}.")
+    return given
 
 
 if __name__ == "__main__":
