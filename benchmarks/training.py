@@ -39,9 +39,8 @@ FINE_TUNING = {
 }
 PRETRAINING = {
     "BERT Studio": OURS,
-    "Trainer, eager (no next sentence)": ("trainer.py", "--attention=eager"),
-    "Trainer, sdpa (no next sentence)": ("trainer.py", "--attention=sdpa"),
-    "plain loop, fused AdamW": ("trainer.py", "--loop=plain", "--attention=sdpa"),
+    "Trainer, eager, no next sentence": ("trainer.py", "--attention=eager"),
+    "plain loop, fused AdamW, sdpa": ("trainer.py", "--loop=plain", "--attention=sdpa"),
 }
 
 
@@ -66,11 +65,11 @@ class Row:
 
 ROWS = (
     Row("finetuning", "base", 32, 1, 2),
-    Row("finetuning", "small", 32, 4, 16),
+    Row("finetuning", "small", 32, 3, 10),
     Row("pretraining", "base", 8, 1, 1),
-    Row("pretraining", "small", 32, 1, 3),
+    Row("pretraining", "small", 16, 1, 3),
 )
-CORES = Row("finetuning", "small", 32, 4, 16)  # for all cores, and beside a busy process
+CORES = Row("finetuning", "small", 32, 3, 20)  # for all cores, and beside a busy process
 
 
 def main() -> None:

@@ -63,13 +63,20 @@ class Batch(NamedTuple):
         return lengths
 
     def to(self, device: torch.device) -> "Batch":
+        """On a device; a GPU fetches it while it still works on what came before."""
+
+        def sent(tensor: Tensor) -> Tensor:
+            if device.type == "cuda" and not tensor.is_cuda:
+                return tensor.pin_memory().to(device, non_blocking=True)
+            return tensor.to(device)
+
         return Batch(
-            self.tokens.to(device),
-            self.segments.to(device),
-            None if self.real is None else self.real.to(device),
-            self.targets.to(device),
-            None if self.places is None else self.places.to(device),
-            None if self.follows is None else self.follows.to(device),
+            sent(self.tokens),
+            sent(self.segments),
+            None if self.real is None else sent(self.real),
+            sent(self.targets),
+            None if self.places is None else sent(self.places),
+            None if self.follows is None else sent(self.follows),
             self.numbers,
             self.endings,
         )
