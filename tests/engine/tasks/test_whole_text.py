@@ -261,4 +261,4 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
     for stranger in ("new", "2", "-1"):
         says = f"the label “{stranger}”, and the model knows “bad”, “good”"
         with pytest.raises(StudioError, match=says):
-            learner.targets(Rows(["a", "b"], None, ["0", stranger]))
+            learner.targets(Rows(["a", "b"], None, ["good", stranger]))
