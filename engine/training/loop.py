@@ -123,7 +123,7 @@ def _train(
     coming = batches(made, progress.step, ahead=machine.device.type != "cpu")
     pace = _Pace()
     while progress.step < made.steps and not _in_vain(job, progress):
-        if _agree(ranks, stop_wanted(), progress, tell):
+        if agree(ranks, stop_wanted(), progress, tell):
             if saved != progress.step:
                 save()
             return "stopped", progress.step
@@ -159,7 +159,7 @@ def _train(
     return "finished", progress.step
 
 
-def _agree(ranks: Ranks, stop: bool, progress: Progress, tell: Tell) -> bool:
+def agree(ranks: Ranks, stop: bool, progress: Progress, tell: Tell) -> bool:
     """Whether any rank is asked to stop; the one with the least memory decides for all."""
     few = 1 / progress.micro_batch if progress.micro_batch else 0.0
     stop_wanted, fewest = ranks.highest(float(stop), few)

@@ -63,7 +63,7 @@ def lead(run: RunFolder, processes: int, channel: Channel) -> int:
         last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
             return 0 if last[-1].outcome != "failed" else 1
-        raise _died(failed, processes, store)
+        raise died(failed, processes, store)
 
 
 def last_word(store: Path, rank: int, ended: Ended) -> None:
@@ -162,7 +162,7 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
             rank.kill()
 
 
-def _died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
+def died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
     """Which rank ended the run, and why as far as is known."""
     number, code = failed or (0, LOST)
     which = f"Process {number + 1} of {processes} (rank {number})"

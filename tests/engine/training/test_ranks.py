@@ -19,23 +19,26 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main as cli
-from engine.messages import Ended, Measured, Prepared, Saved, Started
+from engine.messages import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs import launch
 from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder
+from engine.runs.ranks import Rank
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch
 from engine.training.estimate import estimate
-from engine.training.ranks import dealt
-from engine.worker.ranks import loopback
+from engine.training.loop import agree
+from engine.training.ranks import Ranks, dealt
+from engine.training.saving import Progress
+from engine.worker.ranks import died, last_word, loopback
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_exact import figures, final
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
-PATIENCE = 60  # s for a worker to do what a test waits for
+PATIENCE = 240  # s for a worker to do what a test waits for
 
 
 @pytest.fixture(scope="module")
@@ -326,6 +329,38 @@ def test_a_rank_that_is_killed_ends_the_run_and_it_goes_on(crew: Crew, tmp_path:
     assert ended(hurt).outcome == "stopped"
     assert crew.train(hurt, 2) == [0, 0]
     assert final(hurt) == final(calm)
+
+
+def test_the_death_of_the_rank_that_writes_is_said_too(tmp_path: Path) -> None:
+    job = with_processes(small.classifying(tmp_path, steps=100_000, save_every=40), 2)
+    run = small.new_run(tmp_path / "run", job)
+    worker = launch.start(run.path)
+    until(lambda: small.has_seen(run, 3))
+    rank_of(worker.pid, 0).send_signal(signal.SIGKILL)
+    assert worker.wait(PATIENCE) == 1
+    assert "Process 1 of 2 (rank 0) was killed (SIGKILL" in ended(run).problem
+    assert not any("damaged" in e.text for e in run.milestones() if isinstance(e, Noted))
+
+
+def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> None:
+    last_word(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
+    assert str(died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
+    assert "rank 0) ended with code 7" in died((0, 7), 2, tmp_path).problem
+    assert "the checkpoints" in died(None, 2, tmp_path).advice.lower()
+
+
+def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
+    class Others(Ranks):
+        def highest(self, *values: float) -> list[float]:
+            return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
+
+    said: list[Event] = []
+    progress = Progress(step=4, micro_batch=8)
+    others = Others(Rank(), torch.device("cpu"))
+    assert agree(others, False, progress, said.append)  # another one is asked to stop
+    assert progress.micro_batch == 3
+    assert [e.exact for e in said if isinstance(e, Noted)] == [False]
+    assert agree(others, False, progress, said.append) and len(said) == 1
 
 
 def test_ranks_end_with_their_worker(tmp_path: Path) -> None:
