@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QComboBox, QGridLayout, QSpinBox, QVBoxLayout, QWidget
 
@@ -144,7 +144,9 @@ class SettingsPage(Page):
             words.addWidget(Text(name, "strong"))
             words.addWidget(Text(text, "small"))
             grid.addLayout(words, place, 0)
-            grid.addWidget(control, place, 1)
+            is_small = isinstance(control, Switch)
+            side = Qt.AlignmentFlag.AlignRight if is_small else Qt.AlignmentFlag(0)
+            grid.addWidget(control, place, 1, side)
             control.setAccessibleDescription(text)
         card.body.addLayout(grid)
         self.body.addWidget(card)
