@@ -209,3 +209,12 @@ def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
     monkeypatch.setattr(Study, "mask", "<mask>")
     view.show_state()
     assert "type <mask> in the text" in view.guesses.nothing.text.text()
+
+
+@pytest.mark.parametrize("computed", ["float32", "float16"])
+def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, explorer, computed):
+    study.toggle_mask(1)
+    answer = explorer.fill(explorer.asked[-1], "cat", "dog")
+    view.guesses.state.asking.answer = answer.model_copy(update={"computed": computed})
+    caption = view.figure().caption
+    assert ("Computed in float16, within 0.01" in caption) == (computed == "float16")

@@ -156,6 +156,9 @@ class Guesses(Part):
         if study.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
+        if self.state.shortened:
+            text = self.tr("Computed in {0}, within 0.01 of exact probabilities.")
+            caption += f" {text.format(self.state.shortened)}"
         return Figure(
             name="words",
             title=self.tr("What the model expects"),

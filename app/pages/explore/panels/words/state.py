@@ -104,6 +104,12 @@ class WordsState(QObject):
         return next((one for one in self.places(1) if one.token == number), None)
 
     @property
+    def shortened(self) -> str:
+        """The numbers in which a guess that is shown was computed, where not in float32."""
+        found = [one.answer.computed for one in self.fills if isinstance(one.answer, Filled)]
+        return next((kind for kind in found if kind != "float32"), "")
+
+    @property
     def milliseconds(self) -> float:
         filled = self.asking.answer
         return filled.milliseconds if isinstance(filled, Filled) else 0
