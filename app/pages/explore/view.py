@@ -65,12 +65,12 @@ class ExplorePage(Page):
         self.notice = Text("", "warn")
         words = WordsState(self.study, studio.explorer)
         attention = AttentionState(self.study, studio.explorer)
-        answers = AnswersState(self.study, studio.explorer)
+        answers = tuple(AnswersState(self.study, studio.explorer, side) for side in (0, 1))
         tokens = TokensState(self.study, studio.explorer)
         self.tokens = TokensView(tokens, studio.notices)
         self.words = WordsView(words, studio.notices)
         self.attention = AttentionView(attention, studio.notices)
-        self.answers = AnswersView(answers)
+        self.answers = AnswersView((answers[0], answers[1]), studio.notices)
         self.inputs = HistoryView(self.history)
         self.bench = Workbench(studio.settings)
         for entry in self._panels():
@@ -232,7 +232,8 @@ class ExplorePage(Page):
             self.set_pair_shown(True)
         self.bench.set_offered("answers", answers)
         cannot_guess = not self.study.has_head("masked words")
-        if answers and cannot_guess and self.bench.is_front("words"):
+        elsewhere = self.bench.is_front("attention") or self.bench.is_front("tokens")
+        if answers and cannot_guess and not elsewhere:
             self.bench.show_panel("answers")
 
     def _on_sides(self) -> None:

@@ -70,9 +70,11 @@ class Workbench(QMainWindow):
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
         self._front = ""  # the panel that is before the others at first
+        self._raising = ""  # the panel that is to be brought to the front
         self._closed: set[str] = set()  # by the user
         self._missing: set[str] = set()  # which have nothing to show of this model
         self._is_shown = False
+        self._is_drawn = False  # whether any panel has been on the screen
         self.setDockNestingEnabled(True)
         self.setDocumentMode(True)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _NORTH)
@@ -119,7 +121,9 @@ class Workbench(QMainWindow):
         return key not in self._closed and key not in self._missing
 
     def is_front(self, key: str) -> bool:
-        """Whether a panel is open and not behind another, also while the page is not shown."""
+        """Whether a panel is open and not behind another, also before the first is drawn."""
+        if not self._is_drawn:
+            return key == self._front
         return self.docks[key].is_front
 
     def is_seen(self, key: str) -> bool:
@@ -134,6 +138,7 @@ class Workbench(QMainWindow):
         dock = self.docks[key]
         dock.show()
         dock.raise_()
+        self._raising = key  # again once it has its place: a tab that is not there yet has no front
         if dock.isFloating():
             dock.activateWindow()
         if focus:
@@ -247,11 +252,15 @@ class Workbench(QMainWindow):
 
     def _on_visible(self, dock: "PanelDock", visible: bool) -> None:
         dock.is_uncovered = visible
+        self._is_drawn = self._is_drawn or visible
         dock.entry.panel.set_seen(self.is_seen(dock.entry.key))
         self._tidying.start()
 
     def _tidy(self) -> None:
         """A panel that shares its place has its name in a tab, and does not say it twice."""
+        if self._raising:
+            self.docks[self._raising].raise_()
+            self._raising = ""
         for key, dock in self.docks.items():
             dock.entry.panel.set_seen(self.is_seen(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))

@@ -24,7 +24,7 @@ class AnswerInPassage(Face):
     def show_answer(self, answer: Predicted) -> None:
         nothing = answer.value or 0.0
         best = answer.found[0] if answer.found and answer.answered else None
-        text = self.state.study.pair or ""
+        text = self.state.side.pair or ""
         if best is None:
             self.verdict.setText(self.tr("No answer in the passage · {0}").format(chance(nothing)))
             self.passage.show_text(text)

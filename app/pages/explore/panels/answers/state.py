@@ -16,11 +16,11 @@ class AnswersState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
+    def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
         super().__init__(study)
-        self.study = study
+        self.study, self.side = study, study.both[side]
         self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
-        self.asking = Asking(study, explorer, self._question)
+        self.asking = Asking(study, explorer, self._question, side)
         self.asking.changed.connect(self.changed)
 
     @property

@@ -28,13 +28,13 @@ class TagsInText(Face):
         self.lay_out(self.text, self.bars, width=WIDE)
 
     def show_answer(self, answer: Predicted) -> None:
-        model = self.state.study.model
+        model = self.state.side.model
         labels = model.info.labels if model and model.info else ()
         of_spans = are_spans(labels) if labels else True
         names = (label[2:] if of_spans else label for label in labels)
         types = [t for t in dict.fromkeys(names) if t]
         self.verdict.setText(self._verdict(answer, of_spans))
-        self.text.show_text(self.state.study.text, answer.found, types)
+        self.text.show_text(self.state.side.text, answer.found, types)
         self.bars.show_bars(
             [
                 Bar(f"{one.text} · {one.label}" if one.label else one.text, one.probability)
