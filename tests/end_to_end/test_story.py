@@ -183,7 +183,7 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
     qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
 
-    explore.panels.setCurrentWidget(explore.attention)
+    explore.bench.show_panel("attention")
     qtbot.waitUntil(explore.attention.matrix.isVisible, timeout=SOON)
     links = explore.attention.table.model()
     qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)
