@@ -45,8 +45,7 @@ _ACROSS = Qt.Orientation.Horizontal
 _BY_TAB = Qt.FocusPolicy.TabFocus
 VERSION = 1  # of what is remembered; another number forgets it
 FLOATING = QSize(760, 520)  # of a panel that floats for the first time
-ASIDE = (66 * SPACE, 90 * SPACE)  # px that a panel made for the side is wide, while it is there
-WIDEST = 16_777_215  # px, as Qt has it
+ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least and at first
 KEPT = "explore.panels"
 
 
@@ -134,9 +133,12 @@ class Workbench(QMainWindow):
         """Open a panel if it was closed, and bring it to the front."""
         if key in self._missing:
             return
-        self._closed.discard(key)
         dock = self.docks[key]
+        was_closed = key in self._closed
+        self._closed.discard(key)
         dock.show()
+        if was_closed and dock.entry.place in ("left", "right"):
+            self.resizeDocks([dock], [ASIDE], _ACROSS)
         dock.raise_()
         self._raising = key  # again once it has its place: a tab that is not there yet has no front
         if dock.isFloating():
@@ -371,14 +373,12 @@ class PanelDock(QDockWidget):
         return not self.isHidden() and (self.isFloating() or self.is_uncovered)
 
     def _on_place(self, area: Qt.DockWidgetArea) -> None:
-        """What is made for the side stays narrow there, however the others stand."""
+        """What is made for the side is never too narrow there for what it holds."""
         sides = (AREAS["left"], AREAS["right"])
         if self.entry.place in ("left", "right") and area in sides:
-            self.area.setMinimumWidth(ASIDE[0])
-            self.area.setMaximumWidth(ASIDE[1])
+            self.setMinimumWidth(ASIDE)
         else:
-            self.area.setMinimumWidth(0)
-            self.area.setMaximumWidth(WIDEST)
+            self.setMinimumWidth(0)
 
     def show_title(self, shown: bool) -> None:
         self.title.setVisible(shown)

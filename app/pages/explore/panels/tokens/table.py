@@ -176,7 +176,7 @@ class TokenTable(QTableView):
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
         for column, (heading, _) in enumerate(self.rows.headings):
-            least = 0 if column < FIRST_NORM else digits
+            least = digits if column == ID or column >= FIRST_NORM else 0
             wide = max(metrics.horizontalAdvance(heading), least) + 5 * SPACE
             self.setColumnWidth(column, 30 * SPACE if column == TOKEN else wide)
         self._follow()
