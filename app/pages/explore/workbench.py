@@ -69,6 +69,7 @@ class Workbench(QMainWindow):
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
         self._front = ""  # the panel that is before the others at first
+        self._narrowing = ""  # the panel beside the others that was just opened
         self._raising = ""  # the panel that is to be brought to the front
         self._closed: set[str] = set()  # by the user
         self._missing: set[str] = set()  # which have nothing to show of this model
@@ -138,7 +139,7 @@ class Workbench(QMainWindow):
         self._closed.discard(key)
         dock.show()
         if was_closed and dock.entry.place in ("left", "right"):
-            self.resizeDocks([dock], [ASIDE], _ACROSS)
+            self._narrowing = key  # once it has its place
         dock.raise_()
         self._raising = key  # again once it has its place: a tab that is not there yet has no front
         if dock.isFloating():
@@ -263,6 +264,12 @@ class Workbench(QMainWindow):
         if self._raising:
             self.docks[self._raising].raise_()
             self._raising = ""
+        if self._narrowing:
+            aside = self.docks[self._narrowing]
+            others = [d for d in self.docks.values() if d is not aside and d.is_front]
+            room = (self.width() - ASIDE) // max(1, len(others))
+            self.resizeDocks([*others, aside], [*[room] * len(others), ASIDE], _ACROSS)
+            self._narrowing = ""
         for key, dock in self.docks.items():
             dock.entry.panel.set_seen(self.is_seen(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
