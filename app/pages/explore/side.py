@@ -212,14 +212,13 @@ class Side(QObject):
         self._tell_problem("")
         self.tokens_changed.emit()
 
-    def whole_words(self, masks: Sequence[frozenset[Stretch]]) -> Input:
-        """The same texts with only those masks that still are whole words: a word that grew is
-        another word."""
-        first, second = (
-            frozenset(stretches)
-            & {self.stretch(words[0]) for (of, _), words in self._words.items() if of == segment}
-            for segment, stretches in enumerate(masks)
-        )
+    def hideable(self, masks: Sequence[frozenset[Stretch]]) -> Input:
+        """The same texts with only those masks that still are a word or a piece of one."""
+        possible: tuple[set[Stretch], set[Stretch]] = (set(), set())
+        for number, token in enumerate(self.tokens):
+            if token.segment < 2:
+                possible[token.segment].update({self.stretch(number), (token.start, token.end)})
+        first, second = (frozenset(m) & p for m, p in zip(masks, possible, strict=True))
         return Input(self.text, self.pair, (first, second))
 
     def _on_failed(self, error: BaseException) -> None:
@@ -240,7 +239,8 @@ class Side(QObject):
 
 
 def shifted(stretches: frozenset[Stretch], old: str, new: str) -> frozenset[Stretch]:
-    """Stretches of `old` where they stand in `new`; those that an edit touched are gone."""
+    """Stretches of `old` where they stand in `new`; those that an edit touched, or made part of a
+    longer word, are gone."""
     if old == new or not stretches:
         return stretches
     least = min(len(old), len(new))
@@ -248,10 +248,22 @@ def shifted(stretches: frozenset[Stretch], old: str, new: str) -> frozenset[Stre
     rest = least - before
     after = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
     moved = len(new) - len(old)
-    kept = {(start, end) for start, end in stretches if end <= before}
-    return frozenset(kept) | {
-        (start + moved, end + moved) for start, end in stretches if start >= len(old) - after
+    place = len(old) - after
+    kept = {
+        (start, end)
+        for start, end in stretches
+        if end < before or (end == before and not _is_inside(new, end))
     }
+    return frozenset(kept) | {
+        (start + moved, end + moved)
+        for start, end in stretches
+        if start > place or (start == place and not _is_inside(new, start + moved))
+    }
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Whether a place is between two letters or digits."""
+    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
 
 
 def edited(old: Input, text: str, pair: str | None) -> Input:

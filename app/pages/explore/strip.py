@@ -30,8 +30,8 @@ class Strip(QWidget):
     """Paints the tokens of one side of a study.
 
     A click picks a token, Ctrl and a click makes it the target: the other token of a pair. A double
-    click hides its word or shows it again. With the keyboard the arrow keys move, with Ctrl they
-    move the target, and Enter or Space hides.
+    click hides its word or shows it again, with Shift that piece alone. With the keyboard the arrow
+    keys move, with Ctrl they move the target, and Enter or Space hides.
 
     Signals:
         moved: the token that should be in sight.
@@ -176,15 +176,16 @@ class Strip(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._toggle(self.at(event.position()))
+            self._toggle(self.at(event.position()), event)
 
-    def _toggle(self, number: int) -> None:
+    def _toggle(self, number: int, event: QMouseEvent | QKeyEvent) -> None:
         """Hide a word or show it again, where this side reads the same text as the first."""
-        self._study.toggle_mask(self._study.from_side(self._side.number, number))
+        alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self._study.toggle_mask(self._study.from_side(self._side.number, number), alone)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            self._toggle(self._picked)
+            self._toggle(self._picked, event)
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         target = self._study.on_side(self._side.number, self._study.target)

@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.library import ModelEntry
-from app.pages.explore.side import Input, Side, edited
+from app.pages.explore.side import Input, Side, Stretch, edited
 from engine.data.tokenizer import Tokenizer
 from engine.messages import Token
 from engine.spec.task import HeadKind
@@ -190,15 +190,26 @@ class Study(QObject):
             self._pause.start()
         self._give(new)
 
-    def toggle_mask(self, number: int) -> None:
-        """Hide the whole word of a token, or show it again; special tokens stay as they are."""
+    def toggle_mask(self, number: int, alone: bool = False) -> None:
+        """Hide the word of a token, or the token `alone`; or show what hides it again.
+
+        Special tokens stay as they are.
+        """
         if not self._first.is_known or not 0 <= number < len(self.tokens):
             return
         token = self.tokens[number]
         if token.special or self.is_typed_mask(number):
             return
+        place = token.start, token.end
+        word = place if alone else self._first.stretch(number)
         masks = list(self.input.masks)
-        masks[token.segment] ^= {self._first.stretch(number)}
+        here = masks[token.segment]
+        hiding = {mask for mask in here if _holds(mask, place)}
+        if hiding:
+            masks[token.segment] = here - hiding
+        else:
+            apart = frozenset(mask for mask in here if not _holds(word, mask))
+            masks[token.segment] = apart | {word}
         self._pause.stop()
         self._give(Input(self.text, self.pair, (masks[0], masks[1])))
 
@@ -252,9 +263,9 @@ class Study(QObject):
         if self._is_giving:
             return
         if self._first.is_known:
-            whole = self._first.whole_words(self.input.masks)
-            if whole != self.input:
-                self._give(whole)  # which comes back here
+            left = self._first.hideable(self.input.masks)
+            if left != self.input:
+                self._give(left)  # which comes back here
                 return
             count = len(self.tokens)
             self.pick(self.picked if self.picked < count else -1)
@@ -274,3 +285,7 @@ class Study(QObject):
         self._pause.stop()
         if self.is_settled:
             self.settled.emit()
+
+
+def _holds(outer: Stretch, inner: Stretch) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]

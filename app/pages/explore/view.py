@@ -308,7 +308,10 @@ class ExplorePage(Page):
             self.said.setText(self._about(number))
         elif study.tokens:
             count = self.tr("%Ln word piece(s).", "", len(study.tokens))
-            how = self.tr("Click picks one; double click hides its word, and shows it again.")
+            how = self.tr(
+                "Click picks one; double click hides its word, with Shift the piece alone, and "
+                "shows it again."
+            )
             self.said.setText(f"{count} {how}")
         else:
             self.said.setText("")

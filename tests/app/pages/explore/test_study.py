@@ -20,6 +20,8 @@ def texts(study: Study) -> list[str]:
         ("the cat sat", "look, the cat sat", {(10, 13)}),  # before it
         ("the cat sat", "a cat sat", {(2, 5)}),
         ("the cat sat", "the cut sat", set()),  # in it
+        ("the cat sat", "the cats sat", set()),  # it grew
+        ("the cat sat", "the bobcat sat", set()),
         ("the cat sat", "", set()),
         ("the cat sat", "the cat sat", {(4, 7)}),
         ("cat cat cat", "cat cat", {(4, 7)}),  # of equal ones the last went
@@ -58,6 +60,18 @@ def test_a_mask_takes_the_whole_word_and_again_gives_it_back(study, wait):
     study.toggle_mask(2)
     assert study.masked == (1,)
     study.unmask_all()
+    assert study.masked == ()
+
+
+def test_a_piece_can_be_hidden_alone(study, wait):
+    study.set_texts("unhappy cats")
+    wait(lambda: study.is_settled)
+    assert [token.text for token in study.tokens[1:5]] == ["un", "##happy", "cat", "##s"]
+    study.toggle_mask(2, alone=True)
+    assert study.masked == (2,)
+    study.toggle_mask(1)  # the other piece: now the whole word
+    assert study.masked == (1, 2)
+    study.toggle_mask(2, alone=True)  # what hides the piece is the word, which is shown again
     assert study.masked == ()
 
 
