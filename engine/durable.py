@@ -184,6 +184,14 @@ def clear_leftovers(parent: Path) -> None:
             )
 
 
+def remove_whole(folder: Path) -> None:
+    """Remove a folder so that it is there as a whole or not at all, whenever the process ends; what
+    is left then goes by `clear_leftovers`."""
+    gone = folder.with_name(f".{folder.name}.tmp-{secrets.token_hex(4)}")
+    os.rename(folder, gone)
+    shutil.rmtree(gone)
+
+
 def give_usual_rights(folder: Path) -> None:
     """What leaves the home is no secret: the rights that the user's own folders get."""
     pattern = folder.with_name(f".{folder.name}.rights-{secrets.token_hex(4)}")

@@ -43,7 +43,7 @@ def test_every_shipped_folder_of_others_has_its_licence():
             assert (resources / readme).exists(), readme
     assert {row.name for row in resources.iterdir() if row.is_dir()} <= {
         *re.findall(r"`resources/(\w+)/`", PAGE),
-        *("styles", "translations"),  # our own
+        *("help", "styles", "translations"),  # our own
     }
 
 

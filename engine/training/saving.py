@@ -5,7 +5,6 @@ one is named and the one before is used.
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.durable import MANIFEST, check_room, verify, whole_folder
+from engine.durable import MANIFEST, check_room, remove_whole, verify, whole_folder
 from engine.errors import BadCheckpoint
 from engine.messages import Event, Noted, Removed, Saved
 from engine.models import checkpoint
@@ -123,7 +122,7 @@ def prune(run: RunFolder, plan: TrainingSpec, best_step: int, tell: Tell) -> Non
     stay = kept(map(step_of, folders), best_step, plan)
     for folder in folders:
         if step_of(folder) not in stay:
-            shutil.rmtree(folder)
+            remove_whole(folder)
             tell(Removed(step=step_of(folder), folder=folder.relative_to(run.path).as_posix()))
 
 

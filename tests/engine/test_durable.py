@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.durable import clear_leftovers, sha256, verify, whole_folder, write_file
+from engine.durable import clear_leftovers, remove_whole, sha256, verify, whole_folder, write_file
 from engine.errors import BadCheckpoint, DiskFull
 from tests.engine import faults
 
@@ -147,3 +147,20 @@ def test_a_manifest_says_size_and_sum_of_every_file(tmp_path: Path) -> None:
     assert entries == {"a": {"bytes": 3, "sha256": sha256(folder / "a")}}
     if os.name == "posix":
         assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_whose_removal_breaks_off_is_gone(tmp_path, monkeypatch):
+    folder = tmp_path / "step-00000008"
+    with whole_folder(folder) as made:
+        (made / "weights").write_bytes(b"1")
+
+    def killed(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        remove_whole(folder)
+    monkeypatch.undo()
+    assert not folder.exists()
+    clear_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == []

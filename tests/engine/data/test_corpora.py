@@ -51,7 +51,7 @@ dataset = open_dataset(Path(data))
 texts = dataset.stream("train").texts
 if way == "rows":
     before = psutil.Process().memory_info().rss
-    texts = dataset.rows("train").texts
+    texts = list(dataset.rows("train").texts)
 elif way == "stream":
     pack_stream(texts, tokenizer, 128, Path(out) / "stream", told, len(texts))
 else:

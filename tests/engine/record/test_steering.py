@@ -496,7 +496,7 @@ def test_a_run_in_training_is_not_removed(window: Window) -> None:
 def test_a_run_from_elsewhere_is_adopted(window: Window, tmp_path: Path) -> None:
     elsewhere = RunFolder.create(tmp_path / "server run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
-    copied = window.steering.copy(elsewhere.path)
+    copied = window.steering.copy(elsewhere.path, lambda done, total: None, lambda: False)
     ((name, (run_id,)),) = window.steering.adopt(copied)
     assert name == "run_added" and isinstance(run_id, str)
     run = window.run(run_id)
