@@ -69,8 +69,8 @@ first look at the nearest words.
 
 ## Next sentence
 
-The paper pre-trains with next sentence besides. At equal cost that was worse: after 2,000 steps of this
-recipe, scheduled to end there (2.0 million word pieces, seed 42, one run of each;
+The paper pre-trains with next sentence besides. At equal cost that was worse: after 2,000 steps of
+this recipe, scheduled to end there (2.0 million word pieces, seed 42, one run of each;
 `packaging/starter/compare.py`), the held-out loss was 5.040 with it and 4.818 without, top-1 24.0%
 and 26.5%; 74.2% of the held-out pairs were told apart. So this model has masked words alone.
 Whether that turns in the full training, six times as long, was not tried.
