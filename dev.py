@@ -300,7 +300,11 @@ def test(arguments: list[str]) -> int:
     else:
         say(f"tests in real windows are left out: they need {', '.join(tools) or 'Xvfb'}")
     processes = str(max(2, min(8, (os.cpu_count() or 2) // 2)))
-    if not passes("tests", [*PYTEST, "not gui", "-n", processes, "--dist", "worksteal"]):
+    if not passes("tests that are run alone", [*PYTEST, "alone and not gui"]):
+        failed.append("tests that are run alone")
+    if not passes(
+        "tests", [*PYTEST, "not gui and not alone", "-n", processes, "--dist", "worksteal"]
+    ):
         failed.append("tests")
     if failed:
         say("did not pass:", ", ".join(failed))

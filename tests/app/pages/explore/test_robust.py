@@ -87,6 +87,7 @@ def look(qtbot, page, explorer, model, wait, panel, text):
     qtbot.wait(200)  # whatever is drawn and worked out after that
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("panel", ["tokens", "words", "attention", "history"])
 def test_any_text_is_shown_as_it_is_and_without_a_pause(
     qtbot, page, explorer, model, wait, watchdog, panel
