@@ -107,7 +107,7 @@ def _named(process: psutil.Process) -> str:
 
 @pytest.fixture(autouse=True)
 def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A test of the window fails when the event loop was blocked for more than 200 ms."""
+    """A test of the window fails when the event loop was blocked for more than 300 ms."""
     if "qtbot" not in request.fixturenames:
         yield None
         return
