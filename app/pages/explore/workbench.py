@@ -105,11 +105,14 @@ class Workbench(QMainWindow):
         QShortcut(keys, self, partial(self.show_panel, entry.key, True))
 
     def begin(self, front: str) -> None:
-        """Arrange the panels as they were left, or as they are at first, with `front` in front."""
+        """Arrange the panels as they were left, or as they are at first, with `front` in front.
+
+        What other panels left says nothing of where a new one goes.
+        """
         self._front = front
         self._arrange()
         kept = self._settings.place(KEPT)
-        if isinstance(kept, dict):
+        if isinstance(kept, dict) and kept.get("panels") == sorted(self.docks):
             state = kept.get("state")
             closed = kept.get("closed")
             if isinstance(state, str) and isinstance(closed, list):
@@ -218,7 +221,8 @@ class Workbench(QMainWindow):
     def keep(self) -> None:
         """Remember how the panels stand."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
-        self._settings.keep(KEPT, {"state": state, "closed": sorted(self._closed)})
+        closed, panels = sorted(self._closed), sorted(self.docks)
+        self._settings.keep(KEPT, {"state": state, "closed": closed, "panels": panels})
 
     # ── arranging ────────────────────────────────────────────────────────────────────────────
 

@@ -165,11 +165,29 @@ def make_without_waiting(make, qtbot):
         qtbot.waitUntil = wait
 
 
-@pytest.mark.parametrize("kept", ["x", {"state": 3}, {"state": "?", "closed": ["nobody"]}, [1]])
+PANELS = ["aside", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        *("x", [1], {"panels": PANELS}, {"state": 3, "closed": [], "panels": PANELS}),
+        {"state": "?", "closed": ["nobody"], "panels": PANELS},
+    ],
+)
 def test_a_damaged_memory_is_passed_over(settings, make, kept):
     settings.keep("explore.panels", kept)
     bench = make()
     assert bench.is_seen("one")
+
+
+def test_what_other_panels_left_is_passed_over(qtbot, settings, bench, make):
+    bench.close_panel("two")
+    bench.keep()
+    kept = settings.place("explore.panels")
+    assert kept["panels"] == PANELS
+    settings.keep("explore.panels", {**kept, "panels": PANELS[1:]})  # before there was “aside”
+    assert make().is_open("two")
 
 
 def test_keys_lead_to_panels(qtbot, bench):
