@@ -75,8 +75,13 @@ srun {torchrun(folder, nodes, processes, by_slurm)}"""
 
 
 def torchrun(folder: Path, nodes: int, processes: int, meeting: str) -> str:
-    """The line that starts the ranks of one machine; `meeting` says how all find one another."""
-    python = f"env PYTHONPATH={shlex.quote(str(CODE))} {shlex.quote(sys.executable)}"
+    """The line that starts the ranks of one machine; `meeting` says how all find one another.
+
+    By itself torchrun lets ranks that are started again meet in the store of those before them,
+    where they find the addresses of the dead.
+    """
+    settings = f"PYTHONPATH={shlex.quote(str(CODE))} TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
+    python = f"env {settings} {shlex.quote(sys.executable)}"
     many = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {RESTARTS}"
     work = f"-m engine.worker train {shlex.quote(str(folder))}"
     return f"{python} -m torch.distributed.run {many} {meeting} {work}"
