@@ -6,6 +6,7 @@ told apart by people with any kind of colour vision; lines differ in their dashe
 """
 
 from enum import StrEnum
+from functools import cache
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QFile, QObject, Qt
@@ -119,9 +120,15 @@ def is_dark() -> bool:
 
 def colour(role: Role, opacity: float = 1.0) -> QColor:
     """The colour of `role` in the present theme; `opacity` from 0 to 1."""
-    found = QColor((DARK if is_dark() else LIGHT)[role])
+    found = QColor(_opaque(role, is_dark()))
     found.setAlphaF(opacity)
     return found
+
+
+@cache
+def _opaque(role: Role, dark: bool) -> QColor:
+    """Read once: painters ask for colours by the hundred."""
+    return QColor((DARK if dark else LIGHT)[role])
 
 
 def system_is_dark() -> bool:

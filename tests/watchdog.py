@@ -6,11 +6,13 @@ so their calls are measured as well. What a test does outside of these is its ow
 
 On a busy machine a thread may also wait for a processor. Linux says how long it did
 (`schedstat`: time on a processor, time waiting for one, in ns), and that part is taken off. A test
-that is stricter than that counts only the time that the thread itself worked (`be_strict`).
+that is stricter than that counts only the time that the thread itself worked, in seconds of a quiet
+machine of 2026 (`be_strict`): how much slower this one is at the moment a fixed piece of work tells.
 """
 
 import faulthandler
 import os
+import statistics
 import sys
 import tempfile
 import threading
@@ -21,12 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QRectF, Qt, QTimer
+from PySide6.QtGui import QPainter, QPixmap
 from pytestqt.qt_compat import qt_api
 from pytestqt.qtbot import QtBot
 
 LIMIT = 0.3  # s; far above the few milliseconds that are wanted: two tests run at a time
 BEAT = 10  # ms
+QUIET = 0.0100  # s that `slowness` needs on a quiet machine
 GESTURES = (
     *("mouseClick", "mouseDClick", "mouseMove", "mousePress", "mouseRelease"),
     *("keyClick", "keyClicks", "keyEvent", "keyPress", "keyRelease", "keySequence"),
@@ -51,7 +55,7 @@ class Watchdog:
 
     def be_strict(self, limit: float) -> None:
         """From now on allow only `limit` seconds, of the thread's own work."""
-        self.limit, self._is_strict = limit, True
+        self.limit, self._is_strict = limit * max(1.0, slowness()), True
 
     def start(self) -> None:
         self._timer.start()
@@ -104,6 +108,24 @@ class Watchdog:
             late = since is not None and time.perf_counter() - since[0] > self.limit / 2
             if late and not self._stack:
                 self._stack = stack_of(self._thread)
+
+
+def slowness() -> float:
+    """How many times as long as on a quiet machine the painting of some texts takes now."""
+    page = QPixmap(400, 400)
+    times = []
+    for _ in range(5):
+        start = time.thread_time()
+        page.fill(Qt.GlobalColor.white)
+        painter = QPainter(page)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number in range(300):
+            box = QRectF(number % 20 * 20, number // 20 * 20, 40, 20)
+            painter.drawRoundedRect(box, 4, 4)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{number:x}")
+        painter.end()
+        times.append(time.thread_time() - start)
+    return statistics.median(times) / QUIET
 
 
 def stack_of(thread: int, frames: int = 6) -> str:

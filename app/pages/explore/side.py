@@ -88,6 +88,8 @@ class Side(QObject):
     @property
     def masked(self) -> tuple[int, ...]:
         """Numbers of the tokens that are hidden; those typed as a mask are not among them."""
+        if not any(self.input.masks):
+            return ()
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
 
     @property
@@ -214,6 +216,8 @@ class Side(QObject):
 
     def hideable(self, masks: Sequence[frozenset[Stretch]]) -> Input:
         """The same texts with only those masks that still are a word or a piece of one."""
+        if not any(masks):
+            return Input(self.text, self.pair)
         possible: tuple[set[Stretch], set[Stretch]] = (set(), set())
         for number, token in enumerate(self.tokens):
             if token.segment < 2:

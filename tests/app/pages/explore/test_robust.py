@@ -18,7 +18,7 @@ from tests.app.pages.explore.conftest import SPEC, WORDS
 from tests.engine.models.small import tokenizer
 
 BLOCKED = 0.05  # s
-TRIES = 8  # another program may empty the cache of the processor, which the thread's own time shows
+TRIES = 6
 TEXTS = {
     "a hundred thousand characters": "the cat sat on a mat. " * 4_546,
     "a letter a million times": "a" * 1_000_000,
@@ -92,18 +92,17 @@ def look(qtbot, page, explorer, model, wait, panel, text):
 def test_any_text_is_shown_as_it_is_and_without_a_pause(
     qtbot, page, explorer, model, wait, watchdog, panel
 ):
-    """A busy machine slows the thread's own work too: what was slow once is tried again."""
+    """What was slow once is tried again: another program may empty the cache of the processor."""
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_seen(panel))
     look(qtbot, page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
     page.grab()  # the fonts of all these letters are loaded by now
-    if watchdog is not None:
-        watchdog.be_strict(BLOCKED)
     slow = {}
     for name, text in TEXTS.items():
         for _ in range(TRIES):
             look(qtbot, page, explorer, model, wait, panel, "the cat")
             if watchdog is not None:
+                watchdog.be_strict(BLOCKED)
                 watchdog.blocked.clear()
             look(qtbot, page, explorer, model, wait, panel, text)
             blocked = [] if watchdog is None else list(watchdog.blocked)
