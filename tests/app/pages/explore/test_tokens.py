@@ -63,9 +63,10 @@ def cells(view, row, side=0):
     return [rows.index(row, column).data() for column in range(rows.columnCount())]
 
 
-def test_the_three_steps_are_shown(view, state, study, wait):
+def test_the_three_steps_are_shown(view, state, study, wait, told):
     study.set_texts("The  CAT, unhappy")
     wait(lambda: study.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
+    told()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
     shown = [token.text for token in view.flow.pieces[0].shown]
