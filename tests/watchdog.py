@@ -6,8 +6,8 @@ so their calls are measured as well. What a test does outside of these is its ow
 
 On a busy machine a thread may also wait for a processor. Linux says how long it did
 (`schedstat`: time on a processor, time waiting for one, in ns), and that part is taken off. A test
-that is stricter than that counts only the time that the thread itself worked, in seconds of a quiet
-machine of 2026 (`be_strict`): how much slower this one is at the moment a fixed piece of work tells.
+that is stricter than that counts only the time that the thread itself worked (`be_strict`), as a
+quiet machine of 2026 would need it: a fixed piece of work tells how much slower this one is.
 """
 
 import faulthandler

@@ -167,6 +167,14 @@ def are_spans(tags: Iterable[str]) -> bool:
     return all(map(_is_tag, found)) and any(tag[1:2] == "-" for tag in found)
 
 
+def type_of(tag: str) -> str:
+    """The type of the span that a token with this tag lies in; empty outside, or where it has none.
+
+    Raises UnknownTag for a tag that belongs to no scheme.
+    """
+    return _parted(tag)[1]
+
+
 def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
     iobes, bilou = marks & set("ES"), marks & set("LU")
     if iobes and bilou:

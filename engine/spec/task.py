@@ -111,6 +111,18 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Weight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
+SMOOTHING = Field(
+    0.0,
+    ge=0,
+    lt=1,
+    title="Label smoothing",
+    description=(
+        "Share of what is wanted that is given to all classes alike, so that the model is less "
+        "sure of itself; 0 in the paper, 0.1 is usual."
+    ),
+)
+
+
 class Classification(Spec):
     """One label for a sentence or a pair, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
 
@@ -138,16 +150,7 @@ class Classification(Spec):
             "not named, or what balancing gives it."
         ),
     )
-    smoothing: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        title="Label smoothing",
-        description=(
-            "Share of what is wanted of a row that is given to all classes alike, so that the "
-            "model is less sure of itself; 0 in the paper, 0.1 is usual."
-        ),
-    )
+    smoothing: float = SMOOTHING
 
 
 class QuestionAnswering(Spec):
@@ -211,6 +214,15 @@ class Tagging(Spec):
             "with O first."
         ),
     )
+    weights: dict[str, Weight] = Field(
+        {},
+        title="Weights of tags",
+        description=(
+            "How much the words of a tag count while learning, by the tag or by the type of its "
+            "spans (“person” for B-person and I-person); 1 for each that is not named."
+        ),
+    )
+    smoothing: float = SMOOTHING
 
 
 class MultiLabel(Spec):

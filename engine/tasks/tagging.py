@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from engine.data.packed_words import NOWHERE, pack_words
 from engine.data.store import Rows
 from engine.data.tag_column import ADVICE
-from engine.data.tags import are_spans, spans
+from engine.data.tags import are_spans, spans, type_of
 from engine.data.tokenizer import Tokenizer
 from engine.data.words import words_of
 from engine.errors import MissingColumn, StudioError
@@ -35,6 +35,7 @@ from engine.tasks.learner import (
     random_pieces,
     share_of_mean,
 )
+from engine.tasks.whole_text import quoted
 
 OUTSIDE = "O"
 UNKNOWN = -1  # a tag that the model does not have
@@ -70,7 +71,8 @@ class TaggingLearner(Learner):
     higher_is_better = True
 
     def __init__(self, task: Tagging) -> None:
-        self._tags = task.labels
+        self._task, self._tags = task, task.labels
+        self._weights: torch.Tensor | None = None  # float32 [C]
         self._studied: tuple[Rows, TagNumbers] | None = None
 
     @property
@@ -105,6 +107,7 @@ class TaggingLearner(Learner):
                 f"There are {len(found):,} different tags, too many to be learned.",
                 "Choose another column for the tags.",
             )
+        self._weights = tag_weights(self._tags, self._task.weights)
 
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
@@ -184,10 +187,17 @@ class TaggingLearner(Learner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, torch.Tensor]:
-        known = batch.targets != UNKNOWN  # [N]
-        count = int(((whole or batch).targets != UNKNOWN).sum())
+        known, weights = batch.targets != UNKNOWN, self._weights  # [N], [C]
+        wanted = (whole or batch).targets
+        wanted = wanted[wanted != UNKNOWN]
+        count = float(len(wanted))
         logits = _logits(network, batch)  # [N, C]
-        return {"tags": share_of_mean(logits[known], batch.targets[known], count)}
+        if weights is not None:
+            count = float(weights[wanted.cpu()].sum())
+            weights = weights.to(logits.device)
+        smoothing = self._task.smoothing
+        loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
+        return {"tags": loss}
 
     def tally(self, examples: Examples) -> "TagTally":
         assert isinstance(examples, Sentences)
@@ -272,6 +282,23 @@ def _logits(network: Network, batch: Batch) -> torch.Tensor:
     assert batch.places is not None
     logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, T, C]
     return logits.flatten(0, 1)[batch.places]
+
+
+def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
+    """The weight of each tag, float32 [C]; a name that is no tag is the type of spans.
+
+    None where none is given. Raises StudioError where a weight names neither.
+    """
+    if not given:
+        return None
+    types = {tag: type_of(tag) for tag in tags} if are_spans(tags) else {}
+    if unknown := sorted(set(given) - set(tags) - set(types.values())):
+        raise StudioError(
+            f"A weight is given for “{unknown[0]}”, and no tag and no type of spans is called so.",
+            f"Name one of the tags {quoted(tags)}, or take this weight out.",
+        )
+    found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
+    return torch.tensor(found, dtype=torch.float32)
 
 
 class TagNumbers(NamedTuple):

@@ -27,7 +27,13 @@ from engine.messages import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import BENCH, FINE_TUNED, Features
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, MultiLabel, Pretraining, QuestionAnswering
+from engine.spec.task import (
+    Classification,
+    MultiLabel,
+    Pretraining,
+    QuestionAnswering,
+    Tagging,
+)
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 translate = QCoreApplication.translate
@@ -107,7 +113,13 @@ def label_rows(choices: Choices) -> dict[str, int]:
 
 
 def label_names(choices: Choices) -> tuple[str, ...]:
-    """The labels that the task will have; empty where they are not known yet."""
+    """The labels that the task will have; empty where they are not known yet.
+
+    Of tags they are the types of the spans, and O.
+    """
+    if isinstance(choices.task, Tagging):
+        spec = choices.data.spec if choices.data else None
+        return tuple(dict.fromkeys((*spec.spans, "O"))) if spec else ()
     given: tuple[str, ...] = getattr(choices.task, "labels", ())
     return given or tuple(label_rows(choices))
 
@@ -232,7 +244,10 @@ def _settings_obstacle(choices: Choices) -> str:
                 "Train", "{family} has no head for next sentence: turn “Next sentence” off."
             ).format(family=family.title)
     names = label_names(choices)
-    unknown = next((n for n in getattr(task, "weights", {}) if names and n not in names), None)
+    weights: dict[str, float] = getattr(task, "weights", {})
+    if isinstance(task, Tagging):  # a single tag may have a weight as well: “B-person”
+        names = (*names, *(name for name in weights if name.partition("-")[2] in names))
+    unknown = next((name for name in weights if names and name not in names), None)
     if unknown is not None:
         return translate(
             "Train", "A weight is given for “{label}”, and no label of the data is called so."

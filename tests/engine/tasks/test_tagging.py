@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from seqeval.metrics import f1_score
 
 from engine.cli import main
@@ -114,6 +115,31 @@ def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path
     for size in (1, 3):
         parts = [learner.losses(network, part, batch)["tags"] for part in batch.parts(size)]
         assert torch.allclose(torch.stack(parts).sum(), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "given, wanted",
+    [({"x": 3.0}, [1, 3, 1, 3]), ({"y": 2.0, "B-x": 3.0, "x": 0.5, "O": 0.1}, [0.1, 3, 2, 0.5])],
+)
+def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, network, tmp_path):
+    learner = TaggingLearner(Tagging(weights=given, smoothing=0.1))
+    learner.study(ROWS)
+    assert learner.labels == ("O", "B-x", "B-y", "I-x")
+    batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
+    whole = learner.losses(network, batch)["tags"]
+    logits = network.logits(batch.tokens, batch.segments, batch.real).flatten(0, 1)[batch.places]
+    weights = torch.tensor(wanted, dtype=torch.float32)
+    theirs = F.cross_entropy(logits, batch.targets, weights, label_smoothing=0.1)
+    assert torch.allclose(whole, theirs, atol=1e-6)
+    parts = [learner.losses(network, part, batch)["tags"] for part in batch.parts(2)]
+    assert torch.allclose(torch.stack(parts).sum(), whole, atol=1e-6)
+
+
+def test_a_weight_of_no_tag_is_refused():
+    with pytest.raises(StudioError, match="“place”, and no tag and no type of spans"):
+        TaggingLearner(Tagging(weights={"place": 2.0})).study(ROWS)
+    with pytest.raises(StudioError, match="“N”"):
+        TaggingLearner(Tagging(weights={"N": 2.0})).study(Rows(texts=["a b"], tags=["DET NOUN"]))
 
 
 def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
@@ -226,7 +252,12 @@ def test_a_job_is_composed_from_options(tmp_path, capsys):
     data = small.tagged(tmp_path / "new.conll")
     assert main(["job", "--task=tagging", "--data", str(data)]) == 0
     job = json.loads(capsys.readouterr().out)
-    assert job["task"] == {"kind": "tagging", "labels": []}
+    assert job["task"] == {
+        "kind": "tagging",
+        "labels": [],
+        "weights": {},
+        "smoothing": 0.0,
+    }
     assert (job["data"]["mapping"]["text"], job["data"]["mapping"]["tags"]) == ("text", "tags")
 
 

@@ -13,7 +13,7 @@ from engine.messages import Estimated
 from engine.spec.dataset import FileData, Mapping
 from engine.spec.features import Features
 from engine.spec.model import PRESETS
-from engine.spec.task import Classification, MultiLabel, Pretraining
+from engine.spec.task import Classification, MultiLabel, Pretraining, Tagging
 from engine.spec.training import HardwareSpec
 from tests.app.pages.train.test_choices import MODEL, chosen, data, dataset
 
@@ -118,6 +118,19 @@ def test_weights_are_for_labels_of_the_data() -> None:
         assert "“great”, and no label" in advice.obstacle(wrong, Step.SETTINGS)
         assert wrong.data is not None
         assert advice.obstacle(wrong.with_data(wrong.data), Step.SETTINGS) == ""
+
+
+def test_weights_are_for_tags_and_types_of_the_data() -> None:
+    choices = chosen(Kind.TAGS)
+    assert choices.data is not None
+    spec = choices.data.spec.model_copy(update={"spans": {"person": 3, "place": 2}})
+    choices = replace(choices, data=replace(choices.data, spec=spec))
+    assert advice.label_names(choices) == ("person", "place", "O")
+    for name in ("person", "B-place", "O"):
+        right = choices.with_task(Tagging(weights={name: 2.0}))
+        assert advice.obstacle(right, Step.SETTINGS) == ""
+    wrong = choices.with_task(Tagging(weights={"B-thing": 2.0}))
+    assert "“B-thing”, and no label" in advice.obstacle(wrong, Step.SETTINGS)
 
 
 def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None:
