@@ -226,75 +226,65 @@ class Question(Message):
     side: int = Field(0, description="Of what is compared: 0 the first, 1 the second.")
 
 
+class TextQuestion(Question):
+    """About what a model makes of one text or two, with some tokens hidden.
+
+    [MASK] that is typed in the text counts, and so does `masked`: token numbers as in `Tokens`.
+    """
+
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+
+
 Table = Literal["word", "position", "segment"]
 Measure = Literal["weights", "norms", "mean", "rollout"]
 
 
-class PreciseQuestion(Question):
+class PreciseQuestion(TextQuestion):
     """Answered exactly, or quickly where that is known to agree; see `PreciseAnswer`."""
 
     exact: bool = True
 
 
 class Fill(PreciseQuestion):
-    """Which pieces fit at the masked places? [MASK] in the text counts, and so does `masked`."""
+    """Which pieces fit at the masked places?"""
 
     kind: Literal["fill"] = "fill"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = Field(
-        (), description="Token numbers that are hidden, as in `Tokens`."
-    )
     top: int = 10
 
 
 class Attend(PreciseQuestion):
-    """The attention of every head, over the text with the same tokens hidden as in `Fill`."""
+    """The attention of every head."""
 
     kind: Literal["attend"] = "attend"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
     measure: Measure = "weights"
 
 
-class QueryKey(Question):
+class QueryKey(TextQuestion):
     """How one head comes to one weight: the query of a token, and the key of another."""
 
     kind: Literal["query_key"] = "query_key"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
     layer: int = Field(0, ge=0)
     head: int = Field(0, ge=0)
     row: int = Field(0, ge=0, description="Number of the token that looks.")
     column: int = Field(0, ge=0, description="Number of the token looked at.")
 
 
-class Weigh(Question):
+class Weigh(TextQuestion):
     """How likely is each of these words in the place of the tokens from `first` to `last`?"""
 
     kind: Literal["weigh"] = "weigh"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = Field((), description="Other tokens that are hidden meanwhile.")
     first: int
     last: int
     candidates: tuple[str, ...]
 
 
-class Search(Question):
+class Search(TextQuestion):
     """Which rows of pieces fit together best in the place of the tokens from `first` to `last`?"""
 
     kind: Literal["search"] = "search"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
     first: int
     last: int
     beams: int = Field(20, ge=1, description="Beginnings that are followed at a time.")
@@ -314,46 +304,30 @@ class Score(Question):
     start: int = Field(0, ge=0, description="The first token number that is not yet known.")
 
 
-class Trace(Question):
+class Trace(TextQuestion):
     """What would be guessed at these places after each layer? See `Traced`."""
 
     kind: Literal["trace"] = "trace"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
     places: tuple[int, ...]
     top: int = 5
 
 
-class Follow(Question):
+class Follow(TextQuestion):
     """Does the second text follow the first?"""
 
     kind: Literal["follow"] = "follow"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
 
 
-class Embed(Question):
+class Embed(TextQuestion):
     """The vectors of each token before the first layer, and what they are the sum of."""
 
     kind: Literal["embed"] = "embed"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
 
 
 class Predict(PreciseQuestion):
     """What a fine-tuned model answers, by the head that it has."""
 
     kind: Literal["predict"] = "predict"
-    checkpoint: Path
-    text: str
-    pair: str | None = None
-    masked: tuple[int, ...] = ()
     endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
 
 

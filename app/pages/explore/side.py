@@ -8,7 +8,7 @@ for every model that reads the same text.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, TypeVar, get_args
 
 from PySide6.QtCore import QObject, Signal
 
@@ -16,13 +16,14 @@ from app import background
 from app.library import ModelEntry
 from engine.data.tokenizer import Encoding, Tokenizer
 from engine.errors import StudioError
-from engine.messages import Token
+from engine.messages import TextQuestion, Token
 from engine.spec.task import HeadKind
 
 LONGEST = 512  # tokens that the explorer looks at
 MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
 HEADS: tuple[HeadKind, ...] = get_args(HeadKind)
+Asked = TypeVar("Asked", bound=TextQuestion)
 Stretch = tuple[int, int]  # characters from, to
 
 
@@ -111,6 +112,18 @@ class Side(QObject):
     def has_head(self, name: str) -> bool:
         """Whether the model has “masked words”, “classes”, …; False while there is no model."""
         return bool(self.model and self.model.info and name in self.model.info.task_heads)
+
+    def asked(self, kind: type[Asked], **more: Any) -> Asked | None:
+        """The question of this kind about the texts; None while there is no model."""
+        if self.checkpoint is None:
+            return None
+        return kind(
+            checkpoint=self.checkpoint,
+            text=self.text,
+            pair=self.pair,
+            masked=self.masked,
+            **more,
+        )
 
     def is_masked(self, number: int) -> bool:
         token = self.tokens[number]

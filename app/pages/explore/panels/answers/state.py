@@ -41,14 +41,8 @@ class AnswersState(QObject):
             self.asking.ask()
 
     def _question(self, side: Side) -> Predict | None:
-        if side.checkpoint is None or side.task_head is None:
+        if side.task_head is None:
             return None
         if side.task_head == "choices" and len(self.endings) < 2:
             return None
-        return Predict(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            endings=self.endings,
-        )
+        return side.asked(Predict, endings=self.endings)

@@ -476,27 +476,10 @@ class AttentionState(QObject):
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
     def _question(self, side: Side) -> Attend | None:
-        if side.checkpoint is None:
-            return None
-        return Attend(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            measure=self.measure,
-        )
+        return side.asked(Attend, measure=self.measure)
 
     def _pair_question(self, side: Side) -> QueryKey | None:
         row, column = self._own(self.study.picked), self._own(self.study.target)
-        if side.checkpoint is None or not self.has_heads or row < 0 or column < 0:
+        if not self.has_heads or row < 0 or column < 0:
             return None
-        return QueryKey(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            layer=self.layer,
-            head=self.head,
-            row=row,
-            column=column,
-        )
+        return side.asked(QueryKey, layer=self.layer, head=self.head, row=row, column=column)

@@ -42,8 +42,8 @@ class TokensState(QObject):
         self.study = study
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, of each of its texts
         self.askings = (
-            Asking(study, explorer, _question),
-            Asking(study, explorer, _question, side=1),
+            Asking(study, explorer, lambda side: side.asked(Embed)),
+            Asking(study, explorer, lambda side: side.asked(Embed), side=1),
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
@@ -169,12 +169,6 @@ def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
         typed = side.texts[token.segment][start:end]
         words[token.segment, typed, start] = [side.tokens[n].text for n in word]
     return words
-
-
-def _question(side: Side) -> Embed | None:
-    if side.checkpoint is None:
-        return None
-    return Embed(checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked)
 
 
 def named(words: Sequence[str]) -> list[str]:

@@ -215,43 +215,22 @@ class WordsState(QObject):
 
     def _fill(self, side: Side) -> Fill | None:
         """Nothing is asked where nothing can be guessed."""
-        if side.checkpoint is None or not can_guess(side) or not hidden_tokens(side):
+        if not can_guess(side) or not hidden_tokens(side):
             return None
-        return Fill(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            top=TOP_COMPARED if self.study.is_compared else TOP,
-        )
+        return side.asked(Fill, top=TOP_COMPARED if self.study.is_compared else TOP)
 
     def _weigh(self, side: Side) -> Weigh | None:
         gap = self.gap(side.number)
-        if side.checkpoint is None or not can_guess(side) or gap is None or not self.own:
+        if not can_guess(side) or gap is None or not self.own:
             return None
-        return Weigh(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            first=gap[0],
-            last=gap[1],
-            candidates=self.own,
-        )
+        return side.asked(Weigh, first=gap[0], last=gap[1], candidates=self.own)
 
     def _search(self, side: Side) -> Search | None:
         wanted = self.searches_by_itself or self._wants_search
         gap = self.gap(side.number)
-        if not wanted or side.checkpoint is None or not can_guess(side) or gap is None:
+        if not wanted or not can_guess(side) or gap is None:
             return None
-        return Search(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            first=gap[0],
-            last=gap[1],
-        )
+        return side.asked(Search, first=gap[0], last=gap[1])
 
     def _trace(self, side: Side) -> Trace | None:
         """The hidden places, and the one that is picked."""
@@ -263,23 +242,15 @@ class WordsState(QObject):
         is_causal = side.model is not None and side.model.info is not None
         is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
         places = {place for place in places if place >= int(is_causal)}
-        if side.checkpoint is None or not can_guess(side) or not places:
+        if not can_guess(side) or not places:
             return None
-        return Trace(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            masked=side.masked,
-            places=tuple(sorted(places))[:MOST_PLACES],
-        )
+        return side.asked(Trace, places=tuple(sorted(places))[:MOST_PLACES])
 
     def _follow(self, side: Side) -> Follow | None:
         has_pair = side.pair is not None and side.pair.strip()
-        if side.checkpoint is None or not has_pair or not side.has_head("next sentence"):
+        if not has_pair or not side.has_head("next sentence"):
             return None
-        return Follow(
-            checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked
-        )
+        return side.asked(Follow)
 
 
 def same_token(side: Side, token: Token) -> int:
