@@ -1,8 +1,8 @@
 """Colours, spacing and the look of the controls, light and dark.
 
 `colour(Role.…)` is the only source of colours in the window. Widgets that paint for themselves ask
-for it while they paint, and repaint by themselves when the palette changes. The chart colours are
-told apart by people with any kind of colour vision; lines differ in their dashes as well.
+for it while they paint: Qt has them paint anew when the palette changes. The chart colours are told
+apart by people with any kind of colour vision; lines differ in their dashes as well.
 """
 
 from enum import StrEnum

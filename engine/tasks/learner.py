@@ -276,9 +276,13 @@ class Learner(ABC):
         """The row that an example was made from; None where it was made from many."""
         return number
 
-    @abstractmethod
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Give a network with fresh weights what need not be learned step by step."""
+    def prime(  # noqa: B027
+        self, network: Network, examples: Examples, tokenizer: Tokenizer
+    ) -> None:
+        """Give a network with fresh weights what need not be learned step by step.
+
+        Nothing by itself: a head that begins near zero learns how frequent each answer is at once.
+        """
 
     @abstractmethod
     def batch(

@@ -81,9 +81,6 @@ class MultipleChoiceLearner(Learner):
         packed = pack_examples(texts, pairs, tokenizer, max_length, folder, progress)
         return Examples(packed, targets, count)
 
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Nothing: all endings begin as likely as one another."""
-
     def batch(
         self,
         examples: Examples,

@@ -133,9 +133,6 @@ class QuestionAnsweringLearner(Learner):
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
         return int(examples.owners[number])
 
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Nothing: where answers begin and end is learned."""
-
     def batch(
         self,
         examples: Examples,

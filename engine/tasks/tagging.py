@@ -158,9 +158,6 @@ class TaggingLearner(Learner):
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
         return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
 
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Nothing: a head that begins near zero learns how frequent each tag is at once."""
-
     def batch(
         self,
         examples: Examples,

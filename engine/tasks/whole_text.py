@@ -14,7 +14,6 @@ from engine.data.packed import pack_examples
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
-from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples, Learner, Progress, pad, random_pieces
 
 
@@ -39,9 +38,6 @@ class WholeTextLearner(Learner):
         targets = self.targets(rows)  # first: what is wrong with them is told at once
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
         return Examples(packed, targets)
-
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Nothing: a head that begins near zero learns how frequent each answer is at once."""
 
     def batch(
         self,

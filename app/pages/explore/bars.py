@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.explore.chips import AS_STORED
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets import numbers
 from app.widgets.text import visible
 
@@ -60,11 +60,6 @@ class Bars(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -86,9 +81,7 @@ class Bars(QWidget):
         painter.setFont(font)
         row = QRectF(0, top, self.width(), ROW)
         if bar.emphasised:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.ACCENT_SOFT))
-            painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+            paint_emphasis(painter, row)
         row.adjust(SPACE, 0, -SPACE, 0)
         painter.setPen(colour(Role.TEXT))
         middle = Qt.AlignmentFlag.AlignVCenter
@@ -101,12 +94,26 @@ class Bars(QWidget):
         room = self.width() - left - number_width - 3 * SPACE
         if room > 0:
             track = QRectF(left, row.center().y() - 5, room, 10)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.HOVER))
-            painter.drawRoundedRect(track, 3, 3)
-            track.setWidth(max(1.5, room * min(1.0, bar.probability)))
-            painter.setBrush(colour(Role.ACCENT if bar.emphasised else Role.CHART_1, 0.85))
-            painter.drawRoundedRect(track, 3, 3)
+            role = Role.ACCENT if bar.emphasised else Role.CHART_1
+            paint_share(painter, track, bar.probability, role)
+
+
+def paint_emphasis(painter: QPainter, row: QRectF) -> None:
+    """Behind a row that matters more than others."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour(Role.ACCENT_SOFT))
+    painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+
+
+def paint_share(painter: QPainter, track: QRectF, share: float | None, role: Role) -> None:
+    """A track from 0 to 1, filled up to `share`; None leaves it empty."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour(Role.HOVER))
+    painter.drawRoundedRect(track, 3, 3)
+    if share is not None and track.width() > 0:
+        painter.setBrush(colour(role, 0.85))
+        filled = max(1.5, track.width() * min(1.0, share))
+        painter.drawRoundedRect(QRectF(track.topLeft(), QSizeF(filled, track.height())), 3, 3)
 
 
 def _line(label: str) -> str:

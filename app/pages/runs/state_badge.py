@@ -1,10 +1,9 @@
 """The state of a run as an icon and a word."""
 
-from PySide6.QtCore import QEvent, QRectF, QSize
+from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app import theme
 from app.pages.runs import words
 from app.pages.runs.delegate import SIDE, paint_state
 from app.theme import SPACE
@@ -34,11 +33,6 @@ class StateBadge(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if theme.repaints(event):
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,6 +1,6 @@
 """A card that is one of several to choose from, as a radio button is."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -44,11 +44,6 @@ class ChoiceCard(QAbstractButton):
 
     def heightForWidth(self, width: int) -> int:
         return self.body.heightForWidth(width)
-
-    def changeEvent(self, event: QEvent) -> None:
-        if theme.repaints(event):
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

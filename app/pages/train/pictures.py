@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -75,11 +75,6 @@ class TaskPicture(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, self.sizeHint().height())
-
-    def changeEvent(self, event: QEvent) -> None:
-        if theme.repaints(event):
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

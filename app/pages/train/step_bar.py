@@ -1,6 +1,6 @@
 """The steps of the wizard in a row: which is shown, which are done, what was chosen in each."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QSizePolicy, QWidget
 
@@ -98,11 +98,6 @@ class _StepButton(QAbstractButton):
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
-
-    def changeEvent(self, event: QEvent) -> None:
-        if theme.repaints(event):
-            self.update()
-        super().changeEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,11 +1,11 @@
 """How numbers that are labels are spread, as a histogram."""
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QRectF, QSize, Qt
+from PySide6.QtCore import QLineF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.number_field import written
 from app.widgets.text import font
 from engine.data.numbers import number_in
@@ -45,11 +45,6 @@ class Scale(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(60 * SPACE, HEIGHT)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

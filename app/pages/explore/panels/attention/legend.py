@@ -1,12 +1,12 @@
 """What the colours of the maps mean."""
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.numbers import decimal
 from app.widgets.text import font
 
@@ -41,11 +41,6 @@ class Legend(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(36 * SPACE, self.sizeHint().height())
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

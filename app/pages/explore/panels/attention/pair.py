@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.chips import painted
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text, font
@@ -55,11 +55,6 @@ class Elements(QWidget):
         count = len(self.shown.query) if self.shown else 1
         wide = min(WIDEST, (self.width() - 2 * SPACE) / count)
         return QRectF(SPACE + number * wide, 0, wide, self.height())
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._point(self._number_at(event.position().toPoint()))

@@ -23,7 +23,7 @@ from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.text import tooltip
 from engine.messages import Table
 
@@ -165,11 +165,6 @@ class TokenTable(QTableView):
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._state.study.point(-1)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.viewport().update()
 
     def _fit(self) -> None:
         """Columns as wide as their headings and numbers need, from the font: no row is measured."""

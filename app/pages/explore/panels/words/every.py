@@ -2,7 +2,7 @@
 
 import math
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -15,7 +15,7 @@ from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets import buttons, numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
@@ -78,11 +78,6 @@ class ScoreStrip(QWidget):
         if event.size().width() != event.oldSize().width():
             self._lay_out()
             self.resized.emit()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for number, box in enumerate(self._boxes):

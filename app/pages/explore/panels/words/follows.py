@@ -1,12 +1,12 @@
 """Whether the second text follows the first, on a gauge; one line for each model."""
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.pages.explore.bars import chance
 from app.pages.explore.panels.words.state import WordsState
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.help import HelpButton
 from app.widgets.text import Text
 
@@ -25,11 +25,6 @@ class Share(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(40 * SPACE, 3 * SPACE)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

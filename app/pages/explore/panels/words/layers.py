@@ -11,7 +11,7 @@ from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets.figure import Figure, Table
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text, font
@@ -76,11 +76,6 @@ class LayerGrid(QWidget):
         column = int((point.x() - self._left()) // CELL.width())
         inside = 0 <= row < self.heights() and 0 <= column < len(self.traced.places)
         return (row, column) if inside else (-1, -1)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._point(self.at(event.position().toPoint()))

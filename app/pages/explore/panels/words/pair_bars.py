@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.pages.explore.bars import chance
+from app.pages.explore.bars import chance, paint_emphasis, paint_share
 from app.pages.explore.chips import AS_STORED, painted
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SPACE, Role, colour
 from app.widgets import numbers
 
 ROW = 10 * SPACE
@@ -55,11 +55,6 @@ class PairBars(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if repaints(event):
-            self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -76,9 +71,7 @@ class PairBars(QWidget):
         painter.setFont(font)
         metrics = QFontMetricsF(font)
         if bar.emphasised:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.ACCENT_SOFT))
-            painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+            paint_emphasis(painter, row)
         row = row.adjusted(SPACE, 0, -SPACE, 0)
         painter.setPen(colour(Role.TEXT))
         middle = Qt.AlignmentFlag.AlignVCenter
@@ -96,13 +89,7 @@ class PairBars(QWidget):
             numbered = QRectF(line.left() + room, line.top(), number_width + SPACE, 16)
             painter.drawText(numbered, middle | Qt.AlignmentFlag.AlignRight, told(value))
             track = QRectF(line.left(), line.center().y() - 4, max(room, 0), 8)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.HOVER))
-            painter.drawRoundedRect(track, 3, 3)
-            if value is not None and room > 0:
-                track.setWidth(max(1.5, room * min(1.0, value)))
-                painter.setBrush(colour(role, 0.85))
-                painter.drawRoundedRect(track, 3, 3)
+            paint_share(painter, track, value, role)
 
 
 def told(value: float | None) -> str:
