@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from app import background
 from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison
+from app.pages.explore.dock import PanelEntry
 from app.pages.explore.editor import Editor
 from app.pages.explore.panels.answers.state import AnswersState
 from app.pages.explore.panels.answers.view import AnswersView
@@ -25,7 +26,7 @@ from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.side import MOST_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
-from app.pages.explore.workbench import PanelEntry, Workbench
+from app.pages.explore.workbench import Workbench
 from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role

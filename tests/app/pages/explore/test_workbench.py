@@ -5,8 +5,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 
+from app.pages.explore.dock import PanelEntry
 from app.pages.explore.panel import Panel
-from app.pages.explore.workbench import PanelEntry, Workbench
+from app.pages.explore.workbench import Workbench
 from app.settings import Settings
 from tests.app.accessible import assert_accessible
 

@@ -1,0 +1,122 @@
+"""One panel of the workbench in its dock: a title, the line that explains it, “?” and a menu."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QScrollArea,
+    QToolButton,
+    QWidget,
+)
+
+from app.pages.explore.panel import Panel
+from app.theme import SPACE, Role, colour
+from app.widgets import buttons
+from app.widgets.help import HelpButton, concept
+from app.widgets.text import OneLine, Text
+
+Place = Literal["tab", "left", "right", "below", "float"]
+AREAS = {
+    "tab": Qt.DockWidgetArea.TopDockWidgetArea,
+    "left": Qt.DockWidgetArea.LeftDockWidgetArea,
+    "right": Qt.DockWidgetArea.RightDockWidgetArea,
+    "below": Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least and at first
+_BY_TAB = Qt.FocusPolicy.TabFocus
+
+
+@dataclass(frozen=True)
+class PanelEntry:
+    """One panel of the workbench. `concept` is its page of help; it starts at `place`."""
+
+    key: str
+    title: str
+    concept: str
+    panel: Panel
+    place: Place = "tab"
+    is_open: bool = True  # at first
+
+
+class PanelDock(QDockWidget):
+    """A panel with its title, the line that explains it, “?” and a menu of places."""
+
+    def __init__(self, entry: PanelEntry, menu: QMenu, parent: QWidget) -> None:
+        super().__init__(entry.title, parent)
+        self.entry = entry
+        self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
+        self.setObjectName(entry.key)
+        self.setAccessibleName(entry.title)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.viewport().setAutoFillBackground(False)
+        entry.panel.setProperty("bare", True)
+        self.area.setWidget(entry.panel)
+        self.setWidget(self.area)
+        self.dockLocationChanged.connect(self._on_place)
+        self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
+        self.title = Text(entry.title, "strong", wraps=False)
+        self.line = OneLine(concept(entry.concept).line, "small")
+        self.help = HelpButton(entry.concept)
+        self.places = QToolButton()
+        buttons.dress_icon_button(
+            self.places, "ellipsis", self.tr("Move or close {0}").format(entry.title)
+        )
+        self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.places.setMenu(menu)
+        bar = QWidget()
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(2, SPACE, 0, 0)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.title)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.help)
+        row.addWidget(self.places)
+        self.setTitleBarWidget(bar)
+
+    @property
+    def is_front(self) -> bool:
+        """Whether the panel is open and not behind another."""
+        return not self.isHidden() and (self.isFloating() or self.is_uncovered)
+
+    def _on_place(self, area: Qt.DockWidgetArea) -> None:
+        """What is made for the side is never too narrow there for what it holds."""
+        sides = (AREAS["left"], AREAS["right"])
+        if self.entry.place in ("left", "right") and area in sides:
+            self.setMinimumWidth(ASIDE)
+        else:
+            self.setMinimumWidth(0)
+
+    def show_title(self, shown: bool) -> None:
+        self.title.setVisible(shown)
+
+    def focus_panel(self) -> None:
+        """Give the keyboard to the first control of the panel."""
+        self.activateWindow()
+        found = next((w for w in _controls(self.entry.panel)), self.help)
+        found.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A floating panel has no frame of the desktop's, so it draws one."""
+        super().paintEvent(event)
+        if self.isFloating():
+            painter = QPainter(self)
+            painter.setPen(QPen(colour(Role.EDGE), 1))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+
+def _controls(panel: QObject) -> list[QWidget]:
+    """What can have the keyboard, in the order of making."""
+    return [
+        widget
+        for widget in panel.findChildren(QWidget)
+        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & _BY_TAB
+    ]
