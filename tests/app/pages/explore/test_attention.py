@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel
 from app.library import describe_model
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.lines import MOST_OF_TOKEN, of_token
-from app.pages.explore.panels.attention.links import strongest
+from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.state import MOST_HEADS, MOST_LINES, AttentionState
 from app.pages.explore.panels.attention.view import MEASURES, AttentionView
@@ -243,7 +243,7 @@ def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weig
 def test_a_figure_of_five_hundred_tokens_is_not_a_wall_of_paper():
     count = 512
     weights = np.full((count, count), 1 / count, dtype=np.float32)
-    drawn = Drawing(("word",) * count, weights, [strongest(weights, 0.5)])
+    drawn = Drawing(("word",) * count, weights, [ranked(weights).holding(0.5)])
     assert drawn.size.width() < 3000
     assert drawn.size.height() < 2000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
-from app.pages.explore.panels.attention.links import strongest
+from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import (
     GAP,
     TOP,
@@ -69,7 +69,7 @@ def test_a_picture_runs_from_one_colour_to_the_other_and_keeps_its_bytes():
 
 def test_the_fewest_links_that_hold_the_share_are_taken():
     weights = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.4, 0.35, 0.25]], dtype=np.float32)
-    links = strongest(weights, 0.6)
+    links = ranked(weights).holding(0.6)
     assert links.weights.tolist() == pytest.approx([0.9, 0.5, 0.4])
     assert list(zip(links.rows, links.columns, strict=True)) == [(1, 0), (0, 0), (2, 0)]
     assert not links.is_cut
@@ -78,24 +78,32 @@ def test_the_fewest_links_that_hold_the_share_are_taken():
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
 def test_one_link_less_would_not_hold_the_share(share):
     weights = attention(1, 1, 40)[0, 0].astype(np.float32)
-    links = strongest(weights, share, most=10_000)
+    links = ranked(weights, most=10_000).holding(share)
     assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
     assert links.weights[:-1].sum() < share * weights.sum()
 
 
 def test_all_of_the_mass_is_every_link_that_is_not_zero():
     weights = np.array([[1, 0], [0.5, 0.5]], dtype=np.float32)
-    assert len(strongest(weights, 1.0).weights) == 3
+    assert len(ranked(weights).holding(1.0).weights) == 3
 
 
 def test_too_many_links_are_cut_and_counted():
     weights = np.full((100, 100), 0.01, dtype=np.float32)
-    links = strongest(weights, 0.5, most=200)
+    links = ranked(weights, most=200).holding(0.5)
     assert len(links.weights) == 200
     assert links.wanted == 5000
     assert links.is_cut
 
 
 def test_no_attention_has_no_links():
-    assert len(strongest(np.zeros((0, 0), np.float32), 0.7).weights) == 0
-    assert len(strongest(np.zeros((2, 2), np.float32), 0.7).weights) == 0
+    assert len(ranked(np.zeros((0, 0), np.float32)).holding(0.7).weights) == 0
+    assert len(ranked(np.zeros((2, 2), np.float32)).holding(0.7).weights) == 0
+
+
+def test_equal_links_stand_as_they_stand_in_the_map():
+    weights = np.random.default_rng(0).choice([0.0, -0.0, 0.1, 0.5], (40, 40)).astype(np.float32)
+    links = ranked(weights).holding(1.0)
+    order = np.argsort(-weights.ravel(), kind="stable")[: np.count_nonzero(weights)]
+    assert (links.rows * 40 + links.columns).tolist() == order.tolist()
+    assert links.weights.tolist() == weights.ravel()[order].tolist()

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
 from app.pages.explore.chips import AS_STORED, painted
-from app.pages.explore.panels.attention.links import Links
+from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import CHART, SPACE, Role, colour, repaints
@@ -51,6 +51,7 @@ class Lines(QWidget):
         self._place = QPoint()  # of the base picture
         self._top = self._bottom = 0  # px of the widget that the base picture covers
         self._drawing: background.Job | None = None
+        self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._widest: float | None = None  # px of a token, kept until they or the font change
         self._tokens: tuple[Token, ...] = ()  # whose it is
         self.setMouseTracking(True)
@@ -98,8 +99,11 @@ class Lines(QWidget):
         self.update()
 
     def _on_links(self) -> None:
+        """Another share of the mass often leaves the lines as they are: no more can be drawn."""
         self.setAccessibleDescription(self._state.sentence())
-        self._draw_base()
+        before, self._shown = self._shown, (self._state.maps, self._state.drawn)
+        if before[0] is not self._shown[0] or not are_drawn_alike(before[1], self._shown[1]):
+            self._draw_base()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -11,7 +11,7 @@ from app.explorer import Explorer
 from app.pages.explore.asking import Asking
 from app.pages.explore.chips import painted
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, strongest
+from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, Ranking, ranked
 from app.pages.explore.panels.attention.tensor import opened
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
@@ -71,7 +71,8 @@ class AttentionState(QObject):
         self._gone: Attended | None = None  # whose file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
-        self._sorting: background.Job | None = None
+        self._ranking: background.Job | None = None
+        self._rankings: tuple[Ranking, ...] = ()  # of each chosen head, once they are there
         self._askings = tuple(Asking(study, explorer, self._question, side) for side in (0, 1))
         self._pairs = tuple(Asking(study, explorer, self._pair_question, s) for s in (0, 1))
         for asking in self._askings:
@@ -267,7 +268,8 @@ class AttentionState(QObject):
         """Show the fewest links that hold this share of the mass, over 0 to 1."""
         if share != self.share:
             self.share = share
-            self._sort()
+            if self._rankings:
+                self._show_links()
 
     def hide_special(self, hide: bool) -> None:
         """Leave out [CLS] and [SEP]; the weights between the others stay as they are."""
@@ -337,8 +339,9 @@ class AttentionState(QObject):
         self._pooled = None
         self.tokens, self._kept = (), np.zeros(0, int)
         self.map, self.maps, self.drawn = np.zeros((0, 0), np.float32), (), ()
+        self._rankings = ()
         self.pointed = (-1, -1)
-        for job in (self._pooling, self._sorting):
+        for job in (self._pooling, self._ranking):
             if job is not None:
                 job.cancel()
         self._pooling = None
@@ -402,7 +405,7 @@ class AttentionState(QObject):
         self.drawn = ()  # the links of these maps come in a moment
         self.pointed = (-1, -1)
         self.head_changed.emit()
-        self._sort()
+        self._rank()
 
     def _cut(self, layer: int, head: int) -> np.ndarray:
         """What is shown of a head, float32 [S, S]: 0 outside of the block; and where it is not
@@ -419,19 +422,24 @@ class AttentionState(QObject):
             part[(segment != row)[:, None] | (segment != column)[None, :]] = 0
         return part
 
-    def _sort(self) -> None:
-        if self._sorting is not None:
-            self._sorting.cancel()
-        maps, share = self.maps, self.share
+    def _rank(self) -> None:
+        """Put the links of each chosen head in order, off the window's thread."""
+        if self._ranking is not None:
+            self._ranking.cancel()
+        maps, self._rankings = self.maps, ()
         most = min(MOST, MOST_LINES // max(1, len(maps)))
 
-        def work() -> tuple[Links, ...]:
-            return tuple(strongest(one, share, most) for one in maps)
+        def work() -> tuple[Ranking, ...]:
+            return tuple(ranked(one, most) for one in maps)
 
-        self._sorting = background.run(self, work, self._on_sorted)
+        self._ranking = background.run(self, work, self._on_ranked)
 
-    def _on_sorted(self, drawn: tuple[Links, ...]) -> None:
-        self.drawn = drawn
+    def _on_ranked(self, rankings: tuple[Ranking, ...]) -> None:
+        self._rankings = rankings
+        self._show_links()
+
+    def _show_links(self) -> None:
+        self.drawn = tuple(ranking.holding(self.share) for ranking in self._rankings)
         self.links_changed.emit()
 
     # ── what the page picks ──────────────────────────────────────────────────────────────────
