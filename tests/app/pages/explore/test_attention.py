@@ -189,7 +189,7 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
 def test_masked_words_are_masked_here_too(view, state, study, explorer, weights):
     study.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
-    assert state.is_masked(2)
+    assert state.hidden == (2,)
 
 
 def test_every_picture_is_told_in_words(view, state, weights):

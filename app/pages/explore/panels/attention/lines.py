@@ -9,7 +9,7 @@ Shapes: S tokens that are shown.
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -20,6 +20,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -29,7 +30,7 @@ from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.theme import CHART, SPACE, Role, colour, repaints
+from app.theme import CHART, SPACE, Role, colour, is_dark, repaints
 from engine.messages import Token
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
@@ -54,6 +55,7 @@ class Lines(QWidget):
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._widest: float | None = None  # px of a token, kept until they or the font change
         self._tokens: tuple[Token, ...] = ()  # whose it is
+        self._names: tuple[object, QPixmap] | None = None  # what is written, and of what
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
@@ -112,7 +114,7 @@ class Lines(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
-            self._widest = None
+            self._widest, self._names = None, None
             self._draw_base()
             self.update()
 
@@ -238,44 +240,67 @@ class Lines(QWidget):
         left, right = self.ends()
         looked = state.map[row] if row >= 0 else None
         looking = state.map[:, column] if column >= 0 else None
-        painter.setFont(mono_font())
         first = max(0, int(seen.top() // height))
         last = min(len(state.tokens), int(seen.bottom() // height) + 1)
+        painter.setPen(Qt.PenStyle.NoPen)
         for number in range(first, last):
-            top = number * height
             tint = looking[number] / most if looking is not None else float(number == row)
-            self._paint_token(painter, number, QRectF(0, top, left, height), float(tint))
+            self._tint(painter, self._box(number, True), float(tint))
             tint = looked[number] / most if looked is not None else float(number == column)
-            self._paint_token(
-                painter, number, QRectF(right, top, self.width() - right, height), float(tint)
-            )
+            self._tint(painter, self._box(number, False), float(tint))
+        key = (self._tokens, state.hidden, first, last, height, left, right, is_dark())
+        if self._names is None or self._names[0] != key:
+            self._names = key, self._draw_names(first, last)
+        painter.drawPixmap(QPointF(0, first * height), self._names[1])
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+        for chosen, at_left in ((state.picked, True), (state.target, False)):
+            if first <= chosen < last:
+                painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)
 
-    def _paint_token(self, painter: QPainter, number: int, box: QRectF, tint: float) -> None:
-        token = self._state.tokens[number]
-        inner = box.adjusted(1, 0.5, -1, -0.5)
+    def _box(self, number: int, at_left: bool) -> QRectF:
+        """Where the name of a token stands, in the column of those that look or the other."""
+        height, (left, right) = self.row_height(), self.ends()
+        if at_left:
+            return QRectF(0, number * height, left, height)
+        return QRectF(right, number * height, self.width() - right, height)
+
+    def _tint(self, painter: QPainter, box: QRectF, tint: float) -> None:
         if tint > FAINTEST:
-            painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(colour(Role.ACCENT, 0.08 + 0.4 * min(1.0, tint)))
-            painter.drawRoundedRect(inner, 3, 3)
-        chosen = self._state.picked if box.left() == 0 else self._state.target
-        if number == chosen:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour(Role.CHART_2), 1.5))
-            painter.drawRoundedRect(inner, 3, 3)
-        masked = self._state.is_masked(number)
-        role = Role.ACCENT if masked else Role.MUTED if token.special else Role.TEXT
-        painter.setPen(colour(role))
-        text = painter.fontMetrics().elidedText(
-            painted(token.text), Qt.TextElideMode.ElideRight, round(box.width() - 2 * SPACE)
+            painter.drawRoundedRect(_inside(box), 3, 3)
+
+    def _draw_names(self, first: int, last: int) -> QPixmap:
+        """The names of these tokens in both columns; they are the same for every head."""
+        ratio, height = self.devicePixelRatioF(), self.row_height()
+        made = QPixmap(QSizeF(self.width() * ratio, (last - first) * height * ratio).toSize())
+        made.setDevicePixelRatio(ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(made)
+        painter.translate(0, -first * height)
+        painter.setFont(mono_font())
+        hidden = set(self._state.hidden)
+        for number in range(first, last):
+            token = self._state.tokens[number]
+            role = Role.MUTED if token.special else Role.TEXT
+            painter.setPen(colour(Role.ACCENT if number in hidden else role))
+            for at_left in (True, False):
+                self._write(painter, painted(token.text), self._box(number, at_left), at_left)
+        painter.end()
+        return made
+
+    def _write(self, painter: QPainter, text: str, box: QRectF, at_left: bool) -> None:
+        shown = painter.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, round(box.width() - 2 * SPACE)
         )
-        at_left = box.left() == 0
         align = Qt.AlignmentFlag.AlignRight if at_left else Qt.AlignmentFlag.AlignLeft
-        words = (
-            box.adjusted(SPACE, 0, -1.5 * SPACE, 0)
-            if at_left
-            else box.adjusted(1.5 * SPACE, 0, 0, 0)
-        )
-        painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
+        inner = (SPACE, -1.5 * SPACE) if at_left else (1.5 * SPACE, 0)
+        words = box.adjusted(inner[0], 0, inner[1], 0)
+        painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, shown)
+
+
+def _inside(box: QRectF) -> QRectF:
+    return box.adjusted(1, 0.5, -1, -0.5)
 
 
 def of_token(
@@ -315,10 +340,19 @@ def draw(
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(0, -top)
+    seen = (top / row_height, (top + size.height()) / row_height)  # rows
     for links, ink in zip(drawn, inks, strict=False):
-        paint_links(painter, links, size.width(), row_height, ink, most)
+        paint_links(painter, _crossing(links, *seen), size.width(), row_height, ink, most)
     painter.end()
     return image
+
+
+def _crossing(links: Links, first: float, last: float) -> Links:
+    """Those of which a part is between two heights in rows."""
+    low = np.minimum(links.rows, links.columns) + 0.5 <= last
+    crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
+    rows, columns, weights, wanted = links
+    return Links(rows[crosses], columns[crosses], weights[crosses], wanted)
 
 
 def paint_links(

@@ -166,11 +166,12 @@ class AttentionState(QObject):
         answer = self._pairs[self._shows_second].answer
         return answer if isinstance(answer, QueryKeyed) else None
 
-    def is_masked(self, row: int) -> bool:
-        """Whether the model saw [MASK] in place of this token."""
-        number = int(self._kept[row])
-        known = number < len(self.side.tokens)
-        return known and (self.side.is_masked(number) or self.side.is_typed_mask(number))
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The rows in whose place the model saw [MASK]."""
+        side = self.side
+        masked = {*side.masked, *(n for n in range(len(side.tokens)) if side.is_typed_mask(n))}
+        return tuple(np.flatnonzero(np.isin(self._kept, list(masked))).tolist()) if masked else ()
 
     def in_block(self, row: int, column: int) -> bool:
         """Whether a cell of the map is in the block that is shown."""
@@ -319,7 +320,9 @@ class AttentionState(QObject):
             return
         goes_on = self._taken is not None and self._taken.to == answer.to
         was_there = goes_on and self.is_current_there
-        self._taken, self.weights, self._all = answer, weights, answer.tokens
+        self._taken, self.weights = answer, weights
+        if answer.tokens != self._all:  # the same ones need not be compared again for each head
+            self._all = answer.tokens
         if not goes_on:
             self._pooled = None
             if self._pooling is not None:

@@ -4,7 +4,7 @@ Shapes: L layers, H heads, P pixels.
 """
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFont,
@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPixmap,
+    QRegion,
     QResizeEvent,
     QWheelEvent,
 )
@@ -248,15 +249,14 @@ class Wall(QWidget):
         painter = QPainter(self)
         picture = self._picture or self._draw(self._heads)
         self._picture = picture
-        seen = event.region()
         side = self._picture_side() + self._gap()  # of the picture, in device pixels
-        for layer in range(self._heads.shape[0]):
-            for head in range(self._heads.shape[1]):
-                box = self.cell(layer, head)
-                if seen.intersects(box.toAlignedRect()):
-                    part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
-                    painter.drawPixmap(box, picture, part)
         left, top = self._margins()
+        if side == (self._side() + GAP) * self.devicePixelRatioF():  # it fits as it is
+            all_of_it = QRectF(picture.rect())
+            size = all_of_it.size() / self.devicePixelRatioF()
+            painter.drawPixmap(QRectF(QPointF(left, top), size), picture, all_of_it)
+        else:
+            self._paint_heads(painter, event.region(), picture, side)
         if event.rect().left() < left or event.rect().top() < top:
             self._paint_numbers(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -271,6 +271,16 @@ class Wall(QWidget):
                 role = Role.TEXT if self.hasFocus() else Role.CHART_2
             painter.setPen(QPen(colour(role), 2.5 if is_current else 1.75))
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
+
+    def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
+        """Head by head, each stretched from its part of the picture, of `side` with the gap."""
+        assert self._heads is not None
+        for layer in range(self._heads.shape[0]):
+            for head in range(self._heads.shape[1]):
+                box = self.cell(layer, head)
+                if seen.intersects(box.toAlignedRect()):
+                    part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
+                    painter.drawPixmap(box, picture, part)
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
         """All heads in device pixels, sharp on any screen; zoomed in, a pixel for each of a map."""
