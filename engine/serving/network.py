@@ -4,6 +4,7 @@ Shapes: N rows, D width, V vocabulary, S shortlist; … any leading dimensions.
 """
 
 import copy
+from collections.abc import Generator
 from typing import TypeVar
 
 import torch
@@ -82,8 +83,23 @@ def laid_out(network: Network, kind: Kind) -> Network:
     in float32; those of its layers it holds a second time; and it cannot learn. The heads stay in
     float32, except that pieces which do not come first are guessed as `kind` has it.
     """
+    work = laying_out(network, kind)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            made: Network = end.value
+            return made
+
+
+def laying_out(network: Network, kind: Kind) -> Generator[None, None, Network]:
+    """`laid_out`, which gives way after each layer: all of them may take seconds."""
     made, encoder = _twin(network), _twin(network.encoder)
-    encoder.layers = nn.ModuleList(_with_products(layer, kind) for layer in network.encoder.layers)
+    layers = nn.ModuleList()
+    for layer in network.encoder.layers:
+        layers.append(_with_products(layer, kind))
+        yield
+    encoder.layers = layers
     made.encoder = encoder
     if network.masked_words is not None and kind != "float32":
         made.masked_words = ShortlistHead(network.masked_words, kind)

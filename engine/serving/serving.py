@@ -14,7 +14,7 @@ import torch
 from engine.messages import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.agreement import TEXTS, Said, agrees, attention_agrees, read, say
-from engine.serving.network import laid_out
+from engine.serving.network import laid_out, laying_out
 from engine.serving.products import KINDS, Kind, is_quick, present
 
 Reason = Literal["", "preparing", "none", "device"]
@@ -62,7 +62,8 @@ class Serving:
         for kind in kinds:
             if kind == "float32" or not present(kind) or not is_quick(kind):
                 continue
-            quick = replace(self.exact, network=laid_out(self.exact.network, kind))
+            network = yield from laying_out(self.exact.network, kind)
+            quick = replace(self.exact, network=network)
             yield
             said = list[Said]()
             for text, right in zip(TEXTS, exact, strict=True):

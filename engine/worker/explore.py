@@ -61,6 +61,7 @@ Precise = TypeVar("Precise", Fill, Attend, Predict)
 THREADS = "BERT_STUDIO_THREADS"  # environment: processor threads; unset or 0 means all cores
 DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or auto means cpu
 REMEMBERED = 200  # answers of a model
+QUIET = 1.0  # s without a question, after which something else is done
 LONGEST_REASON = 300  # characters
 
 
@@ -116,9 +117,12 @@ class Inbox:
     def take(self, meanwhile: Callable[[], bool] = lambda: False) -> "AnyQuestion | Unreadable":
         """The question that waits longest; blocks until there is one.
 
-        While there is none `meanwhile` is called again and again, as long as it says that there is
-        more for it to do.
+        Where none comes for a while, `meanwhile` is called again and again, as long as it says that
+        there is more for it to do. Who types is not made to wait for that.
         """
+        with self._changed:
+            if not self._waiting:
+                self._changed.wait(QUIET)
         while not self._waiting and meanwhile():
             pass
         with self._changed:
