@@ -29,6 +29,7 @@ FRAME = 1000 / 60  # ms
 PEAKED = 10.0  # times the weights of queries
 WORD = "people"
 SENTENCE = "the president spoke to the [MASK] of the united states in the city"
+CHANGED = (0, 1, 2, 3, 4, 6)  # words of it that become another, so that no text comes twice
 
 
 def main() -> None:
@@ -188,22 +189,25 @@ def measure(base: Path, home: Path, inputs: int) -> None:
         print(f"| {' | '.join(row)} |")
 
 
-def sentence(bench: Bench, tokens: int) -> None:
-    """A text of so many tokens with one mask, answered."""
-    count = (tokens - 2) - (len(SENTENCE.split()))
-    text = f"{SENTENCE} {' '.join([WORD] * count)}".strip()
+def sentence(bench: Bench, tokens: int, number: int = 0) -> None:
+    """A text of so many tokens with one mask, answered; another for each number."""
+    words = SENTENCE.split()
+    words += [WORD] * ((tokens - 2) - len(words))
+    for bit, place in enumerate(CHANGED):
+        if number >> bit & 1:
+            words[place] = WORD
+    text = " ".join(words)
     bench.page.text.set_text(text)
     bench.until(lambda: bench.page.study.text == text and bench.page.study.is_settled)
     assert len(bench.page.study.tokens) == tokens, len(bench.page.study.tokens)
 
 
-def typed(bench: Bench, number: int) -> None:
-    """One key: the last word of the text becomes another."""
+def typed(bench: Bench) -> None:
+    """One key: the last word of the text becomes another, and the text one that is new."""
     from PySide6.QtCore import Qt
     from PySide6.QtTest import QTest
 
-    key = (Qt.Key.Key_S, Qt.Key.Key_Backspace)[number % 2]
-    QTest.keyClick(bench.page.text, key)
+    QTest.keyClick(bench.page.text, Qt.Key.Key_S)
 
 
 def at_the_end(bench: Bench) -> None:
@@ -217,16 +221,16 @@ def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to the bars of the hidden place, the pause of typing included."""
     page, state = bench.page, bench.page.words._state
     page.bench.show_panel("words")
-    sentence(bench, tokens)
-    bench.until(lambda: state.places() and not state.asking.is_waiting)
-    bars = page.words.guesses.cards[0]
-    bench.watch(bars)
-    at_the_end(bench)
     times, worker = [], []
     for number in range(inputs):
+        sentence(bench, tokens, number)
+        bench.until(lambda: state.places() and not state.asking.is_waiting)
+        bars = page.words.guesses.cards[0]
+        bench.watch(bars)
+        at_the_end(bench)
         before, answer = bench.painted[bars], state.asking.answer
         began = time.perf_counter()
-        typed(bench, number)
+        typed(bench)
         bench.until(lambda answer=answer: state.asking.answer is not answer)
         bars.update()  # where random weights give the same bars, nothing would be painted
         bench.until_painted(bars, before)
@@ -248,18 +252,18 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     page, state = bench.page, bench.page.attention._state
     wall = page.attention.wall
     page.bench.show_panel("attention")
-    sentence(bench, tokens)
     whole = lambda: (  # noqa: E731
         not state.asking.is_waiting and state.wall is not None and not np.any(state.wall == GAP)
     )
-    bench.until(whole)
     bench.watch(wall)
-    at_the_end(bench)
     times, first, after = [], [], []
     for number in range(inputs):
+        sentence(bench, tokens, number)
+        bench.until(whole)
+        at_the_end(bench)
         answer, wall_then = state.asking.answer, state.wall
         began = time.perf_counter()
-        typed(bench, number)
+        typed(bench)
         bench.until(lambda answer=answer: state.asking.answer is not answer)
         bench.until(lambda wall_then=wall_then: state.wall is not wall_then)
         painted = bench.painted[wall]

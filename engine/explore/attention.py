@@ -107,7 +107,7 @@ def _write(
 def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
     """L of float32 [H, T, T]: rows are the tokens that look, columns those looked at."""
     for layer in measured(steps(checkpoint.network, given), measure):
-        if not torch.isfinite(layer).all():
+        if not torch.isfinite(layer.sum()):  # one that is not makes the sum so, in a pass of four
             raise not_finite()
         yield layer.float().cpu().numpy()
 
