@@ -1,6 +1,6 @@
 """Where the panels stand: as tabs, side by side or floating, as the user arranged them.
 
-Qt's docks do the moving. There is no widget in the middle, so they share all the room; each panel
+Qt's docks do the moving. The widget in the middle has no height and takes no room; each panel
 scrolls in its dock where that is smaller than the panel can be. Everything the mouse can do, a menu
 can do: every dock has one in its title bar, and the page has one for all of them.
 """
@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QMainWindow,
     QMenu,
+    QSizePolicy,
     QTabBar,
     QTabWidget,
     QWidget,
@@ -26,9 +27,10 @@ from app.widgets.text import plain_menu_text
 
 _NORTH = QTabWidget.TabPosition.North
 _ACROSS = Qt.Orientation.Horizontal
-VERSION = 1  # of what is remembered; another number forgets it
+VERSION = 2  # of what is remembered; another number forgets it
 FLOATING = QSize(760, 520)  # of a panel that floats for the first time
 KEPT = "explore.panels"
+WIDE = 5_000  # px that the middle would have, more than there ever are
 
 
 class Workbench(QMainWindow):
@@ -55,6 +57,8 @@ class Workbench(QMainWindow):
             (Qt.Corner.BottomRightCorner, AREAS["right"]),
         ):
             self.setCorner(corner, area)
+        self._middle = _Middle()
+        self.setCentralWidget(self._middle)
         self.setMinimumSize(60 * SPACE, 40 * SPACE)
         self._tidying = QTimer(self, singleShot=True, interval=0)
         self._tidying.timeout.connect(self._tidy)
@@ -244,6 +248,9 @@ class Workbench(QMainWindow):
             room = (self.width() - ASIDE) // max(1, len(others))
             self.resizeDocks([*others, aside], [*[room] * len(others), ASIDE], _ACROSS)
             self._narrowing = ""
+        stand = [d for d in self.docks.values() if not (d.isHidden() or d.isFloating())]
+        sides = (AREAS["left"], AREAS["right"])
+        self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in stand))
         for key, dock in self.docks.items():
             dock.entry.panel.set_seen(self.is_seen(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
@@ -308,6 +315,21 @@ class Workbench(QMainWindow):
             child.setAccessibleName(self.tr("Panels"))
             child.setElideMode(Qt.TextElideMode.ElideNone)
             child.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+
+class _Middle(QWidget):
+    """Keeps the width of the middle for what stands above and below it.
+
+    Without it Qt shares that width anew whenever a tab is changed, and what stands at a side grows.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(0)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDE, 0)
 
 
 def _add(menu: QMenu, text: str, act: Callable[[], object]) -> QAction:

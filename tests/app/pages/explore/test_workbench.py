@@ -126,6 +126,28 @@ def test_all_side_by_side(qtbot, bench):
     qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)
 
 
+def test_what_stands_aside_keeps_its_width(qtbot, bench):
+    bench.resize(1100, 600)
+    bench.show_panel("aside")
+    qtbot.waitUntil(lambda: bench.is_seen("aside") and not bench._tidying.isActive())
+    qtbot.waitUntil(lambda: bench.docks["aside"].width() < 300)
+    width = bench.docks["aside"].width()
+    for number, key in enumerate(("two", "one", "two", "one")):
+        bench.show_panel(key)
+        qtbot.waitUntil(lambda key=key: bench.is_seen(key) and not bench._tidying.isActive())
+        bench.resize(1110 + 20 * number, 600)
+        qtbot.wait(20)
+        assert bench.docks["aside"].width() == width
+        assert bench.docks[key].width() > bench.width() - width - 20
+
+
+def test_alone_it_has_all_the_room(qtbot, bench):
+    bench.show_panel("aside")
+    for key in ("one", "two"):
+        bench.close_panel(key)
+    qtbot.waitUntil(lambda: bench.docks["aside"].width() > bench.width() - 20)
+
+
 def test_panels_are_closed_and_opened_by_the_menu(qtbot, bench):
     act(bench.docks["one"].places.menu(), "Close")
     qtbot.waitUntil(lambda: bench.is_seen("two"), timeout=5000)
