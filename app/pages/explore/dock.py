@@ -28,7 +28,7 @@ AREAS = {
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "below": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least and at first
+ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least
 _BY_TAB = Qt.FocusPolicy.TabFocus
 
 
@@ -90,10 +90,12 @@ class PanelDock(QDockWidget):
     def _on_place(self, area: Qt.DockWidgetArea) -> None:
         """What is made for the side is never too narrow there for what it holds."""
         sides = (AREAS["left"], AREAS["right"])
-        if self.entry.place in ("left", "right") and area in sides:
-            self.setMinimumWidth(ASIDE)
-        else:
-            self.setMinimumWidth(0)
+        is_aside = self.entry.place in ("left", "right") and area in sides
+        self.setMinimumWidth(self.least_width() if is_aside else 0)
+
+    def least_width(self) -> int:
+        """px in which the panel need not be scrolled to the side, or ASIDE if that is more."""
+        return max(ASIDE, self.entry.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
         self.title.setVisible(shown)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.dock import AREAS, ASIDE, PanelDock, PanelEntry, Place
+from app.pages.explore.dock import AREAS, PanelDock, PanelEntry, Place
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets.text import plain_menu_text
@@ -245,8 +245,9 @@ class Workbench(QMainWindow):
         if self._narrowing:
             aside = self.docks[self._narrowing]
             others = [d for d in self.docks.values() if d is not aside and d.is_front]
-            room = (self.width() - ASIDE) // max(1, len(others))
-            self.resizeDocks([*others, aside], [*[room] * len(others), ASIDE], _ACROSS)
+            width = aside.least_width()
+            room = (self.width() - width) // max(1, len(others))
+            self.resizeDocks([*others, aside], [*[room] * len(others), width], _ACROSS)
             self._narrowing = ""
         stand = [d for d in self.docks.values() if not (d.isHidden() or d.isFloating())]
         sides = (AREAS["left"], AREAS["right"])

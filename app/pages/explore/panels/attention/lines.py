@@ -77,7 +77,7 @@ class Lines(QWidget):
         return QSize(90 * SPACE, round(least * max(1, len(self._state.tokens))))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(60 * SPACE, self.sizeHint().height())
+        return QSize(50 * SPACE, self.sizeHint().height())
 
     def ends(self) -> tuple[float, float]:
         """Where lines begin and end, from left to right."""
