@@ -25,6 +25,7 @@ from PySide6.QtCore import QElapsedTimer, QEventLoop, QThreadPool
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
+from app.library import describe_model
 from app.notices import Notices
 from app.opening import make_application
 from app.sample import sample_entry
@@ -104,6 +105,26 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     return arrange
 
 
+def tokens(stage: Stage) -> None:
+    """A pair of texts with an unknown word and one that is hidden."""
+    page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS, "pair": SECOND})
+    until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
+    page.bench.show_panel("tokens")
+    page.study.pick(3)
+
+
+def compare(stage: Stage) -> None:
+    """The guesses of two models, beside the texts that were looked at."""
+    page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
+    until(lambda: page.study.text == TEXT and page.study.is_settled, 60, "tokens")
+    page.bench.show_panel("words")
+    page.words.show_part(0)
+    folder = RunFolder(Path(stage.runs[LIVE].folder)).checkpoint_folders()[-1]
+    page.study.compare(describe_model(LIVE, folder, "run"))
+    until(lambda: page.study.both[1].is_known, 60, "tokens of the second model")
+    page.bench.show_panel("history")
+
+
 def words(part: int) -> Callable[[Stage], None]:
     """A part of the Words panel, with a word of several pieces hidden."""
 
@@ -179,6 +200,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "run-certificate": tab_of_run(FINISHED, "certificate"),
     "run-live": of_run(LIVE),
     "run-failed": of_run(FAILED),
+    "explore-tokens": tokens,
     "explore-words": explore("words"),
     "explore-attention": explore("attention"),
     "explore-whole-words": words(1),
@@ -187,6 +209,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
     "explore-classes": explore("answers", fine_tuned=True),
+    "explore-compare": compare,
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,
 }
