@@ -185,7 +185,7 @@ class Choices(QWidget):
         where = self.tr("{0} in {1}")
         self.target.setText(where.format(state.target.name, state.place))
         if state.texts is None:
-            self.texts.setText(self.tr("Built-in texts, and dev rows of the model's run"))
+            self.texts.setText(self.tr("Built-in texts, and dev rows of its run if it has one"))
         else:
             told = self.tr("Built-in texts, and the first {0} rows of {1}")
             self.texts.setText(told.format(MOST_TEXTS, state.texts.name))
