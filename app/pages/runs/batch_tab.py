@@ -129,7 +129,9 @@ class BatchTab(QWidget):
         real = sum(given.real for given in shown.inputs)
         padding = sum(len(given.pieces) - given.real for given in shown.inputs)
         parts = [
-            self.tr("{0} pieces and {1} of padding").format(*map(numbers.count, (real, padding)))
+            self.tr("{0} pieces; {1} of padding, which are not computed").format(
+                *map(numbers.count, (real, padding))
+            )
         ]
         parts += [
             f"{LOOKS[name][1]} {look_word(name)}: {numbers.count(how[name])}"

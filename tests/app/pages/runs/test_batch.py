@@ -97,7 +97,7 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(
     assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
     assert tab.of.text() == "of 20" and tab.page.text() == "inputs 1 to 4 of 10"
     assert "hidden: 10" in tab.legend.text() and "shown as another piece: 10" in tab.legend.text()
-    assert "120 pieces and 20 of padding" in tab.legend.text()
+    assert "120 pieces; 20 of padding, which are not computed" in tab.legend.text()
 
 
 def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
