@@ -295,12 +295,14 @@ def test(arguments: list[str]) -> int:
         return call([PYTHON, "-m", "pytest", *arguments])
     failed = [name for name, command in CHECKS.items() if not passes(name, command)]
     if LINUX and not tools:
-        if not passes("tests in real windows", IN_WINDOWS, QT_QPA_PLATFORM="xcb"):
+        in_windows = [*IN_WINDOWS, "gui", *marked("gui")]
+        if not passes("tests in real windows", in_windows, QT_QPA_PLATFORM="xcb"):
             failed.append("tests in real windows")
     else:
         say(f"tests in real windows are left out: they need {', '.join(tools) or 'Xvfb'}")
     processes = str(max(2, min(8, (os.cpu_count() or 2) // 2)))
-    if not passes("tests that are run alone", [*PYTEST, "alone and not gui"]):
+    alone = [*PYTEST, "alone and not gui", *marked("alone")]
+    if not passes("tests that are run alone", alone):
         failed.append("tests that are run alone")
     if not passes(
         "tests", [*PYTEST, "not gui and not alone", "-n", processes, "--dist", "worksteal"]
@@ -312,7 +314,13 @@ def test(arguments: list[str]) -> int:
 
 
 PYTEST: list[str | Path] = [PYTHON, "-m", "pytest", "-m"]
-IN_WINDOWS = ["xvfb-run", "-a", "-s", VIRTUAL, "sh", "-c", MANAGED, "sh", *PYTEST, "gui"]
+IN_WINDOWS = ["xvfb-run", "-a", "-s", VIRTUAL, "sh", "-c", MANAGED, "sh", *PYTEST]
+
+
+def marked(marker: str) -> list[Path]:
+    """The files with tests of this marker: to load all others only to leave them out takes long."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [file for file in files if f"mark.{marker}" in file.read_text("utf-8")]
 
 
 def passes(name: str, command: Sequence[str | Path], **environment: str) -> bool:

@@ -168,6 +168,15 @@ def test_a_folder_with_other_things_is_not_taken_for_the_environment(dev):
     assert (dev.VENV / "letters.txt").exists()
 
 
+def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_path):
+    (tmp_path / "tests" / "deep").mkdir(parents=True)
+    marked, other = tmp_path / "tests" / "deep" / "test_a.py", tmp_path / "tests" / "test_b.py"
+    marked.write_text("pytestmark = pytest.mark.alone\n")
+    other.write_text("def test_alone(): ...\n")
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    assert dev.marked("alone") == [marked]
+
+
 def test_an_unknown_command_lists_the_known_ones():
     answer = called("frobnicate")
     assert answer.returncode == 2

@@ -1,6 +1,7 @@
 """An ONNX graph says what the network says, for any batch and length, without torch."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +16,15 @@ from engine.export import exporting, onnx_graph
 from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
 from engine.export.saying import INPUTS
-from engine.models import checkpoint
+from engine.messages import Exported
 from engine.models.outputs import outputs_of, said_by
 from engine.runs import launch
-from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
+from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
 from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import network
 
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
+SHALLOW = LONG.model_copy(update={"layers": 1})  # layers are slow to trace
 
 
 def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -53,9 +55,25 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
             assert np.abs(value - expected).max() <= 1e-4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """The export of a model of classes, tried in a clean process."""
+    return exported(tmp_path_factory.mktemp("done"), "classes", form="onnx")
+
+
+@pytest.fixture
+def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the graph of `done` for that of another model of classes, whose weights are the same."""
+    monkeypatch.setattr(
+        exporting, "write_graph", lambda folder, ours: shutil.copy(done.folder / GRAPH, folder)
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["pooler", "pre-training", "classes", "tags", "answer", "choices", "linear reader"]
+)
 def test_a_graph_says_what_the_network_says(tmp_path, kind):
-    ours = network(KINDS[kind][0], LONG.model_copy(update={"layers": 1}))  # it is slow to trace
+    ours = network(KINDS[kind][0], SHALLOW)
     write_graph(tmp_path, ours)
     assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
     program = str(Path(onnx_graph.__file__).parent).encode()
@@ -65,22 +83,21 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
 
 
 def test_a_graph_reads_left_to_right_where_the_network_does(tmp_path):
-    spec = LONG.model_copy(update={"causal": True})
+    spec = SHALLOW.model_copy(update={"causal": True})
     ours = network(KINDS["classes"][0], spec)
     write_graph(tmp_path, ours)
     assert_same(tmp_path, ours, SIZES)
 
 
-def test_the_axes_of_a_graph_have_names(tmp_path):
-    write_graph(tmp_path, network(KINDS["classes"][0], LONG))
-    session = onnxruntime.InferenceSession(tmp_path / GRAPH)
+def test_the_axes_of_a_graph_have_names(done):
+    session = onnxruntime.InferenceSession(done.folder / GRAPH)
     assert session.get_inputs()[0].shape == ["batch", "length"]
     assert session.get_outputs()[0].shape == ["batch", 3]
 
 
 def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
-    ours = network(KINDS["classes"][0], LONG)
+    ours = network(KINDS["classes"][0], SHALLOW)
     write_graph(tmp_path, ours)
     assert sorted(path.name for path in tmp_path.iterdir()) == [GRAPH, f"{GRAPH}.data"]
     assert_same(tmp_path, ours, SIZES[:1])
@@ -90,8 +107,7 @@ def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
     assert session.run(None, given((2, 9)))[0].shape == (2, 3)
 
 
-def test_an_exported_graph_was_tried_in_a_clean_process(tmp_path):
-    done = exported(tmp_path, "classes", form="onnx")
+def test_an_exported_graph_was_tried_in_a_clean_process(done):
     (compared,) = done.report.comparisons
     assert compared.bound == 1e-4
     assert compared.difference < 1e-5
@@ -101,14 +117,12 @@ def test_an_exported_graph_was_tried_in_a_clean_process(tmp_path):
     assert config["id2label"] == {str(n): label for n, label in enumerate(LABELS)}
 
 
-def test_the_process_that_tries_a_graph_has_no_torch(tmp_path):
+def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
     """So what the export says cannot come from our network."""
-    loaded = checkpoint.load(model(tmp_path / "model", "tags"))
-    exporting._write(tmp_path / "model", loaded, exporting_to(tmp_path), tmp_path)
     request = Request(
         form="onnx",
-        folder=tmp_path / "model",
-        outputs=outputs_of(loaded.network.heads),
+        folder=done.folder,
+        outputs=outputs_of(KINDS["classes"][0]),
         examples=(((("a b c"), None),),),
         positions=128,
         places=4,
@@ -129,14 +143,9 @@ def test_the_process_that_tries_a_graph_has_no_torch(tmp_path):
     assert process.returncode == 0
 
 
-def exporting_to(path: Path):
-    return exporting.Export(checkpoint=path / "model", into=path / "out", form="onnx")
-
-
-def test_int8_is_smaller_and_says_how_far_it_is_off(tmp_path, here):
-    whole = exported(tmp_path, "masked words", form="onnx", into=tmp_path / "whole")
-    small = exported(tmp_path, "masked words", form="onnx", precision="int8")
-    size = [(done.folder / GRAPH).stat().st_size for done in (whole, small)]
+def test_int8_is_smaller_and_says_how_far_it_is_off(done, tmp_path, here, traced):
+    small = exported(tmp_path, "classes", form="onnx", precision="int8")
+    size = [(one.folder / GRAPH).stat().st_size for one in (done, small)]
     assert size[1] < 0.8 * size[0]
     (compared,) = small.report.comparisons
     assert compared.bound is None
@@ -145,7 +154,7 @@ def test_int8_is_smaller_and_says_how_far_it_is_off(tmp_path, here):
     assert compared.difference > 1e-4
 
 
-def test_int8_that_picks_other_labels_is_refused(tmp_path, here, monkeypatch):
+def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeypatch):
     say = exporting.say
 
     def turned(*given: object) -> object:
@@ -160,12 +169,9 @@ def test_int8_that_picks_other_labels_is_refused(tmp_path, here, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-def test_a_graph_that_is_cut_is_refused_in_the_clean_process(tmp_path, monkeypatch):
-    write = exporting.write_graph
-
+def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, monkeypatch):
     def cut(folder: Path, ours: torch.nn.Module) -> None:
-        write(folder, ours)
-        graph = (folder / GRAPH).read_bytes()
+        graph = (done.folder / GRAPH).read_bytes()
         (folder / GRAPH).write_bytes(graph[: len(graph) // 2])
 
     monkeypatch.setattr(exporting, "write_graph", cut)
@@ -178,8 +184,9 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(tmp_path, monkeypat
 def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
     """It has the inputs that transformers' tokenizer of this family gives."""
     suffix = "ForSequenceClassification"
-    _, theirs = published_folder(family, suffix, tmp_path / "model", num_labels=3)
-    done = exporting.export(exporting_to(tmp_path))
+    sizes = {"n_layers" if family == "distilbert" else "num_hidden_layers": 2, "num_labels": 3}
+    _, theirs = published_folder(family, suffix, tmp_path / "model", **sizes)
+    done = exported(tmp_path, form="onnx")
     (compared,) = done.report.comparisons
     assert compared.difference < 1e-5
     session = onnxruntime.InferenceSession(done.folder / GRAPH)

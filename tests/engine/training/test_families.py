@@ -44,18 +44,13 @@ def first_and_last_loss(run: RunFolder) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("family", OTHERS)
-def test_classes_are_learned_and_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
-    job = from_family(family, classifying(tmp_path), tmp_path, steps=80)
-    calm = trained(tmp_path / "calm", job)
-    first, last = first_and_last_loss(calm)
+def test_classes_are_learned(family: str, tmp_path: Path) -> None:
+    job = from_family(family, classifying(tmp_path), tmp_path, steps=80, save_every=0)
+    run = trained(tmp_path / "run", job)
+    first, last = first_and_last_loss(run)
     assert last < 0.8 * first
-    stopped = new_run(tmp_path / "stopped", job)
-    train(job, stopped.append, lambda: has_seen(stopped, 8), stopped)
-    train(job, stopped.append, lambda: False, stopped)
-    assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
 
-    folder = calm.checkpoint_folders()[-1]
+    folder = run.checkpoint_folders()[-1]
     kind = getattr(transformers, EXAMPLES[family].classes + "ForSequenceClassification")
     model, found = kind.from_pretrained(folder, output_loading_info=True, local_files_only=True)
     assert not found["missing_keys"]
@@ -101,7 +96,7 @@ def test_next_sentence_is_refused_before_anything_is_learned(family: str, tmp_pa
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_adapters_and_rates_by_layer_go_with_every_family(family: str, tmp_path: Path) -> None:
-    job = from_family(family, classifying(tmp_path), tmp_path, lora_rank=4, steps=60)
+    job = from_family(family, classifying(tmp_path), tmp_path, lora_rank=4, steps=60, save_every=0)
     first, last = first_and_last_loss(trained(tmp_path / "adapted", job))
     assert last < first
     job = from_family(family, classifying(tmp_path), tmp_path, layer_decay=0.8, steps=4)
@@ -116,12 +111,12 @@ def test_some_of_the_layers_that_share_weights_cannot_be_frozen(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("family", OTHERS)
-@pytest.mark.parametrize("way", ["adapters", "reader", "recomputing"])
-def test_the_other_ways_of_training_are_exact_too(family: str, way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["plain", "adapters", "reader"])
+def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None:
     ways: dict[str, dict[str, object]] = {
+        "plain": {},
         "adapters": {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9},
         "reader": {},
-        "recomputing": {"gradient_checkpointing": True},
     }
     job = from_family(family, classifying(tmp_path), tmp_path, steps=10, **ways[way])
     if way == "reader":
@@ -132,10 +127,11 @@ def test_the_other_ways_of_training_are_exact_too(family: str, way: str, tmp_pat
     train(job, stopped.append, lambda: has_seen(stopped, 4), stopped)
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
-    if way == "recomputing":
-        kept = job.training.model_copy(update={"gradient_checkpointing": False})
-        usual = trained(tmp_path / "usual", job.model_copy(update={"training": kept}))
-        assert final(usual) == final(calm)
+    assert figures(stopped) == figures(calm)
+    if way == "plain":  # nor does it to compute the activations of the layers twice
+        twice = job.training.model_copy(update={"gradient_checkpointing": True})
+        again = trained(tmp_path / "again", job.model_copy(update={"training": twice}))
+        assert final(again) == final(calm)
     loaded = load(calm.checkpoint_folders()[-1])
     assert not loaded.report.left_over and not loaded.report.fresh
     assert (loaded.network.reader is not None) == (way == "reader")

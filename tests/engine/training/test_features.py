@@ -166,6 +166,8 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     """The checkpoint: the encoder for any program, and the reader for ours."""
     transformers = pytest.importorskip("transformers")
     job = reading(base, "last", epochs=10)
+    training = job.training.model_copy(update={"save_every": 0})  # only at the end
+    job = job.model_copy(update={"training": training})
     run = new_run(tmp_path / "run", job)
     train(job, run.append, lambda: False, run)
     assert base.start.kind == "checkpoint"

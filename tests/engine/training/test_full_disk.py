@@ -32,9 +32,10 @@ def said(run: RunFolder) -> list[Event]:
     return list(run.events_after(0)[0])
 
 
-@pytest.fixture
-def calm(tmp_path: Path) -> RunFolder:
-    run = small.new_run(tmp_path / "calm", small.classifying(tmp_path))
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("calm")
+    run = small.new_run(folder / "calm", small.classifying(folder))
     assert work(run.path) == 0
     return run
 
@@ -65,8 +66,11 @@ class FullDisk:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("everything", [False, True], ids=["checkpoint", "every line"])
-@pytest.mark.parametrize("at", [1, 5, 8, 30])
+@pytest.mark.parametrize(
+    "at, everything",
+    [(1, False), (5, True), (8, True), (30, False)],
+    ids=["the first checkpoint", "a checkpoint", "a line", "the last checkpoint"],
+)
 def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
     calm: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, everything: bool
 ) -> None:
