@@ -72,7 +72,11 @@ def with_adapters(folder: Path) -> JobSpec:
 @pytest.fixture(params=[in_parts, with_next_sentence], ids=["classes", "masked words"])
 def job(request: pytest.FixtureRequest, tmp_path: Path) -> JobSpec:
     make: Callable[[Path], JobSpec] = request.param
-    return make(tmp_path)
+    return shorter(make(tmp_path))
+
+
+def shorter(job: JobSpec) -> JobSpec:
+    return job.model_copy(update={"training": job.training.model_copy(update={"steps": 20})})
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +119,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
     assert killer.train(calm, None) == 0
 
     chance = random.Random(task)
-    moments = [("saving", chance.randint(4, 30)) for _ in range(2)]
-    moments += [("later", chance.randint(20, 400)) for _ in range(3)]
+    moments = [("saving", chance.randint(4, 30)), ("later", chance.randint(20, 400))]
     killed = 0
     for place in (*EVERYWHERE, *moments):
         end = killer.train(hurt, place)
@@ -156,7 +159,8 @@ def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:
     assert "Goes on from step 11, bit for bit." in notes
 
 
-def test_another_number_of_threads_is_said(job: JobSpec, tmp_path: Path) -> None:
+def test_another_number_of_threads_is_said(tmp_path: Path) -> None:
+    job = shorter(in_parts(tmp_path))
     run = small.new_run(tmp_path / "run", job)
 
     def stop(event: object) -> None:
@@ -172,10 +176,8 @@ def test_another_number_of_threads_is_said(job: JobSpec, tmp_path: Path) -> None
     assert any("not bit for bit: threads 1 → 2" in note for note in notes)
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(
-    job: JobSpec, tmp_path: Path
-) -> None:
-    run = small.new_run(tmp_path / "run", job)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", shorter(in_parts(tmp_path)))
 
     def stop(event: object) -> None:
         if isinstance(event, Saved) and event.step >= 10:

@@ -319,7 +319,7 @@ def until(what: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
     while not what():
         assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def rank_of(worker: int, number: int) -> psutil.Process:
@@ -329,11 +329,10 @@ def rank_of(worker: int, number: int) -> psutil.Process:
 
 
 def test_a_rank_that_is_killed_ends_the_run_and_it_goes_on(crew: Crew, tmp_path: Path) -> None:
-    job = with_processes(small.classifying(tmp_path, dropout=0.1, steps=150, save_every=20), 2)
+    job = with_processes(small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=20), 2)
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    assert crew.train(calm, 2) == [0, 0]
     worker = launch.start(hurt.path)
-    until(lambda: small.has_seen(hurt, 30))
+    until(lambda: small.has_seen(hurt, 22))
     rank = rank_of(worker.pid, 1)
     started = hurt.last_started()
     assert started is not None and started.pid == worker.pid and hurt.has_worker()
@@ -344,12 +343,16 @@ def test_a_rank_that_is_killed_ends_the_run_and_it_goes_on(crew: Crew, tmp_path:
     assert said.outcome == "failed" and not said.bug
     assert "Process 2 of 2 (rank 1) was killed (SIGKILL" in said.problem
 
+    before = max(step for name, step in figures(hurt) if name == "loss")
     again = launch.start(hurt.path)  # and on the way a wish to stop
-    until(lambda: small.has_seen(hurt, 60))
+    until(lambda: small.has_seen(hurt, before + 2))
     hurt.ask_stop()
     assert again.wait(PATIENCE) == 0
     assert ended(hurt).outcome == "stopped"
-    assert crew.train(hurt, 2) == [0, 0]
+    end = ended(hurt).step + 3
+    for run in (hurt, calm):
+        assert crew.train(run, 2, stop_after=end) == [0, 0]
+        assert ended(run).step == end
     assert final(hurt) == final(calm)
 
 
