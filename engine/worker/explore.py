@@ -54,6 +54,7 @@ from engine.messages import (
 
 if TYPE_CHECKING:
     from engine.models.checkpoint import Checkpoint
+    from engine.training.showing import Showing
 
 Tell = Callable[[Answer], None]
 Precise = TypeVar("Precise", Fill, Attend, Predict)
@@ -199,14 +200,16 @@ class Answerer:
         if threads.isdecimal() and int(threads):
             torch.set_num_threads(int(threads))
         from engine.explore.shelf import Shelf
-        from engine.training.showing import Showing
 
         self._scratch = scratch
-        self._showing = Showing()
+        self._showing: Showing | None = None
         self._shelf = Shelf("cpu" if device == "auto" else device)
 
     def _show(self, question: ShowBatch, tell: Tell) -> Answer:
         from engine.runs.folder import RunFolder
+        from engine.training.showing import Showing  # it takes a second, and few ask for it
+
+        self._showing = self._showing or Showing()
 
         def working(stage: str, done: int, total: int) -> None:
             tell(Working(to=question.number, stage=stage, done=done, total=total))

@@ -16,7 +16,6 @@ from engine.messages import (
     Attend,
     Attended,
     Examine,
-    Examined,
     Fill,
     Filled,
     Import,
@@ -66,7 +65,30 @@ def test_a_question_is_answered_under_its_number(qtbot, explorer, tiny):
     assert not explorer.is_busy
 
 
-def test_typing_never_builds_a_queue(qtbot, explorer, tiny):
+LIGHT = """
+import time
+from engine.messages import Filled
+from engine.worker import explore
+
+class Light:
+    prepare = staticmethod(lambda: False)
+    def __init__(self, *given):
+        time.sleep(0.5)
+    def answer(self, question, tell):
+        tell(Filled(to=question.number, tokens=(), guesses=(), milliseconds=1))
+
+explore.Answerer = Light
+explore.main(None)
+"""
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real loop of the worker, which answers whatever it is asked without torch."""
+    fake_worker(monkeypatch, LIGHT)
+
+
+def test_typing_never_builds_a_queue(qtbot, explorer, tiny, light):
     """Of forty questions in a row the first and the last are answered, in this order."""
     numbers = [explorer.ask(Fill(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
     wait_for(qtbot, explorer, numbers[-1])
@@ -74,7 +96,7 @@ def test_typing_never_builds_a_queue(qtbot, explorer, tiny):
     assert not explorer.is_busy
 
 
-def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny):
+def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny, light):
     first = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
     explorer.ask(Attend(checkpoint=tiny, text="a"))
     words = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
@@ -82,11 +104,10 @@ def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny):
     others = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
     wait_for(qtbot, explorer, others)
     assert [answer.to for answer in explorer.heard] == [first, words, heads, others]
-    assert isinstance(explorer.heard[-1], Attended)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, explorer, tiny):
+def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, explorer, tiny, light):
     explorer.start()
     qtbot.waitUntil(lambda: explorer.pid > 0, timeout=PATIENCE)
     number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
@@ -100,7 +121,7 @@ def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, expl
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_worker_killed_at_rest_is_told_of_and_starts_with_the_next_question(
-    qtbot, explorer, tiny
+    qtbot, explorer, tiny, light
 ):
     wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
     old = explorer.pid
@@ -165,7 +186,7 @@ def test_a_worker_that_cannot_be_started_is_told_of(qtbot, explorer, tiny, monke
     assert explorer.deaths
 
 
-def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settings):
+def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settings, light):
     wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
     old = explorer.pid
     number = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
@@ -179,6 +200,7 @@ def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settin
 def test_closing_ends_the_worker_and_removes_its_files(qtbot, explorer, tiny):
     number = explorer.ask(Attend(checkpoint=tiny, text="a b"))
     answer = wait_for(qtbot, explorer, number)
+    assert isinstance(answer, Attended)
     assert answer.weights.path.is_file()
     explorer.close()
     assert not explorer.scratch.exists()
@@ -217,6 +239,8 @@ def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
     errand = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
     qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
     assert isinstance(heard.done[0], Imported)
+    assert heard.done[0].info.layers == 2
+    assert "masked words" in heard.done[0].info.task_heads
     assert heard.working
     assert heard.refused == []
     assert errand.is_over()
@@ -249,21 +273,10 @@ def test_a_cancelled_errand_calls_nobody(qtbot, tmp_path, settings, tiny):
     assert (heard.done, heard.refused) == ([], [])
 
 
-def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, tiny):
+def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, tiny, light):
     heard, owner = Heard(), QObject()
     errand = heard.run(Examine(folder=tiny), tmp_path, settings, owner)
     owner.deleteLater()
     qtbot.waitUntil(errand.is_over, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
     assert (heard.done, heard.refused) == ([], [])
-
-
-def test_what_an_errand_finds_is_what_the_checkpoint_holds(qtbot, tmp_path, settings, tiny):
-    heard = Heard()
-    heard.run(Examine(folder=tiny), tmp_path, settings)
-    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
-    examined = heard.done[0]
-    assert isinstance(examined, Examined)
-    assert examined.info.layers == 2
-    assert "masked words" in examined.info.task_heads
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)

@@ -71,7 +71,7 @@ def reviews(path: Path) -> Path:
     with open(sample_data(), newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
     with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 240)])
+        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 120)])
     return path
 
 
@@ -106,7 +106,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(shown.studio.datasets()) == 1, timeout=SOON)
     (entry,) = shown.studio.datasets()
-    assert entry.spec is not None and sum(entry.spec.rows.values()) == 240
+    assert entry.spec is not None and sum(entry.spec.rows.values()) == 120
 
     # the wizard, from the task to the start
     train = page(shown, "train")
@@ -117,7 +117,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     starter = next(m for m in shown.studio.models() if m.origin == "starter")
     train.state.choose_model(starter)
     training = train.state.choices.training.model_copy(
-        update={"epochs": 2, "batch": 16, "max_length": 48, "learning_rate": 3e-4, "save_every": 4}
+        update={"epochs": 2, "batch": 12, "max_length": 32, "learning_rate": 3e-4, "save_every": 4}
     )
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
     train.state.choose_settings(training, hardware, train.state.choices.task)
