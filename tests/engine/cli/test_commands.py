@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -318,6 +319,7 @@ def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     while b'"measured"' not in (run.events_file.read_bytes() if run.events_file.exists() else b""):
         assert worker.poll() is None
+        time.sleep(0.05)
     worker.send_signal(2)
     assert worker.wait(60) == 0
     events, _ = run.events_after(0)

@@ -145,7 +145,8 @@ def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder,
     assert "something at" in again.problem
 
 
-def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(worker, tiny_folder, tmp_path):
+def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):
+    worker = Worker(tmp_path)
     nothing = worker.ask(Fill(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')
     unreadable = worker.read()
@@ -160,6 +161,7 @@ def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(worker, tiny
     assert "Traceback" in unreadable.details
     assert isinstance(nonsense, Refused)
     assert isinstance(well, Filled)
+    assert worker.end()[0] == 0
 
 
 def test_what_libraries_print_is_no_answer(tmp_path, tiny_folder):

@@ -396,7 +396,7 @@ def test_flipped_bits_never_break_the_start(
     rebuild.rebuild(home)
     good = home.record.read_bytes()
     dice = random.Random(7)
-    for _ in range(60):
+    for _ in range(30):
         for old in home.root.glob("studio.db*"):
             old.unlink()
         bad = bytearray(good)

@@ -8,6 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
+from app.pages.explore import study
+from app.pages.explore.panels.answers import choices
+from app.pages.explore.panels.words import whole
 from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed
@@ -19,6 +22,8 @@ from tests.engine.models.small import tokenizer
 
 BLOCKED = 0.05  # s
 TRIES = 6
+PAUSE = 50  # ms without a key before anything is asked, in place of those of a person
+AFTER = 100  # ms in which whatever follows is drawn and worked out
 TEXTS = {
     "a hundred thousand characters": "the cat sat on a mat. " * 4_546,
     "a letter a million times": "a" * 1_000_000,
@@ -45,7 +50,9 @@ def model(home):
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
+def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
+    for module in (study, choices, whole):
+        monkeypatch.setattr(module, "TYPING_PAUSE", PAUSE)
     made = ExplorePage(workshop)
     qtbot.addWidget(made)
     made.resize(1100, 700)
@@ -69,7 +76,7 @@ def paste(page, text):
     page.text.paste()
 
 
-def look(qtbot, page, explorer, model, wait, panel, text):
+def look(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
     asked = len(explorer.asked)
     paste(page, text)
@@ -84,7 +91,6 @@ def look(qtbot, page, explorer, model, wait, panel, text):
         explorer.attend(explorer.of_kind("attend")[-1], weights)
     page.study.pick(min(1, len(page.study.tokens) - 1))
     page.history.keep_input()
-    qtbot.wait(200)  # whatever is drawn and worked out after that
 
 
 @pytest.mark.alone
@@ -95,16 +101,18 @@ def test_any_text_is_shown_as_it_is_and_without_a_pause(
     """What was slow once is tried again: another program may empty the cache of the processor."""
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_seen(panel))
-    look(qtbot, page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
+    look(page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
     page.grab()  # the fonts of all these letters are loaded by now
     slow = {}
     for name, text in TEXTS.items():
         for _ in range(TRIES):
-            look(qtbot, page, explorer, model, wait, panel, "the cat")
+            look(page, explorer, model, wait, panel, "the cat")
+            qtbot.wait(PAUSE)
             if watchdog is not None:
                 watchdog.be_strict(BLOCKED)
                 watchdog.blocked.clear()
-            look(qtbot, page, explorer, model, wait, panel, text)
+            look(page, explorer, model, wait, panel, text)
+            qtbot.wait(AFTER)
             blocked = [] if watchdog is None else list(watchdog.blocked)
             if watchdog is not None:
                 watchdog.blocked.clear()
