@@ -295,7 +295,7 @@ def test(arguments: list[str]) -> int:
         return call([PYTHON, "-m", "pytest", *arguments])
     failed = [name for name, command in CHECKS.items() if not passes(name, command)]
     if LINUX and not tools:
-        in_windows = [*IN_WINDOWS, "gui", *marked("gui")]
+        in_windows = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
         if not passes("tests in real windows", in_windows, QT_QPA_PLATFORM="xcb"):
             failed.append("tests in real windows")
     else:

@@ -38,27 +38,6 @@ def left_in(folder: Path) -> list[str]:
 # ── in a clean process ───────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
-def test_transformers_loads_an_export_and_agrees(tmp_path, precision):
-    done = exported(tmp_path, "classes", precision=precision)
-    assert done.report.weights_equal
-    assert done.bytes == sum(file.stat().st_size for file in done.folder.iterdir())
-    stored = load_file(done.folder / "model.safetensors")
-    assert {str(tensor.dtype) for tensor in stored.values()} == {f"torch.{precision}"}
-    theirs, info = transformers.BertForSequenceClassification.from_pretrained(
-        done.folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
-    )
-    assert not info["missing_keys"]
-    assert not info["unexpected_keys"]
-    assert theirs.config.id2label == dict(enumerate(LABELS))
-    ids, segments, real = batch(LONG, 3, 60)
-    ours = checkpoint.load(done.folder).network
-    with torch.no_grad():
-        said = said_by(ours, ids, segments, real)["logits"]
-        other = theirs.eval()(ids, real.long(), segments).logits
-    assert torch.allclose(said, other, atol=1e-5)
-
-
 def test_a_tensorflow_export_is_loaded_again(tmp_path):
     done = exported(tmp_path, "pre-training", form="tf1")
     assert done.report.weights_equal
@@ -91,16 +70,6 @@ def test_a_clean_process_that_dies_refuses_the_export(tmp_path, monkeypatch):
     assert left_in(tmp_path) == ["model"]
 
 
-@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
-def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, family):
-    published_folder(family, "ForMaskedLM", tmp_path / "model")
-    with pytest.raises(StudioError, match=f"of the family {family}") as caught:
-        exported(tmp_path, form="tf1")
-    assert "ONNX" in caught.value.advice
-    assert left_in(tmp_path) == ["model"]
-    assert exported(tmp_path).report.weights_equal
-
-
 @pytest.mark.parametrize("form,kind", [("tf1", "linear reader"), ("tf1", "lstm"), ("onnx", "lstm")])
 def test_a_form_without_a_place_for_a_reader_says_so(tmp_path, form, kind):
     with pytest.raises(StudioError, match=r"reader|reads") as caught:
@@ -114,6 +83,37 @@ def test_a_reader_with_an_lstm_is_exported(tmp_path):
 
 
 # ── all heads, and the report ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
+def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
+    done = exported(tmp_path, "classes", precision=precision)
+    assert done.report.weights_equal
+    assert done.bytes == sum(file.stat().st_size for file in done.folder.iterdir())
+    stored = load_file(done.folder / "model.safetensors")
+    assert {str(tensor.dtype) for tensor in stored.values()} == {f"torch.{precision}"}
+    theirs, info = transformers.BertForSequenceClassification.from_pretrained(
+        done.folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    assert theirs.config.id2label == dict(enumerate(LABELS))
+    ids, segments, real = batch(LONG, 3, 60)
+    ours = checkpoint.load(done.folder).network
+    with torch.no_grad():
+        said = said_by(ours, ids, segments, real)["logits"]
+        other = theirs.eval()(ids, real.long(), segments).logits
+    assert torch.allclose(said, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, here, family):
+    published_folder(family, "ForMaskedLM", tmp_path / "model")
+    with pytest.raises(StudioError, match=f"of the family {family}") as caught:
+        exported(tmp_path, form="tf1")
+    assert "ONNX" in caught.value.advice
+    assert left_in(tmp_path) == ["model"]
+    assert exported(tmp_path).report.weights_equal
 
 
 @pytest.mark.parametrize(
