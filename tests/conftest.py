@@ -75,16 +75,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 @pytest.fixture(autouse=True)
 def no_child_left() -> Iterator[None]:
     """Every process and every thread that a test starts has ended when it ends."""
-    me = psutil.Process()
-    children = {child.pid for child in me.children(recursive=True)}
+    before = set(psutil.pids())  # whose children they are takes long to find out
     threads = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - threads:
         if not thread.daemon:
             thread.join(PATIENCE)
             assert not thread.is_alive(), f"a thread that goes on: {thread.name}"
-    left = [child for child in me.children(recursive=True) if child.pid not in children]
-    _, alive = psutil.wait_procs([child for child in left if not _is_over(child)], PATIENCE)
+    new = set(psutil.pids()) - before
+    left = psutil.Process().children(recursive=True) if new else []
+    left = [child for child in left if child.pid in new and not _is_over(child)]
+    _, alive = psutil.wait_procs(left, PATIENCE)
     names = [_named(child) for child in alive]
     for child in alive:
         child.kill()

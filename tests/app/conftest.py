@@ -1,6 +1,8 @@
 """Fixtures for tests of the window: its looks, and a real studio on a fresh home."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from app.garbage import Collector
 from app.notices import Notices
 from app.studio import Studio
 from engine.home import Home
+from engine.record.opening import open_record
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +25,20 @@ def qapp(qapp: QApplication) -> QApplication:
     return qapp
 
 
+@pytest.fixture(scope="session")
+def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The record of a home in which nothing has happened; a copy is made sooner than another."""
+    home = Home(tmp_path_factory.mktemp("empty") / "home")
+    home.make()
+    open_record(home.record, home.backups).close()
+    return home.record
+
+
 @pytest.fixture
-def studio(qtbot: Any, home: Home) -> Iterator[Studio]:
+def studio(qtbot: Any, home: Home, empty_record: Path) -> Iterator[Studio]:
     """A studio with a real record, dispatcher and explorer; neither has begun."""
+    if not home.record.exists():
+        shutil.copy(empty_record, home.record)
     opened = Studio.open(home, Notices())
     yield opened
     opened.close()
