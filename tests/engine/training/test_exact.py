@@ -93,15 +93,15 @@ EVERYWHERE: tuple[Place, ...] = (
     ("loss", 9),
     ("judging", 2),
 )
-# a row for all that a run carries from step to step; what is predicted of whole texts, classes,
-# labels or a number, changes none of it
-TASKS: dict[str, Callable[[Path], JobSpec]] = {
+TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for what changes a step
     "classes": in_parts,
     "masked words and next sentence": with_next_sentence,
     "long inputs at the end": with_long_inputs,
     "next word": next_words,
     "answers": small.answering,
     "tags": lambda folder: small.tagging(folder, micro_batch=3),
+    "labels": lambda folder: small.learning("labels", folder, micro_batch=3, dropout=0.1),
+    "number": lambda folder: small.learning("number", folder, dropout=0.1),
     "choices": lambda folder: small.learning("choices", folder, micro_batch=3, dropout=0.1),
     "averaged adapters": with_adapters,
     "layers twice": lambda folder: small.classifying(folder, gradient_checkpointing=True),
