@@ -299,7 +299,7 @@ def switching(bench: Bench, inputs: int) -> None:
     def timed(act: Callable[[int], object], widget: Any) -> float:
         times = []
         for number in range(inputs):
-            bench.until(lambda: state.drawn and lines._drawing is None)
+            bench.until(lambda: state.drawn and lines.is_still)
             time.sleep(0.02)
             bench.app.processEvents()
             before = bench.painted[widget]

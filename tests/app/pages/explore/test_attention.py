@@ -172,6 +172,16 @@ def test_the_slider_decides_the_share_of_the_mass(view, state, weights, wait):
     assert "100 %" in view.share_said.text()
 
 
+def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, wait):
+    wait(lambda: view.lines.is_still and view.lines._base is not None)
+    smooth = view.lines._base
+    view.share.setValue(view.share.maximum())
+    rough = view.lines._base
+    assert rough is not smooth and not view.lines.is_still
+    wait(lambda: view.lines.is_still)
+    assert view.lines._base is not rough
+
+
 def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qtmodeltester):
     rows = view.table.rows
     qtmodeltester.check(rows)

@@ -9,7 +9,7 @@ Shapes: S tokens that are shown.
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, QTimer
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -39,6 +39,7 @@ FAINTEST = 0.005  # weight of a link that is drawn for a single token
 AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
 MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 FADED = 0.12  # opacity of all lines while one token's stand out
+REST = 100  # ms after the last change of the threshold
 COLUMN = 0.3  # of the width for the tokens of a side, at the most
 
 
@@ -52,6 +53,8 @@ class Lines(QWidget):
         self._place = QPoint()  # of the base picture
         self._top = self._bottom = 0  # px of the widget that the base picture covers
         self._drawing: background.Job | None = None
+        self._smoothing = QTimer(self, singleShot=True, interval=REST)
+        self._smoothing.timeout.connect(self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._widest: float | None = None  # px of a token, kept until they or the font change
         self._tokens: tuple[Token, ...] = ()  # whose it is
@@ -63,6 +66,11 @@ class Lines(QWidget):
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._on_links)
         state.pointed_changed.connect(self.update)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether what is shown is the last word."""
+        return self._drawing is None and not self._smoothing.isActive()
 
     # ── places ───────────────────────────────────────────────────────────────────────────────
 
@@ -104,8 +112,11 @@ class Lines(QWidget):
         """Another share of the mass often leaves the lines as they are: no more can be drawn."""
         self.setAccessibleDescription(self._state.sentence())
         before, self._shown = self._shown, (self._state.maps, self._state.drawn)
-        if before[0] is not self._shown[0] or not are_drawn_alike(before[1], self._shown[1]):
+        if before[0] is not self._shown[0]:
             self._draw_base()
+        elif not are_drawn_alike(before[1], self._shown[1]):
+            self._draw_roughly()
+            self._smoothing.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -118,15 +129,44 @@ class Lines(QWidget):
             self._draw_base()
             self.update()
 
-    def _draw_base(self) -> None:
-        """Draw all links off the window's thread; the old picture stays until then."""
+    def _draw_roughly(self) -> None:
+        """Draw the strongest of what is in sight at once, while a hand moves the threshold.
+
+        All of them, with smooth edges, take longer than a frame; they come when it rests.
+        """
         if self._drawing is not None:
             self._drawing.cancel()
-        left, right = self.ends()
-        seen = self.visibleRegion().boundingRect()
-        around = QRect(round(left), 0, round(right - left), self.height()) & seen.adjusted(
-            0, -seen.height(), 0, seen.height()
+            self._drawing = None
+        seen = self._between() & self.visibleRegion().boundingRect()
+        if seen.isEmpty():
+            return
+        state, ratio = self._state, self.devicePixelRatioF()
+        self._place = seen.topLeft()
+        few = FEW // max(1, len(state.drawn))
+        self._base = draw(
+            [links.first(few) for links in state.drawn],
+            seen.size(),
+            seen.top(),
+            self.row_height(),
+            ratio,
+            self._inks(),
+            state.most,
+            is_smooth=False,
         )
+        self.update()
+
+    def _between(self) -> QRect:
+        """The room between both columns of tokens."""
+        left, right = self.ends()
+        return QRect(round(left), 0, round(right - left), self.height())
+
+    def _draw_base(self) -> None:
+        """Draw all links off the window's thread; the old picture stays until then."""
+        self._smoothing.stop()
+        if self._drawing is not None:
+            self._drawing.cancel()
+        seen = self.visibleRegion().boundingRect()
+        around = self._between() & seen.adjusted(0, -seen.height(), 0, seen.height())
         self._top, self._bottom = around.top(), around.bottom()
         if not self._state.tokens or around.isEmpty():
             self._base = None
@@ -332,13 +372,14 @@ def draw(
     ratio: float,
     inks: Sequence[QColor],
     most: float = 1.0,
+    is_smooth: bool = True,
 ) -> QImage:
     """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
     image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     image.setDevicePixelRatio(ratio)
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
     painter.translate(0, -top)
     seen = (top / row_height, (top + size.height()) / row_height)  # rows
     for links, ink in zip(drawn, inks, strict=False):

@@ -23,6 +23,10 @@ class Links(NamedTuple):
     def is_cut(self) -> bool:
         return self.wanted > len(self.rows)
 
+    def first(self, most: int) -> "Links":
+        """The strongest of them."""
+        return Links(self.rows[:most], self.columns[:most], self.weights[:most], self.wanted)
+
 
 NO_LINKS = Links(np.zeros(0, int), np.zeros(0, int), np.zeros(0, np.float32), 0)
 

@@ -4,7 +4,7 @@ Shapes: L layers, H heads, T tokens, S of them shown.
 """
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
@@ -72,6 +72,8 @@ class AttentionState(QObject):
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
         self._ranking: background.Job | None = None
+        self._ranking_soon = QTimer(self, singleShot=True, interval=0)  # first the map is painted
+        self._ranking_soon.timeout.connect(self._rank)
         self._rankings: tuple[Ranking, ...] = ()  # of each chosen head, once they are there
         self._askings = tuple(Asking(study, explorer, self._question, side) for side in (0, 1))
         self._pairs = tuple(Asking(study, explorer, self._pair_question, s) for s in (0, 1))
@@ -342,12 +344,11 @@ class AttentionState(QObject):
         self._pooled = None
         self.tokens, self._kept = (), np.zeros(0, int)
         self.map, self.maps, self.drawn = np.zeros((0, 0), np.float32), (), ()
-        self._rankings = ()
         self.pointed = (-1, -1)
-        for job in (self._pooling, self._ranking):
-            if job is not None:
-                job.cancel()
+        if self._pooling is not None:
+            self._pooling.cancel()
         self._pooling = None
+        self._forget_ranking()
         self.wall_changed.emit()
         self.head_changed.emit()
         self.links_changed.emit()
@@ -408,7 +409,8 @@ class AttentionState(QObject):
         self.drawn = ()  # the links of these maps come in a moment
         self.pointed = (-1, -1)
         self.head_changed.emit()
-        self._rank()
+        self._forget_ranking()
+        self._ranking_soon.start()
 
     def _cut(self, layer: int, head: int) -> np.ndarray:
         """What is shown of a head, float32 [S, S]: 0 outside of the block; and where it is not
@@ -427,15 +429,19 @@ class AttentionState(QObject):
 
     def _rank(self) -> None:
         """Put the links of each chosen head in order, off the window's thread."""
-        if self._ranking is not None:
-            self._ranking.cancel()
-        maps, self._rankings = self.maps, ()
+        maps = self.maps
         most = min(MOST, MOST_LINES // max(1, len(maps)))
 
         def work() -> tuple[Ranking, ...]:
             return tuple(ranked(one, most) for one in maps)
 
         self._ranking = background.run(self, work, self._on_ranked)
+
+    def _forget_ranking(self) -> None:
+        self._ranking_soon.stop()
+        self._rankings = ()
+        if self._ranking is not None:
+            self._ranking.cancel()
 
     def _on_ranked(self, rankings: tuple[Ranking, ...]) -> None:
         self._rankings = rankings
