@@ -172,7 +172,7 @@ def test_the_slider_decides_the_share_of_the_mass(view, state, weights, wait):
     assert "100 %" in view.share_said.text()
 
 
-def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, wait):
+def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, weights, wait):
     wait(lambda: view.lines.is_still and view.lines._base is not None)
     smooth = view.lines._base
     view.share.setValue(view.share.maximum())
