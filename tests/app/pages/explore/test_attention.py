@@ -6,8 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
+from app.pages.explore.panels.attention.drawing import MOST_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.figure import Drawing
-from app.pages.explore.panels.attention.lines import MOST_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.state import MOST_HEADS, MOST_LINES, AttentionState

@@ -12,7 +12,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from app.pages.explore.chips import AS_STORED
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.lines import head_role, paint_links
+from app.pages.explore.panels.attention.drawing import head_role, paint_links
 from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
 from app.theme import Role

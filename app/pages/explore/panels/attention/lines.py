@@ -6,10 +6,8 @@ a little more, is drawn off it, and only the lines of the token under the mouse 
 Shapes: S tokens that are shown.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, QTimer
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -27,17 +25,21 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
 from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panels.attention.drawing import (
+    FAINTEST,
+    FEW,
+    MOST_OF_TOKEN,
+    draw,
+    head_role,
+    of_token,
+    paint_links,
+)
 from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.theme import CHART, SPACE, Role, colour, is_dark, repaints
+from app.theme import SPACE, Role, colour, is_dark, repaints
 from engine.messages import Token
 
-BUCKETS = 12  # of opacity; lines of one are drawn in one go
-FEW = 400  # lines up to which they are drawn a little thicker
-FAINTEST = 0.005  # weight of a link that is drawn for a single token
-AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
-MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 FADED = 0.12  # opacity of all lines while one token's stand out
 REST = 100  # ms after the last change of the threshold
 COLUMN = 0.3  # of the width for the tokens of a side, at the most
@@ -288,7 +290,8 @@ class Lines(QWidget):
             self._tint(painter, self._box(number, True), float(tint))
             tint = looked[number] / most if looked is not None else float(number == column)
             self._tint(painter, self._box(number, False), float(tint))
-        key = (self._tokens, state.hidden, first, last, height, left, right, is_dark())
+        look = (height, left, right, self.devicePixelRatioF(), is_dark())
+        key = (self._tokens, state.hidden, first, last, look)
         if self._names is None or self._names[0] != key:
             self._names = key, self._draw_names(first, last)
         painter.drawPixmap(QPointF(0, first * height), self._names[1])
@@ -341,87 +344,3 @@ class Lines(QWidget):
 
 def _inside(box: QRectF) -> QRectF:
     return box.adjusted(1, 0.5, -1, -0.5)
-
-
-def of_token(
-    weights: np.ndarray,
-    row: int,
-    column: int,
-    faintest: float = FAINTEST,
-    most: int = MOST_OF_TOKEN,
-) -> Links:
-    """The strongest links of one token of float32 [S, S]: of a row, or of a column."""
-    own = weights[row] if row >= 0 else weights[:, column]
-    others = np.flatnonzero(own >= faintest)
-    others = others[np.argsort(-own[others], kind="stable")][:most]
-    same = np.full(len(others), row if row >= 0 else column)
-    rows, columns = (same, others) if row >= 0 else (others, same)
-    return Links(rows, columns, own[others], len(others))
-
-
-def head_role(number: int, count: int) -> Role:
-    """The colour of a chosen head: the accent where it is the only one."""
-    return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
-
-
-def draw(
-    drawn: Sequence[Links],
-    size: QSize,
-    top: int,
-    row_height: float,
-    ratio: float,
-    inks: Sequence[QColor],
-    most: float = 1.0,
-    is_smooth: bool = True,
-) -> QImage:
-    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
-    image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
-    image.setDevicePixelRatio(ratio)
-    image.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
-    painter.translate(0, -top)
-    seen = (top / row_height, (top + size.height()) / row_height)  # rows
-    for links, ink in zip(drawn, inks, strict=False):
-        paint_links(painter, _crossing(links, *seen), size.width(), row_height, ink, most)
-    painter.end()
-    return image
-
-
-def _crossing(links: Links, first: float, last: float) -> Links:
-    """Those of which a part is between two heights in rows."""
-    low = np.minimum(links.rows, links.columns) + 0.5 <= last
-    crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
-    rows, columns, weights, wanted = links
-    return Links(rows[crosses], columns[crosses], weights[crosses], wanted)
-
-
-def paint_links(
-    painter: QPainter,
-    links: Links,
-    width: float,
-    row_height: float,
-    ink: QColor,
-    most: float = 1.0,
-) -> None:
-    """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
-
-    A weight of `most` is as opaque as `ink`.
-    """
-    if not len(links.weights):
-        return
-    opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
-    bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
-    thickness = 1.6 if len(links.weights) <= FEW else 1.0  # thicker ones take twice as long
-    for number in range(BUCKETS):
-        inside = bucket == number
-        if not inside.any():
-            continue
-        faded = QColor(ink)
-        faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
-        painter.setPen(QPen(faded, thickness))
-        starts = ((links.rows[inside] + 0.5) * row_height).tolist()
-        stops = ((links.columns[inside] + 0.5) * row_height).tolist()
-        lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
-        for first in range(0, len(lines), AT_ONCE):
-            painter.drawLines(lines[first : first + AT_ONCE])

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.lines import head_role
+from app.pages.explore.panels.attention.drawing import head_role
 from app.theme import SPACE, Role, colour, repaints
 
 SMALLEST, LARGEST = 12, 96  # px of a head, as it fits

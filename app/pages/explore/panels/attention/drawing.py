@@ -1,0 +1,103 @@
+"""Links as straight lines: which of them, in which colour, and as a picture.
+
+Shapes: S tokens that are shown.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QLineF, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
+
+from app.pages.explore.panels.attention.links import Links
+from app.theme import CHART, Role
+
+BUCKETS = 12  # of opacity; lines of one are drawn in one go
+FEW = 400  # lines up to which they are drawn a little thicker
+FAINTEST = 0.005  # weight of a link that is drawn for a single token
+AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
+MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
+
+
+def of_token(
+    weights: np.ndarray,
+    row: int,
+    column: int,
+    faintest: float = FAINTEST,
+    most: int = MOST_OF_TOKEN,
+) -> Links:
+    """The strongest links of one token of float32 [S, S]: of a row, or of a column."""
+    own = weights[row] if row >= 0 else weights[:, column]
+    others = np.flatnonzero(own >= faintest)
+    others = others[np.argsort(-own[others], kind="stable")][:most]
+    same = np.full(len(others), row if row >= 0 else column)
+    rows, columns = (same, others) if row >= 0 else (others, same)
+    return Links(rows, columns, own[others], len(others))
+
+
+def head_role(number: int, count: int) -> Role:
+    """The colour of a chosen head: the accent where it is the only one."""
+    return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
+
+
+def draw(
+    drawn: Sequence[Links],
+    size: QSize,
+    top: int,
+    row_height: float,
+    ratio: float,
+    inks: Sequence[QColor],
+    most: float = 1.0,
+    is_smooth: bool = True,
+) -> QImage:
+    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
+    image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(ratio)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
+    painter.translate(0, -top)
+    seen = (top / row_height, (top + size.height()) / row_height)  # rows
+    for links, ink in zip(drawn, inks, strict=False):
+        paint_links(painter, _crossing(links, *seen), size.width(), row_height, ink, most)
+    painter.end()
+    return image
+
+
+def _crossing(links: Links, first: float, last: float) -> Links:
+    """Those of which a part is between two heights in rows."""
+    low = np.minimum(links.rows, links.columns) + 0.5 <= last
+    crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
+    rows, columns, weights, wanted = links
+    return Links(rows[crosses], columns[crosses], weights[crosses], wanted)
+
+
+def paint_links(
+    painter: QPainter,
+    links: Links,
+    width: float,
+    row_height: float,
+    ink: QColor,
+    most: float = 1.0,
+) -> None:
+    """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
+
+    A weight of `most` is as opaque as `ink`.
+    """
+    if not len(links.weights):
+        return
+    opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
+    bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
+    thickness = 1.6 if len(links.weights) <= FEW else 1.0  # thicker ones take twice as long
+    for number in range(BUCKETS):
+        inside = bucket == number
+        if not inside.any():
+            continue
+        faded = QColor(ink)
+        faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
+        painter.setPen(QPen(faded, thickness))
+        starts = ((links.rows[inside] + 0.5) * row_height).tolist()
+        stops = ((links.columns[inside] + 0.5) * row_height).tolist()
+        lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
+        for first in range(0, len(lines), AT_ONCE):
+            painter.drawLines(lines[first : first + AT_ONCE])
