@@ -1,0 +1,102 @@
+"""A whole run beside transformers: the same weights, batches and settings give the same losses.
+
+Without dropout nothing in it is left to chance. The rate of the first step is 0, so that a run that
+is stopped after it leaves the weights with which it began.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from torch import Tensor
+
+from engine.messages import Event, Measured
+from engine.spec.job import JobSpec
+from engine.tasks.learner import Batch
+from engine.tasks.tagging import UNKNOWN
+from engine.training.loop import train
+from engine.training.showing import Showing
+from tests.engine.training import small
+
+STEPS = 50
+SETTINGS = {
+    "steps": STEPS,
+    "dropout": 0.0,
+    "learning_rate": 2e-3,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "save_every": STEPS,
+}
+IGNORED = -100  # what transformers passes over
+
+
+def of_classes(batch: Batch) -> Tensor:
+    return batch.targets
+
+
+def of_tags(batch: Batch) -> Tensor:
+    """int64 [B, T]: the tag of each word at its first piece."""
+    assert batch.places is not None
+    labels = torch.full_like(batch.tokens, IGNORED)
+    labels.view(-1)[batch.places] = batch.targets.where(batch.targets != UNKNOWN, IGNORED)
+    return labels
+
+
+@pytest.mark.parametrize(
+    "make, model, labels",
+    [
+        (small.classifying, transformers.BertForSequenceClassification, of_classes),
+        (small.tagging, transformers.BertForTokenClassification, of_tags),
+    ],
+    ids=["classes", "tags"],
+)
+def test_the_losses_of_a_run_are_those_of_transformers(
+    make: Callable[..., JobSpec], model: type, labels: Callable[[Batch], Tensor], tmp_path: Path
+) -> None:
+    job = make(tmp_path, **SETTINGS)
+    run = small.new_run(tmp_path / "run", job)
+    ours = list[float]()
+
+    def tell(event: Event) -> None:
+        run.append(event)
+        if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
+            ours.append(event.value)
+
+    assert train(job, tell, lambda: bool(ours), run) == ("stopped", 1)
+    theirs = model.from_pretrained(run.checkpoint(1))  # type: ignore[attr-defined]
+    theirs.eval()  # no dropout
+    assert train(job, tell, lambda: False, run) == ("finished", STEPS)
+    assert len(ours) == STEPS
+    optimiser = torch.optim.AdamW(groups(theirs), lr=2e-3)
+    schedule = transformers.get_linear_schedule_with_warmup(optimiser, 5, STEPS)
+    showing = Showing()
+    for step in range(1, STEPS + 1):
+        batch = showing.batch(run, step)
+        loss = theirs(
+            input_ids=batch.tokens,
+            token_type_ids=batch.segments,
+            attention_mask=None if batch.real is None else batch.real.long(),
+            labels=labels(batch),
+        ).loss
+        assert ours[step - 1] == pytest.approx(loss.item(), abs=2e-5)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+    assert ours[-1] < 0.8 * ours[0]
+
+
+def groups(model: torch.nn.Module) -> list[dict[str, object]]:
+    """Weights decay; biases and layer norms do not."""
+    plain, decaying = [], []
+    for name, parameter in model.named_parameters():
+        is_plain = name.endswith("bias") or "LayerNorm" in name
+        (plain if is_plain else decaying).append(parameter)
+    return [
+        {"params": decaying, "weight_decay": 0.01},
+        {"params": plain, "weight_decay": 0.0},
+    ]
