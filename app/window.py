@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QEvent, QRectF, Qt, QTimer
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QEvent, QRectF, Qt
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -191,7 +191,6 @@ class MainWindow(QMainWindow):
         self.studio.running.look()
         self.studio.explorer.start()
         background.run(self, lambda: look_at_machine(self.studio.home.root), self._on_machine_seen)
-        QTimer.singleShot(0, self, self._load_pages)
 
     # ── going about ──────────────────────────────────────────────────────────────────────────
 
@@ -266,10 +265,6 @@ class MainWindow(QMainWindow):
         QShortcut(QKeySequence(keys), self).activated.connect(act)
 
     # ── what goes on ─────────────────────────────────────────────────────────────────────────
-
-    def _load_pages(self) -> None:
-        """Import what the pages need off the window's thread, so that the first visit is quick."""
-        background.run(self, _import_drawing, lambda _: None)
 
     def _on_machine_seen(self, machine: Machine) -> None:
         self.status.show_device(machine.device())
@@ -380,10 +375,6 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._overlay.resize(self.size())
-
-
-def _import_drawing() -> None:
-    import pyqtgraph  # noqa: F401  # half a second that the first curve need not wait for
 
 
 def _paths(event: QDropEvent) -> list[Path]:

@@ -75,6 +75,13 @@ EXPLORE = """
     click "The head as a matrix"
     click "Show the head as: Query and key"
     expect "Query and key" 20
+    click "page tab:Tokens"
+    expect "label:Find pieces" 20
+    click "push button:History"
+    click "push button:Pin"
+    expect "push button:Unpin"
+    click "push button:Compare with this"
+    expect "push button:Compare no longer"
     quit
 """
 
