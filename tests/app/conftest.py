@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyqtgraph  # noqa: F401  # as the program does before its window opens
 import pytest
 from PySide6.QtWidgets import QApplication
 
