@@ -126,6 +126,8 @@ class Side(QObject):
         )
 
     def is_masked(self, number: int) -> bool:
+        if not any(self.input.masks):
+            return False
         token = self.tokens[number]
         stretches = self.input.masks[token.segment] if token.segment < 2 else ()
         return not token.special and any(

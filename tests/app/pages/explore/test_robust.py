@@ -21,7 +21,7 @@ from tests.app.pages.explore.conftest import SPEC, WORDS
 from tests.engine.models.small import tokenizer
 
 BLOCKED = 0.05  # s
-TRIES = 6
+TRIES = 12  # one in quiet is enough: other programs come and go
 PAUSE = 50  # ms without a key before anything is asked, in place of those of a person
 AFTER = 100  # ms in which whatever follows is drawn and worked out
 TEXTS = {
