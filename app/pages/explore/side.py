@@ -89,8 +89,6 @@ class Side(QObject):
     @property
     def masked(self) -> tuple[int, ...]:
         """Numbers of the tokens that are hidden; those typed as a mask are not among them."""
-        if not any(self.input.masks):
-            return ()
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
 
     @property
