@@ -6,10 +6,48 @@ to the next: such gaps are distributed geometrically, whatever came before.
 """
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+
+class _Source(threading.local):
+    """Where the draws of a thread come from."""
+
+    generator = torch.default_generator
+
+
+_source = _Source()
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """Let this thread draw by itself for the block, whatever others draw meanwhile."""
+    _source.generator = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _source.generator = torch.default_generator
+
+
+def the_same_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """For what is computed now, and for when it is computed again: both draw the same."""
+    generator = _source.generator
+    return nullcontext(), _as_of(generator, generator.get_state())
+
+
+@contextmanager
+def _as_of(generator: torch.Generator, state: Tensor) -> Iterator[None]:
+    now = generator.get_state()
+    generator.set_state(state)
+    try:
+        yield
+    finally:
+        generator.set_state(now)
 
 
 class Dropout(nn.Dropout):
@@ -44,7 +82,7 @@ def _dropped(x: Tensor, dropped: Tensor, scale: float) -> Tensor:
 def drawn(count: int, share: float) -> Tensor:
     """Which of `count` values are dropped where each is with a chance of `share`: int64, rising.
 
-    From torch's random state on the processor.
+    From torch's random state on the processor, or within `drawing` from one of the thread's own.
     """
     if not share or not count:
         return torch.empty(0, dtype=torch.int64)
@@ -53,7 +91,9 @@ def drawn(count: int, share: float) -> Tensor:
     found = list[Tensor]()
     last = -1
     while last < count:
-        gaps = torch.rand(draws).neg_().add_(1).log_()  # of numbers in (0, 1]
+        gaps = (
+            torch.rand(draws, generator=_source.generator).neg_().add_(1).log_()
+        )  # of numbers in (0, 1]
         gaps = gaps.div_(math.log1p(-share)).floor_()
         steps = gaps.clamp_(max=count).to(torch.int64).add_(1)
         found.append(steps.cumsum_(0).add_(last))

@@ -5,13 +5,14 @@ padding, M places that are asked for.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as forgetting
 
 from engine.models.attention import Attention
+from engine.models.dropout import the_same_again
 from engine.models.embeddings import PlacedWords
 from engine.models.feed_forward import FeedForward
 from engine.models.ragged import Ragged, ragged
@@ -164,8 +165,11 @@ class Encoder(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """One layer, of which nothing inside is kept for the way back where memory is spared."""
         if self.recomputes and self.training:
+            again: dict[str, Any] = {}
+            if x.device.type == "cpu":
+                again = {"preserve_rng_state": False, "context_fn": the_same_again}
             done: tuple[Tensor, Tensor | None] = forgetting(
-                layer, x, sight, keep_weights, use_reentrant=False
+                layer, x, sight, keep_weights, use_reentrant=False, **again
             )
             return done
         x, looked = layer(x, sight, keep_weights)

@@ -28,10 +28,11 @@ from engine.runs.parts import split
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.chance import SHARE, chance
-from engine.tasks.learner import Batch, Examples, Learner, total
+from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.widths import width_of
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
+from engine.training.gradients import add_gradients
 from engine.training.memory import peak_memory
 from engine.training.optimiser import adamw
 from engine.training.preparing import (
@@ -99,9 +100,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
             batch = batch._replace(tokens=torch.zeros(shape, device=machine.device))
         began = time.perf_counter()
         for part in batch.parts(plan.micro_batch):
-            with machine.precision():
-                loss = total(learner.losses(network, part, batch))
-            loss.backward()
+            add_gradients(network, learner, part, batch, machine)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         if machine.device.type == "cuda":

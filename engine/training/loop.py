@@ -29,12 +29,13 @@ from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
 from engine.tasks.chance import DROPOUT, chance
 from engine.tasks.judging import judge
-from engine.tasks.learner import AnswerTally, Batch, total
+from engine.tasks.learner import AnswerTally, Batch
 from engine.training import saving
 from engine.training.ahead import Given, batches
 from engine.training.averaging import Average
 from engine.training.conditions import conditions, differences, sum_of_weights
 from engine.training.devices import Machine, choose
+from engine.training.gradients import add_gradients
 from engine.training.not_finite import Step, not_finite
 from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
@@ -247,12 +248,9 @@ def _in_parts(
     """`parts` as `Ranks.parts` has them."""
     values: dict[str, float] = {}
     for part, counts in parts:
-        with machine.precision():
-            terms = made.network(made.learner.losses, part.to(machine.device), batch)
-            loss = total(terms) * counts
-        loss.backward()
+        terms = add_gradients(made.network, made.learner, part, batch, machine, counts)
         for name, term in terms.items():
-            values[name] = values.get(name, 0.0) + float(term.detach()) * counts
+            values[name] = values.get(name, 0.0) + term
     return values
 
 

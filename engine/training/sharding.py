@@ -29,6 +29,10 @@ def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> N
             part.set_force_sum_reduction_for_comms(True)
 
 
+def is_sharded(network: Network) -> bool:
+    return isinstance(network, FSDPModule)
+
+
 def whole(tensor: Tensor) -> Tensor:
     """A tensor with the slices of all ranks, each of which must ask; one that is whole as it is."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor

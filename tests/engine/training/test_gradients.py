@@ -1,0 +1,165 @@
+"""Half of a batch on each of two threads: the same gradients, and the same dropout every time."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import StudioError
+from engine.messages import Event, Measured
+from engine.models.checkpoint import load
+from engine.models.dropout import drawing
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.spec.task import Pretraining
+from engine.tasks.classification import ClassificationLearner
+from engine.training import gradients
+from engine.training.loop import train
+from tests.engine.training import small
+
+STEPS = 4
+
+
+def pairs(folder: Path, **training: object) -> JobSpec:
+    job = small.pretraining(folder, **training)
+    return job.model_copy(update={"task": Pretraining(next_sentence=True)})
+
+
+TASKS: dict[str, Callable[..., JobSpec]] = {
+    "classes": small.classifying,
+    "choices": lambda folder, **more: small.learning("choices", folder, **more),
+    "masked words and next sentence": pairs,
+}
+
+
+@pytest.fixture
+def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Share even the smallest batch; which threads took part."""
+    took_part = set[int]()
+
+    def noted(seed: int):
+        took_part.add(threading.get_ident())
+        return drawing(seed)
+
+    monkeypatch.setattr(gradients, "WORTH", 0)
+    monkeypatch.setattr(gradients, "drawing", noted)
+    return took_part
+
+
+def on_two(job: JobSpec) -> JobSpec:
+    hardware = job.hardware.model_copy(update={"threads": 2})
+    return job.model_copy(update={"hardware": hardware})
+
+
+def trained(folder: Path, job: JobSpec, stop_after: int = STEPS) -> list[float]:
+    """The losses of a run that is stopped once on its way."""
+    run, losses = small.new_run(folder, job), list[float]()
+
+    def tell(event: Event) -> None:
+        run.append(event)
+        if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
+            losses.append(event.value)
+
+    train(job, tell, lambda: len(losses) == stop_after, run)
+    if len(losses) < STEPS:
+        train(job, tell, lambda: False, run)
+    assert len(losses) == STEPS
+    return losses
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load(RunFolder(folder).checkpoint(STEPS)).network.state_dict()
+
+
+def test_both_halves_together_are_the_whole(
+    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for task, make in TASKS.items():
+        (folder := tmp_path / task).mkdir()
+        job = on_two(make(folder, steps=STEPS, dropout=0.0, epochs=1))
+        with monkeypatch.context() as patch:
+            patch.setattr(gradients, "WORTH", 1 << 60)
+            whole = trained(folder / "whole", job)
+        assert not by_halves, task
+        halves = trained(folder / "halves", job)
+        assert len(by_halves) > 1, task
+        by_halves.clear()
+        assert halves == pytest.approx(whole, abs=1e-5), task
+
+
+def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> None:
+    settings = {"steps": STEPS, "dropout": 0.3, "micro_batch": 5}
+    job = on_two(pairs(tmp_path, **settings))
+    twice = on_two(pairs(tmp_path, **settings, gradient_checkpointing=True))
+    calm = trained(tmp_path / "calm", job)
+    for name, other, stop_after in (
+        ("again", job, STEPS),
+        ("stopped", job, 2),
+        ("computed twice", twice, STEPS),
+    ):
+        assert trained(tmp_path / name, other, stop_after) == calm, name
+        for key, weight in weights(tmp_path / "calm").items():
+            assert torch.equal(weights(tmp_path / name)[key], weight), f"{name}: {key}"
+    assert len(by_halves) > 1
+    assert torch.get_num_threads() == 2
+
+
+def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:
+    """Two rows that are alike get a half each: with the same dropout, the same loss."""
+    said = list[float]()
+    losses = ClassificationLearner.losses
+
+    def heard(self, network, batch, whole=None):
+        found = losses(self, network, batch, whole)
+        said.append(float(found["classes"].detach()))
+        return found
+
+    path = tmp_path / "alike.csv"
+    path.write_text("text,label\n" + "so good,good\nso good,good\n" * 8 + "so bad,bad\n")
+    job = on_two(small.classifying(tmp_path, steps=1, batch=2, dropout=0.5))
+    data = job.data.model_copy(update={"path": path})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClassificationLearner, "losses", heard)
+        run = small.new_run(tmp_path / "run", job.model_copy(update={"data": data}))
+        train(run.job(), lambda _: None, lambda: len(said) > 1, run)
+    assert said[0] != said[1]
+
+
+def test_what_goes_wrong_in_either_half_is_said(
+    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = threading.get_ident()
+    losses = ClassificationLearner.losses
+    for beside in (False, True):
+
+        def broken(self, network, batch, whole=None, beside: bool = beside):
+            if (threading.get_ident() != main) is beside:
+                raise StudioError("No such luck.", "Try again.")
+            return losses(self, network, batch, whole)
+
+        monkeypatch.setattr(ClassificationLearner, "losses", broken)
+        job = on_two(small.classifying(tmp_path, steps=2))
+        with pytest.raises(StudioError, match="No such luck"):
+            train(job, lambda _: None, lambda: False, small.new_run(tmp_path / str(beside), job))
+        assert torch.get_num_threads() == 2
+
+
+def test_memory_that_is_short_in_one_half_makes_smaller_parts(
+    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = ClassificationLearner.losses
+
+    def short(self, network, batch, whole=None):
+        if batch.size > 3:
+            raise MemoryError("none left")
+        return losses(self, network, batch, whole)
+
+    job = on_two(small.classifying(tmp_path, steps=STEPS, dropout=0.0))
+    enough = trained(tmp_path / "enough", job)
+    monkeypatch.setattr(ClassificationLearner, "losses", short)
+    run, told = small.new_run(tmp_path / "short", job), list[Event]()
+    assert train(job, told.append, lambda: False, run) == ("finished", STEPS)
+    found = [e.value for e in told if isinstance(e, Measured) and e.name == "loss"]
+    assert found == pytest.approx(enough, abs=1e-5)
