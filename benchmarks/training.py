@@ -2,6 +2,7 @@
 
     python benchmarks/training.py                        everything; ten minutes on two cores
     python benchmarks/training.py --rows small --threads 1 --pairs 5 --clock cpu
+    python benchmarks/training.py --device cuda          base and large on a GPU
 
 Prints one table. Every figure is made by a fresh process; all sides take turns in every round, and
 see the same text, threads, precision, OpenMP policy and number of warm-up steps. Ratios are taken
@@ -29,7 +30,7 @@ from typing import Any
 PEERS = Path(__file__).parent / "peers"
 sys.path[:0] = [str(PEERS.parents[1]), str(PEERS)]
 
-SIZES = {"base": (12, 768), "small": (4, 256)}  # layers and width
+SIZES = {"large": (24, 1024), "base": (12, 768), "small": (4, 256)}  # layers and width
 OURS = ("studio.py",)
 FINE_TUNING = {
     "BERT Studio": OURS,
@@ -69,12 +70,19 @@ ROWS = (
     Row("pretraining", "base", 8, 1, 1),
     Row("pretraining", "small", 16, 1, 3),
 )
+ON_GPU = (
+    Row("finetuning", "base", 32, 10, 60),
+    Row("finetuning", "large", 32, 10, 60),
+    Row("pretraining", "base", 64, 5, 30),
+    Row("pretraining", "large", 64, 5, 30),
+)
 CORES = Row("finetuning", "small", 32, 3, 20)  # for all cores, and beside a busy process
 
 
 def main() -> None:
     given = _arguments()
-    rows = [row for row in ROWS if any(part in row.name for part in given.rows.split(","))]
+    every = ROWS if given.device == "cpu" else ON_GPU
+    rows = [row for row in every if any(part in row.name for part in given.rows.split(","))]
     precision = given.precision if given.precision != "auto" else _precision(given)
     print(_conditions(given, precision), flush=True)
     with tempfile.TemporaryDirectory(prefix="bert-studio-benchmark-") as folder:
@@ -84,7 +92,7 @@ def main() -> None:
         bench = Bench(Path(folder), given, precision)
         for row in rows:
             print(*bench.compare(row), sep="\n", flush=True)
-        if "cores" in given.rows:
+        if "cores" in given.rows and given.device == "cpu":
             print(*bench.cores(CORES), sep="\n", flush=True)
 
 
@@ -152,6 +160,7 @@ class Bench:
             script,
             *(row.work, f"--made-up={self._folder}", f"--layers={layers}", f"--width={width}"),
             *(f"--threads={threads or self._given.threads}", f"--precision={self._precision}"),
+            f"--device={self._given.device}",
             *(f"--batch={row.batch}", f"--warm={row.warm}", f"--steps={row.steps}"),
             *settings,  # the last word
         )
@@ -161,7 +170,11 @@ class Bench:
 
     def _peak(self, threads: int) -> float:
         """Operations per second of the best matrix product."""
-        options = (f"--threads={threads}", f"--precision={self._precision}")
+        options = (
+            f"--threads={threads}",
+            f"--precision={self._precision}",
+            f"--device={self._given.device}",
+        )
         peak: float = self._run("gemm.py", *options)["peak"]
         return peak
 
@@ -203,6 +216,7 @@ def _precision(given: argparse.Namespace) -> str:
     for name in ("fp32", "bf16"):
         command = [sys.executable, str(PEERS / "gemm.py")]
         command += [f"--threads={given.threads}", f"--precision={name}"]
+        command += [f"--device={given.device}"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rates[name] = json.loads(done.stdout)["peak"]
     return "bf16" if rates["bf16"] > 1.5 * rates["fp32"] else "fp32"
@@ -214,10 +228,18 @@ def _conditions(given: argparse.Namespace, precision: str) -> str:
     names = ("torch", "transformers", "accelerate")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return (
-        f"{_processor()}, {given.threads} of {os.cpu_count()} cores, {precision}; {versions}; "
+        f"{_device(given)}, {given.threads} of {os.cpu_count()} cores, {precision}; {versions}; "
         f"Python {platform.python_version()}; OpenMP {given.openmp}; {given.pairs} rounds; clock: "
         f"{given.clock}; load at the start {os.getloadavg()[0]:.1f}"
     )
+
+
+def _device(given: argparse.Namespace) -> str:
+    if given.device == "cpu":
+        return _processor()
+    import torch
+
+    return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
 
 
 def _processor() -> str:
@@ -237,6 +259,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", default="finetuning,pretraining,cores", help=f"of {names}")
     parser.add_argument("--pairs", type=int, default=3, help="rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument(

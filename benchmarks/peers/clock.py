@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from dataclasses import dataclass, field
+from types import ModuleType
 
 import numpy as np
 
@@ -42,19 +43,34 @@ class Clock:
 
     def tick(self) -> bool:
         """After a step: whether it was the last."""
+        if gpu := _gpu():
+            gpu.synchronize()
         self.marks.append((time.perf_counter(), time.process_time()))
         return len(self.marks) == self.warm + self.steps
 
     def tell(self, tokens: float, needed: float) -> None:
         """Print the line: `tokens` and `needed` operations of all counted steps together."""
         (began, cpu_began), (ended, cpu_ended) = self.marks[self.warm - 1], self.marks[-1]
-        unit = 1 if sys.platform == "darwin" else 1024
         found = {
             "tokens": tokens,
             "operations": needed,
             "seconds": ended - began,
             "cpu_seconds": cpu_ended - cpu_began,
-            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+            "memory": _memory(),
             "load": os.getloadavg()[0],
         }
         print(json.dumps(found), flush=True)
+
+
+def _memory() -> int:
+    """Bytes at the most: of the GPU where one was used, else of the process."""
+    if gpu := _gpu():
+        return int(gpu.max_memory_reserved())
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _gpu() -> ModuleType | None:
+    """torch.cuda, where this process has used it."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch is not None and torch.cuda.is_initialized() else None

@@ -51,7 +51,9 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
 
 def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script, monkeypatch):
     training = script("training")
-    given = argparse.Namespace(pairs=3, threads=2, clock="wall", verbose=False, openmp="studio")
+    given = argparse.Namespace(
+        pairs=3, threads=2, clock="wall", verbose=False, openmp="studio", device="cpu"
+    )
     bench = training.Bench(Path("made-up"), given, "fp32")
     seconds = {"studio.py": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
     slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
