@@ -771,7 +771,7 @@ class Estimated(Answer):
     available: int = Field(description="Bytes of memory that are free on the device.")
     parameters: int
     device: str
-    precision: str = Field("", description="fp32 or bf16, asked for or chosen; empty: not known.")
+    precision: str = Field("", description="fp32, bf16 or fp16; empty: not known.")
     checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
     checkpoints: int = Field(0, description="How many of them there are at the most.")
     disk_free: int | None = Field(None, description="Bytes that are free where runs lie.")

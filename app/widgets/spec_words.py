@@ -30,6 +30,7 @@ NAMES: dict[str, Callable[[], str]] = {
     "mps": lambda: _tr("GPU (Apple Metal)"),
     "fp32": lambda: _tr("32 bit"),
     "bf16": lambda: _tr("16 bit (bfloat16)"),
+    "fp16": lambda: _tr("16 bit (float16)"),
     "gelu": lambda: "GELU",
     "gelu_new": lambda: _tr("GELU (tanh approximation)"),
     "relu": lambda: "ReLU",

@@ -94,6 +94,7 @@ def _train(
         per_device_train_batch_size=given.batch,
         max_steps=given.warm + given.steps,
         bf16=given.precision == "bf16",
+        fp16=given.precision == "fp16",
         use_cpu=given.device == "cpu",
         dataloader_pin_memory=given.device != "cpu",
         report_to=[],
@@ -118,15 +119,19 @@ def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -
     collate = DataCollatorForLanguageModeling(tokenizer)
     rows, clock = _full_rows(given, tokenizer), Clock(given.warm, given.steps)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+    dtype = torch.float16 if given.precision == "fp16" else torch.bfloat16
+    scaler = torch.amp.GradScaler(given.device, enabled=given.precision == "fp16")
     for step in range(given.warm + given.steps):
         batch = dict(collate(rows[step * given.batch : (step + 1) * given.batch]))
         batch["next_sentence_label"] = torch.randint(0, 2, (given.batch,))
         batch = {name: tensor.to(given.device) for name, tensor in batch.items()}
-        with torch.autocast(given.device, torch.bfloat16, enabled=given.precision == "bf16"):
+        with torch.autocast(given.device, dtype, enabled=given.precision != "fp32"):
             loss = model(**batch).loss
-        loss.backward()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimiser)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        scaler.step(optimiser)
+        scaler.update()
         optimiser.zero_grad()
         float(loss.detach())  # waits for the device
         clock.tick()
@@ -177,7 +182,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--layers", type=int, required=True)
     parser.add_argument("--width", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--padding", choices=("max", "group"), default="max")
     parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")

@@ -120,7 +120,7 @@ def compose(
         int | None, typer.Option(help="Repeat with so many seeds, a run for each.")
     ] = None,
     share: Annotated[float | None, typer.Option(help="Train on this share of the data.")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, fp32 or bf16.")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, fp32, bf16 or fp16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
     threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)

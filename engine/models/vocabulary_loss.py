@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 ROWS = 256  # at a time
 
@@ -26,8 +27,29 @@ def cross_entropy(
         targets: int64 [N].
     """
     device = rows.device.type
+    if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
+        return _by_torch(rows, decoder, bias, targets) / (count or 1)
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     found: Tensor = _Shared.apply(rows, decoder, bias, targets, 1 / (count or 1), dtype)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _by_torch(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """The sum, for fp16: its gradients fit only if they are made from the loss that was scaled.
+
+    So the logits are made once more on the way back. There is a part even where there are no rows:
+    all ranks need gradients of the same weights.
+    """
+
+    def part(some: Tensor, wanted: Tensor) -> Tensor:
+        return F.cross_entropy(F.linear(some, decoder, bias).float(), wanted, reduction="sum")
+
+    found = rows.new_zeros((), dtype=torch.float32)
+    for first in range(0, max(1, len(rows)), ROWS):
+        some, wanted = rows[first : first + ROWS], targets[first : first + ROWS]
+        found = found + checkpoint(
+            part, some, wanted, use_reentrant=False, preserve_rng_state=False
+        )
     return found
 
 

@@ -249,12 +249,12 @@ class HardwareSpec(Spec):
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto", title="Device", description="Auto takes a GPU where there is one."
     )
-    precision: Literal["auto", "fp32", "bf16"] = Field(
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
         "auto",
         title="Precision",
         description=(
-            "bf16 is faster where the machine has it, and a little coarser. Auto measures once "
-            "whether it is; a run keeps what it began with."
+            "bf16 is faster where the machine has it, and a little coarser; fp16 is for GPUs "
+            "without it. Auto measures once what is faster; a run keeps what it began with."
         ),
     )
     threads: int = Field(

@@ -5,6 +5,7 @@ import platform
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import psutil
 import torch
@@ -14,6 +15,11 @@ from engine.errors import DiskFull, StudioError
 from engine.precision import Precision, Speeds
 from engine.spec.training import HardwareSpec
 
+DTYPES: dict[Precision, torch.dtype] = {
+    "fp32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+}
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 SIDE, SECONDS = 1024, 0.2  # of the matrices that are multiplied to measure, and for how long
 
@@ -23,29 +29,33 @@ class Machine:
     """What a job runs on."""
 
     device: torch.device
-    bf16: bool
+    precision_name: Precision
     threads: int
 
     def precision(self) -> AbstractContextManager[object]:
-        """bf16 for matrix products where it was chosen; weights and sums stay float32."""
-        if self.bf16:
-            return torch.autocast(self.device.type, dtype=torch.bfloat16)
-        return nullcontext()
+        """Short numbers for matrix products where they were chosen; weights and sums stay float32.
+
+        The losses of fp16 have to be scaled; see scaling.py.
+        """
+        if self.precision_name == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=DTYPES[self.precision_name])
 
     @property
-    def precision_name(self) -> Precision:
-        return "bf16" if self.bf16 else "fp32"
-
-    @property
-    def emulates_bf16(self) -> bool:
-        """Whether bf16 was asked for of a processor that works it out in software."""
-        return self.bf16 and _emulates_bf16(self.device)
+    def slow(self) -> str:
+        """A sentence about a precision that was asked for and does not pay here; else empty."""
+        if self.precision_name == "bf16" and _emulates_bf16(self.device):
+            return "This processor has no bf16 of its own: fp32 would be quicker here."
+        if self.precision_name == "fp16" and self.device.type == "cpu":
+            return "Processors are slow with fp16, which is for GPUs: fp32 would be quicker here."
+        return ""
 
     def going_on(self, hardware: HardwareSpec, began_with: str | None) -> "Machine":
         """For a run that goes on: where nothing is asked for, the precision that it began with."""
-        if hardware.precision != "auto" or began_with not in ("fp32", "bf16"):
+        known = next((name for name in DTYPES if name == began_with), None)
+        if hardware.precision != "auto" or known is None:
             return self
-        return replace(self, bf16=began_with == "bf16")
+        return replace(self, precision_name=known)
 
     def free_memory(self) -> int:
         """Bytes."""
@@ -88,7 +98,7 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
     asked = hardware.precision
     chosen = speeds(device, threads).fastest if asked == "auto" else asked
-    return Machine(device, chosen == "bf16", threads)
+    return Machine(device, chosen, threads)
 
 
 def speeds(device: torch.device, threads: int) -> Speeds:
@@ -97,20 +107,25 @@ def speeds(device: torch.device, threads: int) -> Speeds:
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     of = f"{device.type} {name.strip()}, {threads} threads, torch {torch.__version__}"
-    if (known := precision.kept(of)) is not None:
+    short = _short(device)
+    known = precision.kept(of)
+    if known is not None and (short is None or getattr(known, short)):
         return known
     found = Speeds(of)
-    if _may_have_bf16(device):
-        found = Speeds(of, _rate(torch.float32, device), _rate(torch.bfloat16, device))
+    if short is not None:
+        rates = {name: _rate(DTYPES[name], device) for name in ("fp32", short)}
+        found = Speeds(of, **rates)
     with suppress(DiskFull, OSError):  # then it is measured again the next time
         precision.keep(found)
     return found
 
 
-def _may_have_bf16(device: torch.device) -> bool:
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return device.type == "cpu" and not _emulates_bf16(device)
+def _short(device: torch.device) -> Literal["bf16", "fp16"] | None:
+    """The short numbers that the device may be quick with; None: none are worth a measurement."""
+    if device.type == "cpu":
+        return None if _emulates_bf16(device) else "bf16"
+    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return "bf16" if has_bf16 else "fp16"
 
 
 def _emulates_bf16(device: torch.device) -> bool:

@@ -27,22 +27,24 @@ def add_gradients(
     whole: Batch,
     machine: Machine,
     counts: float = 1.0,
+    scale: float = 1.0,
 ) -> dict[str, float]:
     """Add the gradients of a part of a batch; what it adds to the loss, by terms.
 
     Args:
         part: some examples of the batch `whole`, of which the loss is the mean.
         counts: what the loss is multiplied by.
+        scale: by what the gradients are multiplied besides; see scaling.py.
     """
     if not _worth_sharing(network, part, machine):
-        return _add(network, learner, part, whole, machine, counts)
+        return _add(network, learner, part, whole, machine, counts, scale)
     halves = [part.taken(numbers) for numbers in dealt(part.lengths, 2)]
     seeds = torch.randint(2**62, (2,)).tolist()
 
     def one(half: Batch, seed: int) -> dict[str, float]:
         torch.set_num_threads(max(1, machine.threads // 2))  # of this thread
         with drawing(seed):
-            return _add(network, learner, half, whole, machine, counts)
+            return _add(network, learner, half, whole, machine, counts, scale)
 
     try:
         # autograd adds to a gradient under a lock, and a + b is b + a, whoever comes first
@@ -65,10 +67,16 @@ def _worth_sharing(network: Network, part: Batch, machine: Machine) -> bool:
 
 
 def _add(
-    network: Network, learner: Learner, part: Batch, whole: Batch, machine: Machine, counts: float
+    network: Network,
+    learner: Learner,
+    part: Batch,
+    whole: Batch,
+    machine: Machine,
+    counts: float,
+    scale: float,
 ) -> dict[str, float]:
     with machine.precision():
         terms = network(learner.losses, part.to(machine.device), whole)
-        loss = total(terms) * counts
+        loss = total(terms) * (counts * scale)
     loss.backward()
     return {name: float(term.detach()) * counts for name, term in terms.items()}

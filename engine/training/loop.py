@@ -41,6 +41,7 @@ from engine.training.optimiser import adamw, rate_at, set_rate
 from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
 from engine.training.ranks import Ranks, here, joined
 from engine.training.saving import Progress, Tell
+from engine.training.scaling import Scaling
 from engine.training.sharding import whole
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
@@ -70,8 +71,8 @@ def _train(
     found = saving.latest(run, tell)
     if found:
         machine = machine.going_on(job.hardware, found[1].conditions.get("precision"))
-    if machine.emulates_bf16:
-        tell(Noted(text="This processor has no bf16 of its own: fp32 would be quicker here."))
+    if machine.slow:
+        tell(Noted(text=machine.slow))
     weights = found[0] if found else None
     ready = partial(prepare, job, run, tell, weights, stop_wanted)
     try:
@@ -194,18 +195,25 @@ def _step(
 ) -> tuple[float, float, int]:
     """One update: its loss, the length of its gradient, and how many tokens it saw."""
     step, (examples, numbers, batch) = progress.step, given
+    scaling = Scaling(machine, progress)
     made.network.train()
-    values = ranks.sums(_gradients(job, made, machine, ranks, batch, progress, tell))
+    values = ranks.sums(_gradients(job, made, machine, ranks, batch, progress, scaling.scale, tell))
     ranks.sum_gradients(made.network)
+    scaling.take_out(made.network)
     value = sum(values.values())
     longest = job.training.clip or math.inf
     norm = float(whole(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest)))
+    left_out = scaling.is_too_high(value, norm)
     for what, curve, length in (("loss", "loss", value), ("gradient", "gradient_norm", norm)):
-        if not math.isfinite(length):
+        if not (math.isfinite(length) or left_out):
             tell(measured(curve, step + 1, length))
             failed = Step(step + 1, examples, numbers, batch)
             raise not_finite(made, machine, failed, what, length)
-    optimiser.step()
+    if left_out:
+        tell(Noted(text=scaling.lower()))
+    else:
+        optimiser.step()
+        scaling.count_good()
     optimiser.zero_grad(set_to_none=True)
     if len(values) > 1:
         for name, part in values.items():
@@ -220,10 +228,11 @@ def _gradients(
     ranks: Ranks,
     batch: Batch,
     progress: Progress,
+    scale: float,
     tell: Tell,
 ) -> dict[str, float]:
-    """The gradients of this rank's share of a batch, in smaller parts where memory is short; what
-    the share adds to the loss, by terms.
+    """The gradients of this rank's share of a batch, times `scale`, in smaller parts where memory
+    is short; what the share adds to the loss, by terms.
     """
     asked, possible = job.training.micro_batch, progress.micro_batch
     at_once = min(asked, possible) if asked and possible else asked or possible
@@ -232,7 +241,7 @@ def _gradients(
         torch.manual_seed(int(drawn[ranks.rank]))
         parts = ranks.parts(batch, at_once)
         try:
-            return _in_parts(made, machine, parts, batch)
+            return _in_parts(made, machine, parts, batch, scale)
         except (RuntimeError, MemoryError) as error:
             if ranks.shards:
                 raise _not_alone(error) from error
@@ -243,12 +252,12 @@ def _gradients(
 
 
 def _in_parts(
-    made: Prepared, machine: Machine, parts: list[tuple[Batch, float]], batch: Batch
+    made: Prepared, machine: Machine, parts: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, float]:
     """`parts` as `Ranks.parts` has them."""
     values: dict[str, float] = {}
     for part, counts in parts:
-        terms = add_gradients(made.network, made.learner, part, batch, machine, counts)
+        terms = add_gradients(made.network, made.learner, part, batch, machine, counts, scale)
         for name, term in terms.items():
             values[name] = values.get(name, 0.0) + term
     return values

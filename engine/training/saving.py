@@ -49,6 +49,8 @@ class Progress:
     micro_batch: int = 0  # most rows at once since memory was short; 0: it never was
     conditions: dict[str, str] = field(default_factory=dict)  # see conditions.py
     never_given: list[str] = field(default_factory=list)  # labels that were warned of
+    scale: float = 2.0**16  # of losses in fp16; see scaling.py
+    good_steps: int = 0  # with this scale
 
 
 def save(

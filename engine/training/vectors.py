@@ -116,7 +116,9 @@ def _file(inside: Path, height: int) -> Path:
 
 def _key(network: Network, packed: Packed, machine: Machine) -> str:
     """Of the encoder's weights, the inputs, and how they are computed."""
-    digest = hashlib.sha256(f"{machine.device.type} {machine.bf16} {network.spec}".encode())
+    digest = hashlib.sha256(
+        f"{machine.device.type} {machine.precision_name} {network.spec}".encode()
+    )
     for name, tensor in merged(network.encoder).items():
         digest.update(name.encode())
         digest.update(tensor.cpu().numpy().tobytes())

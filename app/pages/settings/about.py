@@ -134,12 +134,13 @@ def precision_sentence(speeds: Speeds | None) -> str:
     """What “auto” means for the precision here; empty where nothing was measured yet."""
     if speeds is None:
         return ""
-    if not speeds.bf16:
+    if not speeds.times:
         return translate("Settings", "Trains in fp32: there are no instructions for bf16 here.")
     template = translate(
-        "Settings", "Trains in {0}: bf16 multiplies matrices {1} times as fast as fp32 here."
+        "Settings", "Trains in {0}: {1} multiplies matrices {2} times as fast as fp32 here."
     )
-    return template.format(speeds.fastest, f"{speeds.bf16 / speeds.fp32:.1f}")
+    short = "bf16" if speeds.bf16 else "fp16"
+    return template.format(speeds.fastest, short, f"{speeds.times:.1f}")
 
 
 def _texts() -> list[str]:

@@ -4,8 +4,10 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from app import theme
+from app.pages.settings.about import precision_sentence
 from app.pages.settings.view import DEVICES, LOOKS, SettingsPage
 from app.studio import Studio
+from engine.precision import Speeds
 from tests.app.accessible import assert_accessible
 
 
@@ -55,6 +57,29 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage
     page.about.licences.click()
     assert page.about.texts is not None and page.about.texts.isVisible()
     assert "SIL OPEN FONT LICENSE" in page.about.texts.toPlainText().upper()
+
+
+@pytest.mark.parametrize(
+    "speeds, sentence",
+    [
+        (None, ""),
+        (Speeds("a processor"), "Trains in fp32: there are no instructions for bf16 here."),
+        (
+            Speeds("a processor", fp32=1e11, bf16=8e11),
+            "Trains in bf16: bf16 multiplies matrices 8.0 times as fast as fp32 here.",
+        ),
+        (
+            Speeds("a GPU", fp32=1e13, fp16=3e13),
+            "Trains in fp16: fp16 multiplies matrices 3.0 times as fast as fp32 here.",
+        ),
+        (
+            Speeds("a GPU", fp32=1e13, fp16=1.2e13),
+            "Trains in fp32: fp16 multiplies matrices 1.2 times as fast as fp32 here.",
+        ),
+    ],
+)
+def test_about_says_what_the_automatic_precision_is(speeds: Speeds | None, sentence: str) -> None:
+    assert precision_sentence(speeds) == sentence
 
 
 def test_the_home_folder_is_shown(page: SettingsPage, studio: Studio) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -35,6 +36,7 @@ from engine.worker.ranks import died, last_word, loopback
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, remembered
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
@@ -248,6 +250,40 @@ def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
     assert crew.train(stopped, 2, stop_after=6) == [0, 0]
     assert crew.train(stopped, 2) == [0, 0]
     assert final(calm) == final(stopped)
+
+
+@pytest.mark.parametrize("spreads", [False, True], ids=["copies", "sharded"])
+def test_all_ranks_leave_out_the_same_steps_in_fp16(
+    spreads: bool, crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.worker.train import main as work
+
+    job = halves(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
+    begun = small.new_run(tmp_path / "begun", job)
+    begin_with(monkeypatch, 2.0**22)
+
+    def stop(event: object) -> None:
+        if isinstance(event, Measured):
+            begun.ask_stop()
+
+    assert work(begun.path, stop) == 0
+    begun.clear_stop()
+    alone, both = (RunFolder(tmp_path / name) for name in ("alone", "both"))
+    for run in (alone, both):
+        shutil.copytree(begun.path, run.path)
+    if spreads:
+        both.spec_file.write_text(sharded(job).model_dump_json())
+    assert crew.train(alone, 1) == [0]
+    assert crew.train(both, 2) == [0, 0]
+    steps = [{int(note.split()[1]) for note in left_out(run)} for run in (alone, both)]
+    assert remembered(both).scale == 2.0 ** (22 - len(steps[1]))
+    assert len(steps[0] & steps[1]) > 3
+    only_one = min(steps[0] ^ steps[1], default=24)  # the shares of ranks overflow a bit later
+    ours, theirs = figures(both), figures(alone)
+    losses = [key for key in theirs if key[0] == "loss" and key[1] <= only_one]
+    assert len(losses) > len(steps[0] & steps[1]) + 3
+    for key in losses:
+        assert ours[key] == pytest.approx(theirs[key], abs=NEAR)
 
 
 def test_ranks_get_equal_tokens() -> None:

@@ -1,0 +1,206 @@
+"""Training in fp16: its losses are scaled, steps whose gradient overflows are left out."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from engine.messages import Ended, Measured, Noted
+from engine.precision import Precision
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.tasks.classification import ClassificationLearner
+from engine.training import loop, scaling
+from engine.training.devices import Machine
+from engine.training.saving import Progress, latest
+from engine.training.scaling import HIGHEST, LOWEST, Scaling
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.test_exact import figures, final
+
+NEAR = 0.01  # of losses in fp16 from those in fp32
+FEW = 4  # good steps that double the scale in some of the tests
+
+
+def halves(job: JobSpec, precision: Precision = "fp16") -> JobSpec:
+    hardware = job.hardware.model_copy(update={"precision": precision})
+    return job.model_copy(update={"hardware": hardware})
+
+
+def begin_with(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
+    monkeypatch.setattr(loop, "Progress", partial(Progress, scale=scale))
+
+
+def left_out(run: RunFolder) -> list[str]:
+    notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
+    return [note for note in notes if "was not taken" in note]
+
+
+def remembered(run: RunFolder) -> Progress:
+    found = latest(run, lambda event: None)
+    assert found is not None
+    return found[1]
+
+
+def scaled(precision: Precision = "fp16", **progress: float) -> tuple[Scaling, Progress]:
+    remembers = Progress(**progress)  # type: ignore[arg-type]
+    return Scaling(Machine(torch.device("cpu"), precision, 1), remembers), remembers
+
+
+def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps() -> None:
+    step, progress = scaled(step=6, scale=65536.0, good_steps=9)
+    assert step.scale == 65536
+    assert "Step 7 was not taken" in (said := step.lower()) and "by 32,768," in said
+    assert (progress.scale, progress.good_steps) == (32768, 0)
+    step, progress = scaled(scale=8.0, good_steps=scaling.DOUBLES_AFTER - 2)
+    step.count_good()
+    assert (progress.scale, progress.good_steps) == (8, scaling.DOUBLES_AFTER - 1)
+    step.count_good()
+    assert (progress.scale, progress.good_steps) == (16, 0)
+    step, progress = scaled(scale=HIGHEST, good_steps=scaling.DOUBLES_AFTER - 1)
+    step.count_good()
+    assert progress.scale == HIGHEST
+
+
+def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out() -> None:
+    step, _ = scaled(scale=2.0)
+    assert step.is_too_high(1.0, math.inf) and step.is_too_high(1.0, math.nan)
+    assert not step.is_too_high(1.0, 1e30)
+    assert not step.is_too_high(math.inf, math.inf)
+    assert not scaled(scale=LOWEST)[0].is_too_high(1.0, math.inf)
+    assert not scaled("bf16", scale=2.0)[0].is_too_high(1.0, math.inf)
+
+
+def test_taking_the_scale_out_is_exact() -> None:
+    network = nn.Linear(3, 2)
+    torch.manual_seed(1)
+    gradient = torch.randn(2, 3)
+    network.weight.grad = gradient * 2.0**20
+    scaled(scale=2.0**20)[0].take_out(network)
+    assert torch.equal(network.weight.grad, gradient)
+    scaled("bf16", scale=2.0**20)[0].take_out(network)
+    assert torch.equal(network.weight.grad, gradient)
+
+
+@pytest.mark.parametrize("make", [small.classifying, small.pretraining, small.tagging])
+def test_fifty_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_path: Path) -> None:
+    job = make(tmp_path, steps=50, dropout=0.0, learning_rate=1e-3, evaluate_every=50)
+    fine = small.new_run(tmp_path / "fine", job)
+    coarse = small.new_run(tmp_path / "coarse", halves(job))
+    assert work(fine.path) == work(coarse.path) == 0
+    ours, theirs = figures(coarse), figures(fine)
+    losses = [key for key in theirs if key[0] == "loss"]
+    assert len(losses) == 50
+    assert [ours[key] for key in losses] != [theirs[key] for key in losses]
+    for key in losses:
+        assert ours[key] == pytest.approx(theirs[key], abs=NEAR)
+    assert not left_out(coarse)
+
+
+def test_steps_whose_gradient_overflows_are_left_out_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_with(monkeypatch, 2.0**30)
+    job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
+    run = small.new_run(tmp_path / "run", job)
+    assert work(run.path) == 0
+    notes, progress = left_out(run), remembered(run)
+    assert 5 < len(notes) < 20
+    assert notes[0].startswith("Step 1 was not taken") and "536,870,912" in notes[0]
+    assert notes[1].startswith("Step 2 was not taken") and "268,435,456" in notes[1]
+    assert progress.scale == 2.0 ** (30 - len(notes))
+    assert notes[-1].startswith(f"Step {30 - progress.good_steps} was")
+    last = run.checkpoint(30) / "resume/optimiser.safetensors"
+    counts = {k: v for k, v in safetensors.torch.load_file(last).items() if k.endswith("|step")}
+    assert {float(count) for count in counts.values()} == {30.0 - len(notes)}
+    losses = [value for (name, _), value in figures(run).items() if name == "loss"]
+    assert len(losses) == 30 and None not in losses
+    rates = {step: value for (name, step), value in figures(run).items() if name == "learning_rate"}
+    assert rates[30] == pytest.approx(job.training.learning_rate / 27)  # as in any other run
+
+
+@pytest.mark.parametrize("stops_after", [1, 3, 19, 22])
+def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
+    stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_with(monkeypatch, 2.0**26)
+    monkeypatch.setattr(scaling, "DOUBLES_AFTER", FEW)
+    job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    assert work(calm.path) == 0
+    assert len(left_out(calm)) > 3  # at the beginning, and after it was doubled
+
+    def stop(event: object) -> None:
+        if isinstance(event, Measured) and (event.name, event.step) == ("loss", stops_after):
+            stopped.ask_stop()
+
+    assert work(stopped.path, stop) == 0
+    stopped.clear_stop()
+    assert work(stopped.path) == 0
+    assert sum(e.step == stops_after for e in stopped.milestones() if isinstance(e, Ended)) == 1
+    assert final(stopped) == final(calm)
+    assert figures(stopped) == figures(calm)
+    assert left_out(stopped) == left_out(calm)
+    assert remembered(stopped).scale == remembered(calm).scale
+
+
+@pytest.mark.parametrize("way", ["loss", "gradient"])
+def test_what_is_no_number_with_any_scale_ends_the_run(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = ClassificationLearner.losses
+
+    def losses(*given: object) -> dict[str, Tensor]:
+        terms = original(*given)  # type: ignore[arg-type]
+        ((name, term),) = terms.items()
+        slope = (term - term.detach()).abs().sqrt()  # 0, and infinitely steep
+        return {name: term * math.nan if way == "loss" else term + slope}
+
+    monkeypatch.setattr(ClassificationLearner, "losses", losses)
+    begin_with(monkeypatch, 4.0)
+    run = small.new_run(tmp_path / "run", halves(small.classifying(tmp_path, steps=30)))
+    assert work(run.path) == 1
+    ended = run.last_words()[-1]
+    assert isinstance(ended, Ended)
+    step = 1 if way == "loss" else 3  # with scales of 4, 2 and 1
+    assert f"The {way} is not finite (nan) at step {step}" in ended.problem
+    assert len(left_out(run)) == step - 1
+
+
+def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
+    """Shares of a large vocabulary are far below what fp16 knows, and they all count together."""
+    from engine.models.vocabulary_loss import cross_entropy
+
+    torch.manual_seed(1)
+    rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
+    targets, found = torch.randint(0, 20_000, (300,)), []
+    for halved, scale in ((False, 1.0), (True, 2.0**16)):
+        leaf, weights = rows.clone().requires_grad_(), decoder.clone().requires_grad_()
+        bias = torch.zeros(20_000, requires_grad=True)
+        with torch.autocast("cpu", torch.float16, enabled=halved):
+            loss = cross_entropy(leaf, weights, bias, targets, 300)
+        (loss * scale).backward()
+        gradients = [x.grad / scale for x in (leaf, weights, bias)]  # type: ignore[operator]
+        found.append([loss.detach(), *gradients])
+    for exact, short in zip(*found, strict=True):
+        assert short.dtype == torch.float32
+        difference = float((short - exact).norm() / exact.norm())
+        assert difference < 2e-3
+    unseen = torch.ones(20_000, dtype=torch.bool)
+    unseen[targets] = False
+    torch.testing.assert_close(found[1][3][unseen], found[0][3][unseen], rtol=0.02, atol=0)
+
+
+def test_a_batch_without_words_to_guess_still_gives_gradients() -> None:
+    from engine.models.vocabulary_loss import cross_entropy
+
+    decoder, bias = torch.randn(20, 8, requires_grad=True), torch.zeros(20, requires_grad=True)
+    with torch.autocast("cpu", torch.float16):
+        loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 0)
+    loss.backward()
+    assert loss == 0 and not decoder.grad.any() and not bias.grad.any()  # type: ignore[union-attr]
