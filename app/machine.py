@@ -1,6 +1,5 @@
 """What this machine has, found out without torch."""
 
-import os
 import platform
 import shutil
 import sys
@@ -12,8 +11,8 @@ import psutil
 from PySide6.QtCore import QCoreApplication
 
 from app.widgets import numbers
-from engine import precision
-from engine.precision import Speeds
+from engine import cores, precision
+from engine.precision import Pace, Speeds
 
 NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -24,13 +23,14 @@ class Machine:
 
     system: str
     processor: str
-    cores: int
+    cores: int  # physical ones, that this program may use
     memory: int
     memory_free: int
     disk_free: int
     gpus: tuple[str, ...]
     torch: str  # its version with the build, as 2.13.0+cpu; empty: not installed
     speeds: Speeds | None = None  # of matrix products, where a worker has measured them
+    pace: Pace | None = None  # the same, of numbers of threads
 
     @property
     def torch_build(self) -> str:
@@ -66,13 +66,14 @@ def look_at_machine(home: Path) -> Machine:
     return Machine(
         system=f"{platform.system()} {platform.release()}",
         processor=_processor(),
-        cores=_cores(),
+        cores=cores.threads_worth_trying()[0],
         memory=memory.total,
         memory_free=memory.available,
         disk_free=shutil.disk_usage(home).free,
         gpus=_gpus(),
         torch=installed("torch"),
-        speeds=precision.last(home),
+        speeds=precision.last(Speeds, home),
+        pace=precision.last(Pace, home),
     )
 
 
@@ -82,13 +83,6 @@ def installed(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
 
 
 def _processor() -> str:

@@ -32,7 +32,7 @@ class Preferences(BaseModel):
 
     theme: Literal["light", "dark", "system"] = "system"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: int = Field(0, ge=0, le=1024)  # 0: all cores
+    threads: int = Field(0, ge=0, le=1024)  # 0: what is quickest
     explorer_device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     exact_answers: bool = False  # in Explore: float32, also where shorter numbers agree
     stand_by: bool = True  # a worker waits with torch loaded while a run is planned

@@ -772,6 +772,7 @@ class Estimated(Answer):
     parameters: int
     device: str
     precision: str = Field("", description="fp32, bf16 or fp16; empty: not known.")
+    threads: int = Field(0, description="Of each process; 0: not known.")
     checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
     checkpoints: int = Field(0, description="How many of them there are at the most.")
     disk_free: int | None = Field(None, description="Bytes that are free where runs lie.")

@@ -1,9 +1,12 @@
-"""Which precision trains fastest on this machine: measured once, kept in the cache of the home."""
+"""Which precision and how many threads train fastest on this machine.
+
+Measured once, and kept in the cache of the home.
+"""
 
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from engine.durable import write_file
 from engine.home import Home
@@ -36,32 +39,50 @@ class Speeds:
         return max(self.bf16, self.fp16) / self.fp32 if self.fp32 else 0.0
 
 
-def kept(of: str) -> Speeds | None:
+@dataclass(frozen=True)
+class Pace:
+    """How fast matrix products are in fp32 with some numbers of threads, in operations a second."""
+
+    of: str  # processor and torch
+    usual: int  # of the numbers: what is taken unless another is clearly faster
+    rates: dict[str, float]  # by number, written out as JSON wants it
+
+    @property
+    def fastest(self) -> int:
+        """One thread for each physical core, where no other number is a tenth faster."""
+        best = max(self.rates, key=lambda number: self.rates[number])
+        return int(best) if self.rates[best] > 1.1 * self.rates[str(self.usual)] else self.usual
+
+
+Found = TypeVar("Found", Speeds, Pace)
+
+
+def kept(kind: type[Found], of: str) -> Found | None:
     """What was measured with the same device, torch and threads; None where nothing was."""
-    return next((speeds for speeds in _read() if speeds.of == of), None)
+    return next((one for one in _read() if isinstance(one, kind) and one.of == of), None)
 
 
-def last(home: Path) -> Speeds | None:
+def last(kind: type[Found], home: Path) -> Found | None:
     """What was measured last in the home of this folder; None where nothing was."""
-    return next(iter(_read(_file(Home(home)))), None)
+    return next((one for one in _read(_file(Home(home))) if isinstance(one, kind)), None)
 
 
-def keep(speeds: Speeds) -> None:
+def keep(found: Speeds | Pace) -> None:
     """Write it down in place of what was measured with the same.
 
     Raises StudioError or OSError where there is no room, or no right to.
     """
-    others = [asdict(one) for one in _read() if one.of != speeds.of]
+    others = [asdict(one) for one in _read() if one.of != found.of]
     file = _file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(file, json.dumps([asdict(speeds), *others], indent=1).encode())
+    write_file(file, json.dumps([asdict(found), *others], indent=1).encode())
 
 
-def _read(file: Path | None = None) -> list[Speeds]:
+def _read(file: Path | None = None) -> list[Speeds | Pace]:
     """The newest first; a file that cannot be read is none, and is made again."""
     try:
-        text = (file or _file()).read_text(encoding="utf-8")
-        return [Speeds(**entry) for entry in json.loads(text)]
+        entries = json.loads((file or _file()).read_text(encoding="utf-8"))
+        return [Pace(**entry) if "rates" in entry else Speeds(**entry) for entry in entries]
     except (OSError, ValueError, TypeError):
         return []
 

@@ -54,7 +54,7 @@ def value_in_words(value: object) -> str:
     if isinstance(value, dict):
         pairs = [f"{name} {value_in_words(inner)}" for name, inner in value.items()]
         return ", ".join(pairs) or _tr("none")
-    text = str(value)
+    text = str(value) or _tr("nothing")
     return NAMES[text]() if text in NAMES else text
 
 

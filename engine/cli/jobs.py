@@ -122,7 +122,12 @@ def compose(
     share: Annotated[float | None, typer.Option(help="Train on this share of the data.")] = None,
     precision: Annotated[str | None, typer.Option(help="auto, fp32, bf16 or fp16.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Processor threads; 0: what is quickest here.")
+    ] = None,
+    cores: Annotated[
+        str | None, typer.Option(help="Processor cores that the run keeps to, as 0-3,8.")
+    ] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
@@ -148,7 +153,7 @@ def compose(
         "seeds": seeds,
         "share": share,
     }
-    hardware = {"precision": precision, "device": device, "threads": threads}
+    hardware = {"precision": precision, "device": device, "threads": threads, "cores": cores}
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
         "task": {"kind": task.value},

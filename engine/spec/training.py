@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from engine.spec import Spec
+from engine.spec.listed import numbers_in
 
 
 class TrainingSpec(Spec):
@@ -263,8 +264,17 @@ class HardwareSpec(Spec):
         le=1024,
         title="Threads",
         description=(
-            "Processor threads; 0 means all cores. A run repeats bit for bit only with the same "
-            "number."
+            "Processor threads; 0 means what is measured once to be quickest, in most cases one "
+            "for each core. A run repeats bit for bit only with the same number."
+        ),
+    )
+    cores: str = Field(
+        "",
+        max_length=1000,
+        title="Cores",
+        description=(
+            "The processor cores that the run keeps to, as 0-3,8; several processes share them. "
+            "Empty means any. Not on macOS."
         ),
     )
     processes: int = Field(
@@ -286,3 +296,9 @@ class HardwareSpec(Spec):
             "not fit into one GPU; slower than a copy on each. Checkpoints look the same."
         ),
     )
+
+    @field_validator("cores")
+    @classmethod
+    def _can_be_read(cls, cores: str) -> str:
+        numbers_in(cores)
+        return cores

@@ -1,15 +1,13 @@
 """Under what conditions a run trains: what must be the same for the same weights, bit for bit."""
 
 import hashlib
-import platform
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import psutil
 import torch
 from torch import Tensor
 
+from engine import cores
 from engine.models.network import Network
 from engine.training.devices import Machine
 from engine.training.preparing import Prepared
@@ -21,7 +19,7 @@ def conditions(machine: Machine, made: Prepared, start: str, processes: str) -> 
     `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
     """
     return {
-        "processor": _processor(),
+        "processor": cores.processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": _device(machine.device),
         "threads": str(machine.threads),
@@ -46,6 +44,15 @@ def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
     )
 
 
+def threads_to_keep(then: dict[str, str], processes: str) -> int:
+    """With how many threads a run can go on bit for bit; 0 where it cannot, or too few cores are
+    left to it.
+    """
+    same = (then.get("processor"), then.get("processes")) == (cores.processor(), processes)
+    threads = int(then.get("threads", "0")) if same else 0
+    return threads if threads <= max(cores.threads_worth_trying()) else 0
+
+
 def sum_of_weights(network: Network) -> str:
     """SHA-256 over the sums of all weights, each over its name, shape and bytes."""
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
@@ -58,18 +65,6 @@ def _sum_of_one(name: str, parameter: Tensor) -> str:
     weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
     digest.update(weights.numpy().data)  # other threads work meanwhile
     return digest.hexdigest()
-
-
-def _processor() -> str:
-    """The name that the processor has for people, and how many cores."""
-    name = platform.processor() or platform.machine()
-    known = Path("/proc/cpuinfo")
-    if known.is_file():
-        lines = known.read_text(encoding="utf-8", errors="replace").splitlines()
-        name = next(
-            (x.partition(":")[2].strip() for x in lines if x.startswith("model name")), name
-        )
-    return f"{name}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
 
 
 def _device(device: torch.device) -> str:

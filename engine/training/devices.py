@@ -3,6 +3,7 @@
 import os
 import platform
 import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -10,9 +11,10 @@ from typing import Literal
 import psutil
 import torch
 
-from engine import precision
+from engine import cores, precision
 from engine.errors import DiskFull, StudioError
-from engine.precision import Precision, Speeds
+from engine.precision import Pace, Precision, Speeds
+from engine.spec.listed import listed, numbers_in
 from engine.spec.training import HardwareSpec
 
 DTYPES: dict[Precision, torch.dtype] = {
@@ -41,21 +43,29 @@ class Machine:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=DTYPES[self.precision_name])
 
-    @property
-    def slow(self) -> str:
-        """A sentence about a precision that was asked for and does not pay here; else empty."""
+    def remarks(self, hardware: HardwareSpec) -> Iterator[str]:
+        """Sentences about what was asked for and does not pay here, or cannot be had."""
         if self.precision_name == "bf16" and _emulates_bf16(self.device):
-            return "This processor has no bf16 of its own: fp32 would be quicker here."
+            yield "This processor has no bf16 of its own: fp32 would be quicker here."
         if self.precision_name == "fp16" and self.device.type == "cpu":
-            return "Processors are slow with fp16, which is for GPUs: fp32 would be quicker here."
-        return ""
+            yield "Processors are slow with fp16, which is for GPUs: fp32 would be quicker here."
+        if hardware.cores and not cores.can_keep():
+            yield "This system keeps no program to some of the cores: the run uses any of them."
 
-    def going_on(self, hardware: HardwareSpec, began_with: str | None) -> "Machine":
-        """For a run that goes on: where nothing is asked for, the precision that it began with."""
-        known = next((name for name in DTYPES if name == began_with), None)
-        if hardware.precision != "auto" or known is None:
-            return self
-        return replace(self, precision_name=known)
+    def going_on(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
+        """For a run that goes on: where nothing is asked for, what it began with.
+
+        `precision` may be what is known no more, and `threads` 0, where that is not to be kept.
+        Sets the number of threads of this process.
+        """
+        found = self
+        if hardware.precision == "auto":
+            known = next((name for name in DTYPES if name == precision), self.precision_name)
+            found = replace(found, precision_name=known)
+        if threads and not hardware.threads:
+            torch.set_num_threads(threads)
+            found = replace(found, threads=threads)
+        return found
 
     def free_memory(self) -> int:
         """Bytes."""
@@ -71,7 +81,7 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     Where `beside` processes share this machine, this is number `local` of them: each has a GPU of
     its own, and as many of the cores as the others.
 
-    Raises StudioError where the device is not there.
+    Raises StudioError where the device or one of the cores is not there.
     """
     there = {
         "cpu": True,
@@ -88,8 +98,11 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
         )
     if name == "cuda" and beside > 1:
         _take_gpu(local, beside)
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    threads = hardware.threads or max(1, cores // beside)
+    sharing = beside
+    if (wanted := numbers_in(hardware.cores)) and cores.can_keep():
+        cores.keep_to(cores.share(wanted, local, beside))
+        sharing = 1  # its cores are its own
+    threads = hardware.threads or _best_threads(sharing, alone=beside == 1)
     torch.set_num_threads(threads)
     os.environ.setdefault(
         "RAYON_NUM_THREADS", str(threads)
@@ -108,7 +121,7 @@ def speeds(device: torch.device, threads: int) -> Speeds:
         name = torch.cuda.get_device_name(device)
     of = f"{device.type} {name.strip()}, {threads} threads, torch {torch.__version__}"
     short = _short(device)
-    known = precision.kept(of)
+    known = precision.kept(Speeds, of)
     if known is not None and (short is None or getattr(known, short)):
         return known
     found = Speeds(of)
@@ -118,6 +131,27 @@ def speeds(device: torch.device, threads: int) -> Speeds:
     with suppress(DiskFull, OSError):  # then it is measured again the next time
         precision.keep(found)
     return found
+
+
+def _best_threads(sharing: int, alone: bool) -> int:
+    """How many threads are quickest here, measured where there is a choice and it is not known.
+
+    Nothing is measured where several processes would do so at once.
+    """
+    numbers = cores.threads_worth_trying()
+    if len(numbers) == 1 or not alone:
+        return max(1, numbers[0] // sharing)
+    of = f"{cores.processor()}, {listed(numbers)} threads, torch {torch.__version__}"
+    pace = precision.kept(Pace, of)
+    if pace is None:
+        rates = {}
+        for number in numbers:
+            torch.set_num_threads(number)
+            rates[str(number)] = _rate(torch.float32, torch.device("cpu"))
+        pace = Pace(of, numbers[0], rates)
+        with suppress(DiskFull, OSError):
+            precision.keep(pace)
+    return pace.fastest
 
 
 def _short(device: torch.device) -> Literal["bf16", "fp16"] | None:

@@ -135,6 +135,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         parameters=sum(p.numel() for p in network.parameters()),
         device=str(machine.device),
         precision=machine.precision_name,
+        threads=machine.threads,
         checkpoint=checkpoint_size(network),
         disk_free=_disk_free(),
         checkpoints=most_kept(steps, save_interval(plan, order.steps_per_epoch), plan) * len(parts),

@@ -33,7 +33,7 @@ from engine.tasks.learner import AnswerTally, Batch
 from engine.training import saving
 from engine.training.ahead import Given, batches
 from engine.training.averaging import Average
-from engine.training.conditions import conditions, differences, sum_of_weights
+from engine.training.conditions import conditions, differences, sum_of_weights, threads_to_keep
 from engine.training.devices import Machine, choose
 from engine.training.gradients import add_gradients
 from engine.training.not_finite import Step, not_finite
@@ -70,9 +70,11 @@ def _train(
 ) -> tuple[Outcome, int]:
     found = saving.latest(run, tell)
     if found:
-        machine = machine.going_on(job.hardware, found[1].conditions.get("precision"))
-    if machine.slow:
-        tell(Noted(text=machine.slow))
+        then = found[1].conditions
+        threads = threads_to_keep(then, ranks.said)
+        machine = machine.going_on(job.hardware, then.get("precision", ""), threads)
+    for remark in machine.remarks(job.hardware):
+        tell(Noted(text=remark))
     weights = found[0] if found else None
     ready = partial(prepare, job, run, tell, weights, stop_wanted)
     try:

@@ -13,7 +13,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text
-from engine.precision import Speeds
+from engine.precision import Pace, Speeds
 from engine.record.opening import program_version
 
 translate = QCoreApplication.translate
@@ -99,11 +99,12 @@ class About(Card):
                 platform.python_version(),
             )
         )
-        self.precision.setText(precision_sentence(machine.speeds))
+        sentences = (precision_sentence(machine.speeds), threads_sentence(machine.pace))
+        self.precision.setText(" ".join(sentence for sentence in sentences if sentence))
         self.warning.setText(machine.warning())
         self.torch.show()
         self.machine.show()
-        self.precision.setVisible(machine.speeds is not None)
+        self.precision.setVisible(bool(self.precision.text()))
         self.warning.setVisible(bool(machine.warning()))
 
     def _on_copy(self) -> None:
@@ -141,6 +142,16 @@ def precision_sentence(speeds: Speeds | None) -> str:
     )
     short = "bf16" if speeds.bf16 else "fp16"
     return template.format(speeds.fastest, short, f"{speeds.times:.1f}")
+
+
+def threads_sentence(pace: Pace | None) -> str:
+    """What “automatic” means for the threads here; empty where nothing was measured."""
+    if pace is None:
+        return ""
+    template = translate("Settings", "Trains with %n thread(s). Measured: {0}.", "", pace.fastest)
+    each = translate("Settings", "{0} GFLOP/s with {1}")
+    rates = [each.format(f"{rate / 1e9:,.0f}", number) for number, rate in pace.rates.items()]
+    return template.format(", ".join(rates))
 
 
 def _texts() -> list[str]:

@@ -39,7 +39,7 @@ class SettingsPage(Page):
         self.explorer_device = self._devices("explorer_device", self.tr("Device for exploring"))
         self.threads = QSpinBox()
         self.threads.setRange(0, 1024)
-        self.threads.setSpecialValueText(self.tr("All cores"))
+        self.threads.setSpecialValueText(self.tr("Automatic"))
         self.threads.setValue(preferences.threads)
         self.threads.setAccessibleName(self.tr("Threads"))
         self.threads.setMinimumWidth(160)
@@ -76,7 +76,10 @@ class SettingsPage(Page):
                 (
                     self.tr("Threads"),
                     self.threads,
-                    self.tr("Processor threads of new jobs and of the Explore page."),
+                    self.tr(
+                        "Processor threads of new jobs and of the Explore page. Automatic is one "
+                        "for each core, in most cases."
+                    ),
                 ),
                 (
                     self.tr("Get ready while a run is planned"),

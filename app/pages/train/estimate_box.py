@@ -102,7 +102,9 @@ def verdict_sentence(estimate: Estimated) -> str:
 
 
 def estimate_sentence(estimate: Estimated) -> str:
-    device = ", ".join(part for part in (estimate.device, estimate.precision) if part)
+    threads = advice.translate("Train", "%n thread(s)", "", estimate.threads)
+    parts = (estimate.device, estimate.precision, threads if estimate.threads else "")
+    device = ", ".join(part for part in parts if part)
     sentence = advice.translate(
         "Train",
         "{steps} steps of {pace}; {memory} of {available} of free memory;"

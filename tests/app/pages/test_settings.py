@@ -4,10 +4,10 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from app import theme
-from app.pages.settings.about import precision_sentence
+from app.pages.settings.about import precision_sentence, threads_sentence
 from app.pages.settings.view import DEVICES, LOOKS, SettingsPage
 from app.studio import Studio
-from engine.precision import Speeds
+from engine.precision import Pace, Speeds
 from tests.app.accessible import assert_accessible
 
 
@@ -80,6 +80,14 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage
 )
 def test_about_says_what_the_automatic_precision_is(speeds: Speeds | None, sentence: str) -> None:
     assert precision_sentence(speeds) == sentence
+
+
+def test_about_says_how_many_threads_are_quickest() -> None:
+    assert threads_sentence(None) == ""
+    pace = Pace("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
+    assert threads_sentence(pace) == (
+        "Trains with 4 thread(s). Measured: 120 GFLOP/s with 4, 110 GFLOP/s with 8."
+    )
 
 
 def test_the_home_folder_is_shown(page: SettingsPage, studio: Studio) -> None:

@@ -104,6 +104,16 @@ def test_a_few_words_become_a_box(qtbot) -> None:
     assert HardwareSpec.model_validate(form.value()).device == "cpu"
 
 
+def test_a_list_of_cores_that_cannot_be_read_is_said_at_its_field(qtbot) -> None:
+    form = SpecForm(HardwareSpec)
+    qtbot.addWidget(form)
+    form.set_value({"cores": "0-1,3"})
+    assert HardwareSpec.model_validate(form.value()).cores == "0-1,3"
+    assert form.is_valid() and form.differences() == ["Cores: 0-1,3 instead of nothing"]
+    form.set_value({"cores": "3-1"})
+    assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
+
+
 def test_rules_over_several_fields_are_said_below(qtbot) -> None:
     form = SpecForm(BertSpec, ["width", "heads"])
     qtbot.addWidget(form)

@@ -126,6 +126,19 @@ def test_a_composed_job_trains_and_can_be_gone_on_with(
     output(capsys, "resume", str(run))
 
 
+def test_a_job_says_in_which_precision_and_where_it_computes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = str(small.sentences(tmp_path / "data.csv"))
+    asked = ("--precision=fp16", "--device=cuda", "--threads=2", "--cores=0-1")
+    job = JobSpec.model_validate_json(output(capsys, "job", "--data", data, *SIZE, *asked))
+    hardware = job.hardware
+    assert (hardware.precision, hardware.device) == ("fp16", "cuda")
+    assert (hardware.threads, hardware.cores) == (2, "0-1")
+    refused = refusal(capsys, "job", "--data", data, *SIZE, "--cores=1-0")
+    assert "“1-0” runs backwards: write 0-1" in refused
+
+
 def test_paths_in_a_job_file_are_taken_from_where_it_lies(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

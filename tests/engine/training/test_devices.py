@@ -1,20 +1,39 @@
 """What a run is told about the machine that it asked for."""
 
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from engine import cores
+from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import Noted, Prepared
-from engine.precision import Speeds, keep, last
+from engine.messages import Measured, Noted, Prepared
+from engine.precision import Pace, Precision, Speeds, keep, kept, last
+from engine.runs.folder import RunFolder
+from engine.spec.listed import listed
 from engine.spec.training import HardwareSpec
 from engine.training import devices
+from engine.training.conditions import threads_to_keep
 from engine.training.devices import BF16_INSTRUCTIONS, Machine, choose
 from engine.training.loop import train
+from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
+from tests.engine.training.test_exact import final
 
 X86 = {"architecture": "x86_64"}
+Numbers = Callable[..., None]
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Numbers]:
+    """Says which numbers of threads are worth trying; this process has its own back at the end."""
+    before = torch.get_num_threads()
+    yield lambda *found: monkeypatch.setattr(cores, "threads_worth_trying", lambda: found)
+    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(
@@ -25,19 +44,21 @@ X86 = {"architecture": "x86_64"}
         ({"architecture": "arm64"}, False),
     ],
 )
-def test_only_a_processor_without_the_instructions_is_slow_with_bf16(
+def test_bf16_is_remarked_on_where_a_processor_has_no_instructions_for_it(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, object], emulates: bool
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert bool(Machine(torch.device("cpu"), "bf16", threads=1).slow) is emulates
-    assert not Machine(torch.device("cpu"), "fp32", threads=1).slow
-    assert not Machine(torch.device("cuda"), "bf16", threads=1).slow
+    assert bool(remarks("cpu", "bf16")) is emulates
+    assert not remarks("cpu", "fp32") and not remarks("cuda", "bf16")
 
 
-def test_only_processors_are_slow_with_fp16() -> None:
-    assert Machine(torch.device("cpu"), "fp16", threads=1).slow
-    assert not Machine(torch.device("cuda"), "fp16", threads=1).slow
-    assert not Machine(torch.device("mps"), "fp16", threads=1).slow
+def remarks(device: str, precision: Precision) -> list[str]:
+    return list(Machine(torch.device(device), precision, threads=1).remarks(HardwareSpec()))
+
+
+def test_fp16_is_remarked_on_where_a_processor_is_to_compute_it() -> None:
+    assert remarks("cpu", "fp16")
+    assert not remarks("cuda", "fp16") and not remarks("mps", "fp16")
 
 
 @pytest.mark.parametrize("precision, sentence", [("bf16", "no bf16"), ("fp16", "slow with fp16")])
@@ -58,7 +79,7 @@ def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
     assert choose(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
-    assert not last(Home().root).bf16  # type: ignore[union-attr]
+    assert not last(Speeds, Home().root).bf16  # type: ignore[union-attr]
     asked = HardwareSpec(device="cpu", precision="bf16", threads=1)
     assert choose(asked).precision_name == "bf16"
 
@@ -124,11 +145,114 @@ def test_a_rate_is_that_of_a_real_product() -> None:
 
 def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
-    assert now.going_on(auto, "bf16").precision_name == "bf16"
-    assert now.going_on(auto, "fp16").precision_name == "fp16"
-    assert now.going_on(auto, "fp32") == now
-    assert now.going_on(auto, None) == now  # a run of an earlier version
-    assert now.going_on(HardwareSpec(precision="fp32"), "bf16") == now
+    assert now.going_on(auto, "bf16", 0).precision_name == "bf16"
+    assert now.going_on(auto, "fp16", 0).precision_name == "fp16"
+    assert now.going_on(auto, "fp32", 0) == now
+    assert now.going_on(auto, "", 0) == now  # a run of an earlier version
+    assert now.going_on(HardwareSpec(precision="fp32"), "bf16", 0) == now
+
+
+def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
+    monkeypatch: pytest.MonkeyPatch, numbers: Numbers
+) -> None:
+    rates, measured = {2: 1e11, 4: 1.05e11}, []
+
+    def rate(dtype: torch.dtype, device: torch.device) -> float:
+        measured.append(torch.get_num_threads())
+        return rates[torch.get_num_threads()]
+
+    monkeypatch.setattr(devices, "_rate", rate)
+    numbers(2, 4)
+    auto = HardwareSpec(device="cpu", precision="fp32")
+    assert choose(auto).threads == choose(auto).threads == torch.get_num_threads() == 2
+    assert measured == [2, 4]
+    assert last(Pace, Home().root).rates == {"2": 1e11, "4": 1.05e11}  # type: ignore[union-attr]
+    (Home().cache / "precision.json").unlink()
+    rates[4] = 1.2e11
+    assert choose(auto).threads == torch.get_num_threads() == 4
+    assert choose(auto.model_copy(update={"threads": 1})).threads == 1
+    assert choose(auto, local=1, beside=2).threads == 1  # half of the usual number
+    numbers(3)
+    assert choose(auto).threads == 3
+    assert measured == [2, 4, 2, 4]
+
+
+def test_speeds_and_threads_are_kept_side_by_side() -> None:
+    speeds, pace = Speeds("here", fp32=1.0), Pace("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0})
+    home = Home().root
+    for found in (speeds, pace):
+        keep(found)
+    assert (last(Speeds, home), last(Pace, home)) == (speeds, pace)
+    assert (kept(Speeds, speeds.of), kept(Pace, pace.of)) == (speeds, pace)
+    assert kept(Pace, speeds.of) is None
+
+
+def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
+    monkeypatch: pytest.MonkeyPatch, numbers: Numbers, tmp_path: Path
+) -> None:
+    job = classifying(tmp_path, steps=6)
+    job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", precision="fp32")})
+    calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+
+    def stop(event: object) -> None:
+        if isinstance(event, Measured):
+            stopped.ask_stop()
+
+    def threads(run: RunFolder) -> list[int]:
+        return [e.threads for e in run.milestones() if isinstance(e, Prepared)]
+
+    numbers(1)
+    assert work(calm.path) == work(stopped.path, stop) == 0
+    numbers(2)
+    stopped.clear_stop()
+    assert work(stopped.path) == 0
+    assert threads(calm) == [1] and threads(stopped) == [1, 1]
+    assert final(calm) == final(stopped)
+    notes = [e.text for e in stopped.events_after(0)[0] if isinstance(e, Noted)]
+    assert "Goes on from step 1, bit for bit." in notes
+
+
+def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:
+    then = {"threads": "4", "processor": cores.processor(), "processes": "1"}
+    numbers(2, 4)
+    assert threads_to_keep(then, "1") == 4
+    assert threads_to_keep(then, "2") == 0
+    assert threads_to_keep(then | {"processor": "another one"}, "1") == 0
+    assert threads_to_keep({}, "1") == 0  # a run of an earlier version
+    numbers(2)  # fewer cores are left to it
+    assert threads_to_keep(then, "1") == 0
+
+
+@pytest.mark.skipif(not cores.can_keep(), reason="this system has nothing to keep a process with")
+def test_each_process_keeps_to_its_share_of_the_cores() -> None:
+    there = cores.allowed()
+    code = (
+        "import psutil, torch; from engine.training.devices import choose;"
+        "from engine.spec.training import HardwareSpec;"
+        f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
+        "found = choose(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"
+        "print(found[0] == torch.get_num_threads(), *found[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", *map(str, sorted(cores.share(there, 1, 2)))]
+
+
+def test_a_run_says_where_cores_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    job = classifying(tmp_path, steps=1)
+    hardware = job.hardware.model_copy(update={"cores": "0"})
+    job = job.model_copy(update={"hardware": hardware})
+    monkeypatch.setattr(cores, "can_keep", lambda: False)
+    told: list[object] = []
+    train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
+    assert any(isinstance(event, Noted) and "uses any of them" in event.text for event in told)
+
+
+def test_a_core_that_is_not_there_is_named() -> None:
+    with pytest.raises(StudioError, match=r"may not use core 4000-4001; there are ") as caught:
+        cores.keep_to([*cores.allowed(), 4000, 4001])
+    assert "hardware.cores" in caught.value.advice
 
 
 def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Path) -> None:

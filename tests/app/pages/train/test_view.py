@@ -186,6 +186,8 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
             available=1_000_000_000,
             parameters=4_400_000,
             device="cpu",
+            precision="fp32",
+            threads=2,
             checkpoint=53_000_000,
             checkpoints=4,
         )
@@ -194,7 +196,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
         "On the disk at most 212 MB: 4 checkpoints of 53.0 MB."
     )
     assert page.review.estimate.verdict.text() == "Tight on this machine: about 1 min 30 s in all."
-    assert "4.4 M parameters" in page.review.estimate.facts.text()
+    assert "4.4 M parameters on cpu, fp32, 2 thread(s)." in page.review.estimate.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
     press(qtbot, page.bar.steps[Step.START])
     assert "tight" in [p.verdict for p in page.start.list.picks.picks]

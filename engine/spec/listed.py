@@ -1,0 +1,37 @@
+"""Whole numbers in a short text, as “0-3,8”: how Linux, taskset and Slurm write cores."""
+
+import re
+from collections.abc import Iterable
+
+ENTRY = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """The numbers, each once and rising; none in a text without any.
+
+    Raises ValueError with a sentence about what cannot be read.
+    """
+    found = set[int]()
+    for entry in text.split(",") if text.strip() else ():
+        match = ENTRY.fullmatch(entry.strip())
+        if match is None:
+            raise ValueError(
+                f"“{entry.strip()}” is no number and no range: write numbers and ranges with "
+                "commas between them, as 0-3,8"
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if first > last:
+            raise ValueError(f"“{entry.strip()}” runs backwards: write {last}-{first}")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """The text that `numbers_in` reads, as short as it can be."""
+    runs = list[list[int]]()
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

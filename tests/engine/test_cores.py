@@ -1,0 +1,205 @@
+"""Which cores there are for this process, in machines and containers made up as files of Linux."""
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine import cores
+from engine.spec.listed import listed, numbers_in
+
+
+class Linux:
+    """What the system says of itself; as it begins, nothing."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self._patch = folder, monkeypatch
+        monkeypatch.setattr(cores, "SYSTEM", folder / "devices")
+        monkeypatch.setattr(cores, "CGROUPS", folder / "cgroup")
+        monkeypatch.setattr(cores, "OWN_CGROUP", folder / "own")
+        monkeypatch.setattr(sys, "platform", "linux")
+
+    def write(self, place: str, text: object) -> None:
+        file = self.folder / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n", encoding="utf-8")
+
+    def has(self, *physical: Sequence[int], allowed: Sequence[int] | None = None) -> None:
+        """Physical cores, each with its hardware threads; `allowed`: those for this process."""
+        for siblings in physical:
+            for core in siblings:
+                place = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
+                self.write(place, listed(siblings))
+        every = sorted(core for siblings in physical for core in siblings)
+        self._patch.setattr(cores, "allowed", lambda: list(every if allowed is None else allowed))
+        self._patch.setattr(psutil, "cpu_count", lambda logical=True: len(physical))
+
+
+@pytest.fixture
+def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linux:
+    return Linux(tmp_path, monkeypatch)
+
+
+def test_a_plain_machine_leaves_no_choice(linux: Linux) -> None:
+    linux.has([0], [1], [2], [3])
+    assert cores.threads_worth_trying() == (4,)
+
+
+def test_a_process_that_may_use_two_of_many_cores_tries_two(linux: Linux) -> None:
+    linux.has(*([n] for n in range(64)), allowed=[8, 9])
+    assert cores.threads_worth_trying() == (2,)
+
+
+def test_hardware_threads_are_tried_after_the_physical_cores(linux: Linux) -> None:
+    linux.has(*([n, n + 4] for n in range(4)))
+    assert cores.threads_worth_trying() == (4, 8)
+
+
+def test_both_threads_of_one_core_are_one_core(linux: Linux) -> None:
+    linux.has(*([n, n + 4] for n in range(4)), allowed=[0, 4])
+    assert cores.threads_worth_trying() == (1, 2)
+    assert cores.physical([0, 1, 4]) == [[0, 4], [1]]
+
+
+def test_the_quick_ones_of_two_kinds_are_tried(linux: Linux) -> None:
+    quick, slow = [[2 * n, 2 * n + 1] for n in range(6)], [[n] for n in range(12, 20)]
+    linux.has(*quick, *slow)
+    assert cores.threads_worth_trying() == (14, 20, 6)
+
+
+def test_quick_ones_without_threads_are_named_by_the_system(linux: Linux) -> None:
+    linux.has(*([n] for n in range(20)))
+    linux.write("devices/cpu_core/cpus", "0-7")
+    linux.write("devices/cpu_atom/cpus", "8-19")
+    assert cores.threads_worth_trying() == (20, 8)
+
+
+def test_arm_says_how_much_each_core_can_do(linux: Linux) -> None:
+    linux.has(*([n] for n in range(6)))
+    for core, capacity in enumerate((446, 446, 1024, 1024, 446, 446)):
+        linux.write(f"devices/system/cpu/cpu{core}/cpu_capacity", capacity)
+    assert cores.threads_worth_trying() == (6, 2)
+
+
+def test_a_system_that_says_nothing_has_what_psutil_counts(
+    linux: Linux, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "allowed", lambda: list(range(8)))
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8 if logical else 4)
+    assert cores.threads_worth_trying() == (4, 8)
+
+
+@pytest.mark.parametrize(
+    "own, cgroup, files, expected",
+    [
+        ("0::/", "", {"cpu.max": "200000 100000"}, 2),
+        ("0::/a/b", "a", {"cpu.max": "150000 100000"}, 1.5),  # of a group around its own
+        ("0::/a/b", "a/b", {"cpu.max": "max 100000"}, math.inf),
+        (
+            "3:cpu,cpuacct:/box\n2:memory:/box",
+            "cpu,cpuacct/box",
+            {"cpu.cfs_quota_us": "300000", "cpu.cfs_period_us": "100000"},
+            3,
+        ),
+        (  # inside of the container its group is the root
+            "3:cpu:/docker/box",
+            "cpu",
+            {"cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000"},
+            0.5,
+        ),
+        ("3:cpu:/", "cpu", {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}, math.inf),
+        ("0::/", "", {"cpu.max": "what is this"}, math.inf),
+        ("", "", {}, math.inf),
+    ],
+)
+def test_the_time_of_a_container_is_read(
+    own: str, cgroup: str, files: dict[str, str], expected: float, linux: Linux
+) -> None:
+    linux.write("own", own)
+    for name, text in files.items():
+        linux.write(f"cgroup/{cgroup}/{name}", text)
+    assert cores.limit() == expected
+
+
+def test_a_container_with_time_for_less_gets_fewer_threads(linux: Linux) -> None:
+    linux.has(*([n, n + 32] for n in range(32)))
+    linux.write("own", "0::/")
+    linux.write("cgroup/cpu.max", "150000 100000")
+    assert cores.threads_worth_trying() == (2,)
+    linux.write("cgroup/cpu.max", "4000000 100000")  # 40 of 64
+    assert cores.threads_worth_trying() == (32, 40)
+
+
+def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux: Linux) -> None:
+    linux.has(*([n, n + 4] for n in range(4)))
+    assert [cores.share(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
+    assert [cores.share([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
+    assert [cores.share([3, 2], n, 3) for n in range(3)] == [[3], [2], [3]]
+    assert cores.share([1, 3], 0, 1) == [1, 3]
+
+
+def test_this_machine_is_understood() -> None:
+    tries = cores.threads_worth_trying()
+    assert 1 <= tries[0] <= max(tries) <= len(cores.allowed()) <= (os.cpu_count() or 1)
+    assert sorted(core for group in cores.physical(cores.allowed()) for core in group) == (
+        cores.allowed()
+    )
+
+
+@pytest.mark.skipif(not cores.can_keep(), reason="this system has nothing to keep a process with")
+def test_a_process_keeps_to_its_cores_with_all_its_threads() -> None:
+    one = cores.allowed()[-1]
+    code = (
+        "import os, sys, threading; from engine.cores import keep_to, allowed;"
+        "wait = threading.Event(); before = threading.Thread(target=wait.wait); before.start();"
+        f"keep_to([{one}]); print(*allowed());"
+        "linux = sys.platform == 'linux'; there = os.listdir('/proc/self/task') if linux else [];"
+        "print(*sorted({tuple(os.sched_getaffinity(int(task))) for task in there}));"
+        "wait.set()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own, *threads = done.stdout.splitlines()
+    assert own == str(one)
+    if sys.platform == "linux":
+        assert threads == [f"({one},)"]
+
+
+@pytest.mark.parametrize(
+    "text, numbers",
+    [
+        ("", ()),
+        ("  ", ()),
+        ("0", (0,)),
+        ("0-3,8", (0, 1, 2, 3, 8)),
+        (" 8, 0-1", (0, 1, 8)),
+        ("2,2,1-3", (1, 2, 3)),
+    ],
+)
+def test_a_list_of_cores_is_read_and_written(text: str, numbers: tuple[int, ...]) -> None:
+    assert numbers_in(text) == numbers
+    assert numbers_in(listed(numbers)) == numbers
+
+
+def test_a_list_is_written_as_short_as_it_can_be() -> None:
+    assert listed([8, 3, 0, 1, 2, 10, 11]) == "0-3,8,10-11"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("0-3;8", "“0-3;8” is no number and no range"),
+        ("0,,1", "“” is no number"),
+        ("-1", "“-1” is no number"),
+        ("all", "write numbers and ranges with commas between them, as 0-3,8"),
+        ("3-1", "“3-1” runs backwards: write 1-3"),
+        ("0-9999999", "is no number and no range"),
+    ],
+)
+def test_what_is_no_list_of_cores_is_said(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        numbers_in(text)
