@@ -15,7 +15,7 @@ from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.tasks.classification import ClassificationLearner
-from engine.training import loop, scaling
+from engine.training import gradients, loop, scaling
 from engine.training.devices import Machine
 from engine.training.saving import Progress, latest
 from engine.training.scaling import HIGHEST, LOWEST, Scaling
@@ -124,13 +124,16 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
     assert rates[30] == pytest.approx(job.training.learning_rate / 27)  # as in any other run
 
 
-@pytest.mark.parametrize("stops_after", [1, 3, 19, 22])
+@pytest.mark.parametrize("threads, stops_after", [(1, 1), (1, 3), (1, 19), (1, 22), (2, 12)])
 def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
-    stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    threads: int, stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(gradients, "WORTH", 0)  # each of two threads has a half
     begin_with(monkeypatch, 2.0**26)
     monkeypatch.setattr(scaling, "DOUBLES_AFTER", FEW)
     job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
+    hardware = job.hardware.model_copy(update={"threads": threads})
+    job = job.model_copy(update={"hardware": hardware})
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     assert work(calm.path) == 0
     assert len(left_out(calm)) > 3  # at the beginning, and after it was doubled
