@@ -7,6 +7,11 @@ Both sides have the same weights (base, drawn by chance), read the same texts an
 threads. Each side is a process of its own, started once and warm; they answer by turns, so that
 whatever else the machine does meets all of them. A pair is ours and another's in the same turn:
 the table gives the median of the ratios of the pairs, and the lowest and the highest of them.
+
+A share of the products is what an answer cannot do without (`Size` in peers/size.py) against the
+best matrix product in float32 of the same turn and threads: whoever computes in shorter numbers may
+come to more than all of it. A share of the reading is what it takes to read every weight once, in
+the numbers that it is held in, at the rate at which a large table is read.
 """
 
 import argparse
@@ -15,14 +20,21 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 PROJECT = Path(__file__).parents[1]
-OURS = PROJECT / "benchmarks" / "peers" / "studio_answers.py"
-THEIRS = PROJECT / "benchmarks" / "peers" / "answers.py"
+PEERS = PROJECT / "benchmarks" / "peers"
+OURS, THEIRS = PEERS / "studio_answers.py", PEERS / "answers.py"
+sys.path.insert(0, str(PEERS))
+
+WIDTH, PIECES = 768, 30_522  # of base
+BYTES = {"float16": 2, "int8": 1}  # of a weight; of all others 4
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,7 @@ class Work:
 
 
 EXACT, QUICK = "studio float32", "studio int8"
+MAPS = "studio float32 with maps"
 WORKS = {
     "words": Work(
         "masked word in 16 tokens", (EXACT, "studio float16", QUICK), ("pipeline", "ort int8"), 7
@@ -46,6 +59,7 @@ WORKS = {
     "attention-512": Work(
         "attention of all heads, 512 tokens", (EXACT, QUICK), ("transformers",), 1
     ),
+    "forward": Work("plain forward pass, 128 tokens", (EXACT,), (MAPS,), 3),
     "rows": Work(
         "classes of 96 rows, lengths as in SST-2", (EXACT, QUICK), ("transformers", "ort int8"), 1
     ),
@@ -70,42 +84,95 @@ def main() -> None:
             check=True,
             env=environment,
         )
-        print("| what | ours | ms | against | ms | times as fast | from – to |")
-        print("| --- | --- | --- | --- | --- | --- | --- |")
-        results = {}
-        for name in given.works or WORKS:
-            results[name] = measure(name, folder, given, environment)
+        print(
+            "| what | ours | ms | of float32 products | of reading | against | ms | "
+            "times as fast | from – to |"
+        )
+        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        turns = {name: measure(name, folder, given, environment) for name in given.works or WORKS}
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     clock = "CPU time" if given.cpu else "the clock"
-    print(f"\n{given.threads} threads, {given.pairs} pairs, by {clock}; load at the end {load:.1f}")
+    limits = [limit for made in turns.values() for limit in made.limits]
+    product, reading = (median(one[name] for one in limits) / 1e9 for name in ("peak", "reading"))
+    print(f"\nThe limits: {product:,.0f} GFLOP/s in products of float32, {reading:.1f} GB/s read.")
+    print(f"{given.threads} threads, {given.pairs} pairs, by {clock}; load at the end {load:.1f}")
     if given.json:
-        given.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        found = {name: made.spent | {"limits": made.limits} for name, made in turns.items()}
+        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What was measured of a work, turn by turn."""
+
+    spent: dict[str, list[float]]  # s by side
+    limits: list[dict[str, float]]  # operations and bytes per second at the best
 
 
 def measure(
     name: str, folder: Path, given: argparse.Namespace, environment: dict[str, str]
-) -> dict[str, list[float]]:
-    """Ask all sides by turns and print the rows of a work; gives s of every turn by side."""
+) -> Turns:
+    """Ask all sides by turns and print the rows of a work."""
     work = WORKS[name]
     sides = {who: Side(who, name, folder, given, environment) for who in (*work.ours, *work.peers)}
-    spent: dict[str, list[float]] = {who: [] for who in sides}
+    found = Turns({who: [] for who in sides}, [])
     try:
         for _ in range(given.pairs):
             for who, side in sides.items():
-                spent[who].append(side.ask(work.calls))
+                found.spent[who].append(side.ask(work.calls))
+            found.limits.append(limits(given.threads, environment))
     finally:
         for side in sides.values():
             side.end()
+    for line in table(name, folder, given.layers, found):
+        print(line, flush=True)
+    return found
+
+
+def table(name: str, folder: Path, layers: int, found: Turns) -> Iterator[str]:
+    """A line for each of ours and each of the others."""
+    work, spent = WORKS[name], found.spent
     for ours in work.ours:
+        operations, size = needed(name, ours, folder, layers)
+        turns = list(zip(spent[ours], found.limits, strict=True))
+        products = median(operations / s / limit["peak"] for s, limit in turns)
+        reading = median(size / s / limit["reading"] for s, limit in turns)
         for peer in work.peers:
             ratios = [b / a for a, b in zip(spent[ours], spent[peer], strict=True)]
             mine, others = median(spent[ours]) * 1000, median(spent[peer]) * 1000
-            print(
-                f"| {work.title} | {ours} | {mine:.1f} | {peer} | {others:.1f} | "
-                f"**{median(ratios):.2f}** | {min(ratios):.2f} – {max(ratios):.2f} |",
-                flush=True,
+            yield (
+                f"| {work.title} | {ours} | {mine:.1f} | {products:.0%} | {reading:.0%} | {peer} | "
+                f"{others:.1f} | **{median(ratios):.2f}** | {min(ratios):.2f} – {max(ratios):.2f} |"
             )
-    return spent
+
+
+def needed(name: str, who: str, folder: Path, layers: int) -> tuple[float, int]:
+    """Operations that an answer cannot do without, and the bytes of all weights that it reads."""
+    import texts
+    from size import Size
+
+    network = Size(layers, WIDTH, PIECES)
+    what, _, count = name.partition("-")
+    if what == "words":
+        operations = network.answered(np.array([16]), asked=1, guessed=1)
+    elif what == "rows":
+        lengths = np.array([len(row.split()) + 2 for row in texts.rows(folder)])
+        operations = network.answered(lengths, asked=len(lengths))
+    elif what == "attention":
+        operations = network.mapped(np.array([int(count)]))
+    else:
+        operations = network.answered(np.array([128]), asked=128)
+    kind = who.split()[1]
+    return operations, BYTES.get(kind, 4) * network.weights(guesses=what == "words")
+
+
+def limits(threads: int, environment: dict[str, str]) -> dict[str, float]:
+    """The best of this moment: operations per second in `peak`, and bytes in `reading`."""
+    command = [sys.executable, str(PEERS / "gemm.py"), f"--threads={threads}"]
+    command += ["--precision=fp32", "--reading"]
+    said = subprocess.run(command, check=True, env=environment, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(said.stdout)
+    return found
 
 
 class Side:
@@ -162,6 +229,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="keep what is made here, for the next time")
     parser.add_argument("--json", type=Path, help="where all single times go")
     given = parser.parse_args()
+    if given.cpu and given.threads > 1:
+        parser.error("CPU time counts all threads together: it is for one thread.")
     for name in given.works:
         if name not in WORKS:
             parser.error(f"There is no “{name}”; there are {', '.join(WORKS)}.")

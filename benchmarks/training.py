@@ -9,7 +9,7 @@ see the same text, threads, precision, OpenMP policy and number of warm-up steps
 within a round, and their median and range are shown. `transformers` with `accelerate` must be
 there: `pip install -e ".[benchmarks]"`.
 
-A share of the limit is what a step cannot do without (see `Size.needed` in peers/clock.py) against
+A share of the limit is what a step cannot do without (see `Size.needed` in peers/size.py) against
 the best matrix product of the same round, threads and precision. `--clock cpu` counts the seconds
 of the processor, which a busy machine disturbs less; it is for one thread.
 """

@@ -8,30 +8,6 @@ import time
 from dataclasses import dataclass, field
 from types import ModuleType
 
-import numpy as np
-
-
-@dataclass(frozen=True)
-class Size:
-    """A network, as far as the cost of a step goes."""
-
-    layers: int
-    width: int
-    vocabulary: int
-
-    def needed(self, lengths: np.ndarray, guessed: int = 0) -> float:
-        """Operations that a step cannot do without: neither padding counts, nor logits that nobody
-        asked for, nor what the last layer makes of tokens that no head reads.
-
-        Six for each weight and token (Kaplan et al. 2020, table 1), those of attention over the
-        real lengths, and those of the head of masked words where there is one.
-        """
-        layers, tokens, asked = self.layers - 1, float(lengths.sum()), guessed + len(lengths)
-        body = (12 * layers + 2) * tokens + 10 * asked  # times D²
-        pairs = layers * float((lengths.astype(float) ** 2).sum()) + asked * float(lengths.mean())
-        head = guessed * (self.width**2 + self.width * self.vocabulary)
-        return 6 * (body * self.width**2 + 2 * pairs * self.width + head)
-
 
 @dataclass
 class Clock:

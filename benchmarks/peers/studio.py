@@ -23,11 +23,12 @@ def main() -> None:
     from engine.worker import share_the_processor
 
     share_the_processor()  # before torch is loaded, as a worker does
-    from clock import Clock, Size
+    from clock import Clock
     from engine.messages import Event, Measured
     from engine.runs.folder import RunFolder
     from engine.training import loop
     from engine.training.preparing import Prepared
+    from size import Size
 
     job = _job(given)
     run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)

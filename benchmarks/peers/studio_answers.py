@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 import texts
 from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.explore.attention import weights
+from engine.explore.inputs import typed
 from engine.explore.predictions import fill
 from engine.messages import Fill
 from engine.models.checkpoint import Checkpoint, load, save
@@ -52,12 +54,24 @@ def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
         learner, rows = learner_of(classifier), Rows(texts.rows(folder))
         assert learner is not None
         return lambda: go_through(classifier, learner, rows, 512, 32).answers()
-    checkpoint = served(load(folder / WORDS), kind)
+    number, _, with_maps = kind.partition(" ")
+    checkpoint = served(load(folder / WORDS), number)
     if work == "words":
         question = Fill(checkpoint=folder, text=texts.masked_text(folder, 16), top=5)
         return lambda: fill(checkpoint, question)
+    if work == "forward":
+        text = texts.text(folder, 128)
+        return lambda: weights(checkpoint, text) if with_maps else vectors(checkpoint, text)
     text = texts.text(folder, int(work.partition("-")[2]))
     return lambda: weights(checkpoint, text)
+
+
+@torch.inference_mode()
+def vectors(checkpoint: Checkpoint, text: str) -> Tensor:
+    """The last vectors of a text, float [T, D]: a forward pass, and nothing else."""
+    given = typed(checkpoint, text, None)
+    last: Tensor = checkpoint.network.encoder(given.tokens, given.segments).last
+    return last[0]
 
 
 def served(checkpoint: Checkpoint, kind: str) -> Checkpoint:

@@ -29,7 +29,8 @@ from transformers import (
     TrainingArguments,
 )
 
-from clock import Clock, Size
+from clock import Clock
+from size import Size
 
 LONGEST = 128
 

@@ -20,16 +20,21 @@ class Step(NamedTuple):
     attention: Attention
     given: Tensor  # float [T, D], what the layer is given
     weights: Tensor  # float [H, T, T], rows look at columns; rows sum to 1
-    made: Tensor  # float [T, D], what the layer makes of it
 
 
 def steps(network: Network, given: Inputs) -> Iterator[Step]:
-    """L steps, the lowest first; a layer that works at several heights comes as often."""
+    """L steps, the lowest first; a layer that works at several heights comes as often.
+
+    What the last layer would make of what it gathers is left out, for nobody looks at it.
+    """
     encoder = network.encoder
     x = encoder.embeddings(given.tokens, given.segments)  # [1, T, D]
     bias = encoder.bias(x, None)
-    for layer in encoder.passes():
+    *lower, top = encoder.passes()
+    for layer in lower:
         assert isinstance(layer, Layer)
         made, weights = layer(x, bias, True)
-        yield Step(layer.attention, x[0], weights[0], made[0])
+        yield Step(layer.attention, x[0], weights[0])
         x = made
+    assert isinstance(top, Layer)
+    yield Step(top.attention, x[0], top.attention.weights(x, bias)[0])

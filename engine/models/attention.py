@@ -64,6 +64,11 @@ class Attention(nn.Module):
         out = self.norm(looking + self.dropout(self.output(joined)))
         return out, weights if keep_weights else None
 
+    def weights(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """The weights alone, float [B, H, T, T]; x and bias as for attending."""
+        q, k, _ = map(self._by_head, self.projected(x, x))
+        return self._weights(q, k, bias)
+
     def projected(self, looking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [..., R, D] of those that look, keys and values [..., T, D] of all."""
         return self.query(looking), self.key(x), self.value(x)
@@ -80,11 +85,14 @@ class Attention(nn.Module):
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """softmax(q kᵀ / √K) v, as the paper has it; gives the softmax too."""
+        weights = self._weights(q, k, bias)
+        return self.weight_dropout(weights).to(v.dtype) @ v, weights  # [B, H, T, K]
+
+    def _weights(self, q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
         scores = (q / math.sqrt(self.head_width)) @ k.transpose(-1, -2)  # [B, H, T, T]
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
-        weights = scores.softmax(-1)
-        return self.weight_dropout(weights).to(v.dtype) @ v, weights  # [B, H, T, K]
+        return scores.softmax(-1)
 
     def _fused(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         """The same in one step of the library, which never holds [B, H, T, T] at once."""

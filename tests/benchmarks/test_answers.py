@@ -5,8 +5,10 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.data.tokenizer import Tokenizer
@@ -55,4 +57,51 @@ def test_what_is_no_work_is_named():
     asked = [sys.executable, PROJECT / "benchmarks" / "answers.py", "nothing"]
     said = subprocess.run(asked, capture_output=True, text=True)
     assert said.returncode == 2
-    assert "there are words, attention-128, attention-512, rows" in said.stderr
+    assert "there are words, attention-128, attention-512, forward, rows" in said.stderr
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """The script itself, by another name: one of the peers has the same."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    place = PEERS.parent / "answers.py"
+    spec = spec_from_file_location("benchmark_of_answers", place)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "benchmark_of_answers", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_an_answer_needs_is_a_third_of_a_step_and_less_for_maps(script):
+    size = script("size").Size(layers=3, width=8, vocabulary=50)
+    lengths = np.array([4, 6])
+    assert 3 * size.answered(lengths, asked=5, guessed=3) == size.needed(lengths, guessed=3)
+    full = 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * (16 + 36))  # of all layers, for all tokens
+    one = np.array([10])
+    assert size.answered(one, asked=10) == 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * 100)
+    unused = 2 * (10 * 8**2 * 10 + 8 * (16 + 36))  # values, and all that follows the weights
+    assert size.mapped(lengths) == full - unused
+    assert size.weights(guesses=True) - size.weights(guesses=False) == 8 * 8 + 8 * 50
+    assert size.weights(guesses=False) == 3 * 12 * 8**2
+
+
+def test_the_table_holds_shares_of_the_limits_of_a_turn(answers, script, tmp_path):
+    operations, size = answers.needed("words", answers.EXACT, tmp_path, layers=2)
+    assert answers.needed("words", answers.QUICK, tmp_path, 2) == (operations, size / 4)
+    limits = [{"peak": operations * 4, "reading": size * 2.0}] * 3
+    spent = {who: [1.0, 1.0, 1.0] for who in answers.WORKS["words"].ours}
+    spent |= {"pipeline": [2.0, 3.0, 4.0], "ort int8": [0.5, 0.5, 0.5]}
+    lines = list(answers.table("words", tmp_path, 2, answers.Turns(spent, limits)))
+    assert len(lines) == 6
+    assert lines[0].endswith(
+        "| studio float32 | 1000.0 | 25% | 50% | pipeline | 3000.0 | **3.00** | 2.00 – 4.00 |"
+    )
+    assert "| studio int8 | 1000.0 | 25% | 12% | ort int8 | 500.0 | **0.50** |" in lines[-1]
+
+
+def test_every_work_knows_what_it_needs(answers, script, tmp_path):
+    script("texts").write(tmp_path, ["one", "two"])
+    needed = {name: answers.needed(name, answers.EXACT, tmp_path, 12)[0] for name in answers.WORKS}
+    assert needed["attention-128"] < needed["forward"] < needed["attention-512"]
+    assert needed["words"] < needed["forward"] < needed["rows"]

@@ -39,7 +39,7 @@ def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(script, tmp_path):
 
 
 def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
-    size = script("clock").Size(layers=3, width=8, vocabulary=50)
+    size = script("size").Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
     weights = (2 * 12 + 2) * 8**2  # of each token; of the last layer, only its keys and values
     head = 10 * 8**2  # of each vector that is asked for

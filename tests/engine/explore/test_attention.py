@@ -37,6 +37,15 @@ def test_the_file_is_the_weights(tiny, tmp_path):
     assert np.array_equal(np.load(answer.weights.path), exact)
 
 
+def test_weights_are_those_of_a_whole_pass(tiny):
+    """The last layer works out no more than its weights."""
+    found = weights(tiny, "a b c d")[1]
+    ids = torch.tensor([tiny.tokenizer.encode("a b c d").ids])
+    with torch.inference_mode():
+        whole = tiny.network.encoder(ids, torch.zeros_like(ids), keep_weights=True).weights
+    assert np.array_equal(found, np.concatenate([layer.numpy() for layer in whole]))
+
+
 def test_layers_can_be_read_while_more_are_computed(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(attention, "PART", 0)
     told, read = [], []

@@ -1,0 +1,56 @@
+"""A network, as far as the cost of its work goes: what a step or an answer cannot do without.
+
+Neither padding counts, nor logits that nobody asked for, nor what the last layer makes of tokens
+that no head reads. Operations are those of matrix products, two for each weight and token (Kaplan
+et al. 2020, table 1), and those of attention over the real lengths.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Size:
+    """A network of `layers` layers, `width` wide and four times as wide inside."""
+
+    layers: int
+    width: int
+    vocabulary: int
+
+    def needed(self, lengths: np.ndarray, guessed: int = 0) -> float:
+        """Operations of a training step, in which each vector of [CLS] is read, and so are those of
+        `guessed` masked words: the way back costs twice as much as the way there.
+        """
+        return 3 * self.answered(lengths, guessed + len(lengths), guessed)
+
+    def answered(self, lengths: np.ndarray, asked: int, guessed: int = 0) -> float:
+        """Operations of a forward pass.
+
+        Args:
+            lengths: int [B], tokens of each sequence.
+            asked: how many of the last vectors are wanted.
+            guessed: for how many of them the whole vocabulary is weighed.
+        """
+        lower, tokens = self.layers - 1, float(lengths.sum())
+        body = (12 * lower + 2) * tokens + 10 * asked  # times D²
+        pairs = lower * _pairs(lengths) + asked * float(lengths.mean())
+        head = guessed * (self.width**2 + self.width * self.vocabulary)
+        return 2 * (body * self.width**2 + 2 * pairs * self.width + head)
+
+    def mapped(self, lengths: np.ndarray) -> float:
+        """Operations of the attention of all heads: of the last layer, queries, keys and scores."""
+        lower, tokens = self.layers - 1, float(lengths.sum())
+        body = (12 * lower + 2) * tokens  # times D²
+        pairs = (2 * lower + 1) * _pairs(lengths)
+        return 2 * (body * self.width**2 + pairs * self.width)
+
+    def weights(self, guesses: bool) -> int:
+        """How many weights an answer reads; one that `guesses` reads the vocabulary's as well."""
+        head = self.width**2 + self.width * self.vocabulary
+        return 12 * self.layers * self.width**2 + (head if guesses else 0)
+
+
+def _pairs(lengths: np.ndarray) -> float:
+    """How often a token looks at a token."""
+    return float((lengths.astype(float) ** 2).sum())
