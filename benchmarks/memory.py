@@ -1,0 +1,203 @@
+"""Whether the memory that the window foretells of a run is what the run then takes.
+
+    python benchmarks/memory.py                                 # every row; base takes minutes
+    python benchmarks/memory.py --rows small --steps 40 --threads 1
+
+The job is asked of a fresh process, as the window asks it; then the run is started as the window
+starts it, draws real batches, judges, saves, and says at its end how much it held at the most. A
+foretold peak may be off by 15 %.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.messages import Estimated
+    from engine.spec.dataset import StoredData
+    from engine.spec.job import JobSpec
+    from engine.spec.model import BertSpec
+
+PROJECT = Path(__file__).parents[1]
+sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks" / "peers")]
+
+BOUND = 0.15  # by which what is foretold may differ from what is measured
+
+
+@dataclass(frozen=True)
+class Row:
+    """A job: what it learns, by how large a network, and how many examples at once."""
+
+    title: str
+    layers: int
+    width: int
+    batch: int
+    learns_words: bool = False
+    recomputes: bool = False  # gradient checkpointing
+
+
+ROWS = {
+    "small": Row("classes, small 4/256, batches of 32", 4, 256, 32),
+    "base": Row("classes, base 12/768, batches of 32", 12, 768, 32),
+    "words": Row("masked words and next sentence, base, 8 rows of 128", 12, 768, 8, True),
+    "checkpointing": Row(
+        "classes, base, batches of 32, gradient checkpointing", 12, 768, 32, recomputes=True
+    ),
+}
+
+
+def main() -> None:
+    given = _arguments()
+    with tempfile.TemporaryDirectory(prefix="bert-studio-memory-") as made:
+        folder = Path(made)
+        os.environ["BERT_STUDIO_HOME"] = str(folder / "home")
+        os.environ["OMP_NUM_THREADS"] = str(given.threads)
+        data = made_up(folder)
+        print("| what is trained | foretold, GB | measured, GB | difference |")
+        print("| --- | --- | --- | --- |", flush=True)
+        for name in given.rows:
+            row = ROWS[name]
+            job = job_of(row, data[row.learns_words], folder, given)
+            foretold, held = ask(job, folder).memory, run(job, folder / f"run-{name}")
+            off = foretold / held - 1
+            remark = "" if abs(off) <= BOUND else " **(too far off)**"
+            print(
+                f"| {row.title} | {foretold / 1e9:.2f} | {held / 1e9:.2f} | {off:+.0%}{remark} |",
+                flush=True,
+            )
+    print(f"\n{given.steps} steps, {given.threads} thread(s), {given.device}, {given.precision}")
+
+
+def made_up(folder: Path) -> "dict[bool, StoredData]":
+    """Imported as the window imports: sentences with classes, and documents without."""
+    from engine.data.store import import_dataset
+    from engine.spec.dataset import Mapping, Reading, Split, StoredData
+    from made_up import write
+
+    write(folder)
+    table = Reading(format="csv", delimiter="\t")
+    sentences = Mapping(text="text", label="label")
+    ways = {
+        False: ("sentences", folder / "sentences.tsv", table, sentences),
+        True: ("documents", folder / "documents.txt", Reading(format="text"), Mapping(text="text")),
+    }
+    made = {}
+    for learns_words, (name, file, reading, mapping) in ways.items():
+        into = folder / "home" / "datasets" / name / "1"
+        import_dataset(name, {"all": file}, reading, mapping, Split(dev=0.02), into)
+        made[learns_words] = StoredData(folder=into)
+    return made
+
+
+def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace) -> "JobSpec":
+    """Classes are learned from a checkpoint, and words from nothing, as is usual."""
+    from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+    from engine.spec.model import BertSpec
+    from engine.spec.task import Classification, Pretraining
+    from engine.spec.training import HardwareSpec, TrainingSpec
+
+    model = BertSpec(
+        vocabulary=30_522,
+        width=row.width,
+        layers=row.layers,
+        heads=row.width // 64,
+        inner=4 * row.width,
+        positions=512,
+    )
+    return JobSpec(
+        name=row.title,
+        task=Pretraining(next_sentence=True) if row.learns_words else Classification(),
+        start=FromScratch(model=model, tokenizer=folder / "vocab.txt")
+        if row.learns_words
+        else FromCheckpoint(path=checkpoint(model, folder)),
+        data=data,
+        training=TrainingSpec(
+            steps=given.steps,
+            batch=row.batch,
+            max_length=128,
+            gradient_checkpointing=row.recomputes,
+            evaluate_every=max(1, given.steps // 2),  # so that steps follow a look and a save
+        ),
+        hardware=HardwareSpec(
+            device=given.device, precision=given.precision, threads=given.threads
+        ),
+    )
+
+
+def checkpoint(model: "BertSpec", folder: Path) -> Path:
+    """A network that was trained on words, but for its weights, which are chance."""
+    import torch
+
+    from engine.data.tokenizer import Tokenizer
+    from engine.models.checkpoint import save
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+
+    into = folder / f"model-{model.layers}-{model.width}"
+    if not into.is_dir():
+        torch.manual_seed(0)
+        tokenizer = Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True)
+        save(into, Network(model, Heads(masked_words=True)), tokenizer)
+    return into
+
+
+def ask(job: "JobSpec", scratch: Path) -> "Estimated":
+    """What the window would be told, by a worker of its own."""
+    from engine.messages import ANSWER, Estimate, Estimated, Working
+    from engine.runs import launch
+
+    with subprocess.Popen(
+        launch.worker("explore", str(scratch)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=launch.environment(),
+        cwd=launch.CODE,
+    ) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        worker.stdin.write(Estimate(number=1, job=job).line())
+        worker.stdin.flush()
+        answers = map(ANSWER.validate_json, worker.stdout)
+        last = next((one for one in answers if not isinstance(one, Working)), None)
+        worker.stdin.close()
+    if not isinstance(last, Estimated):
+        raise SystemExit(f"There is no estimate: {last}")
+    return last
+
+
+def run(job: "JobSpec", into: Path) -> int:
+    """Train it in a process of its own; bytes that it held at the most."""
+    from engine.messages import Ended
+    from engine.runs import launch
+    from engine.runs.folder import RunFolder
+
+    folder = RunFolder.create(into, job)
+    subprocess.run(launch.command(into), env=launch.environment(), cwd=launch.CODE, check=True)
+    ended = [event for event in folder.events_after(0)[0] if isinstance(event, Ended)][-1]
+    return ended.device_memory or ended.memory
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=_rows, default=tuple(ROWS), help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    return parser.parse_args()
+
+
+def _rows(names: str) -> tuple[str, ...]:
+    """The rows that are wanted, with commas between them."""
+    chosen = tuple(names.split(","))
+    if unknown := [name for name in chosen if name not in ROWS]:
+        raise argparse.ArgumentTypeError(f"no “{unknown[0]}”; there are {', '.join(ROWS)}")
+    return chosen
+
+
+if __name__ == "__main__":
+    main()
