@@ -1,8 +1,9 @@
 """How long it takes from a click to the first step of a run.
 
     python benchmarks/starts.py rows WORK     a data set of a million rows, the first time and later
-    python benchmarks/starts.py click WORK    from the click, with a fresh worker and with one that
-                                              stands by, small and base networks, in turns
+    python benchmarks/starts.py click WORK    from the click in the window, with a fresh worker and
+                                              with one that stands by, the starter model and base,
+                                              in turns; and how long the window was held meanwhile
 
 Files and a home of its own stay in WORK. Processor seconds count everything that the worker does
 up to its first step, loading Python and torch as well; they tell more than the clock on a machine
@@ -19,14 +20,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from psutil import Process
-    from PySide6.QtCore import QCoreApplication
+    from PySide6.QtWidgets import QApplication
 
+    from engine.home import Home
     from engine.spec.job import JobSpec
 
 PROJECT = Path(__file__).parents[1]
@@ -58,6 +61,8 @@ def main() -> None:
         many_rows(work, arguments.rows, arguments.threads)
     else:
         clicks(work, arguments.pairs, arguments.threads)
+    if hasattr(os, "getloadavg"):
+        print(f"\nLoad at the end: {os.getloadavg()[0]:.1f}.")
 
 
 class Raw(argparse.RawDescriptionHelpFormatter):
@@ -165,61 +170,87 @@ def first_step(folder: Path) -> None:
 # ── from a click ─────────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(frozen=True)
+class Click:
+    """What one run took: seconds from the click on, but for `held_before`."""
+
+    returned: (
+        float  # what was clicked is done: the run is asked for, and its page is made and shown
+    )
+    ready: float  # its worker had all that the first step needs
+    done: float  # it had taken the first step
+    known: float  # the window knew it
+    processor: float  # of the worker, from the click to the first step
+    held: float  # the longest time in which the window did nothing else, until it knew
+    held_before: float  # the same before the click, while a worker got ready, or none did
+
+
 def clicks(work: Path, pairs: int, threads: int) -> None:
-    from PySide6.QtCore import QCoreApplication
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    import pyqtgraph  # noqa: F401  # as the program does before its window opens
+
+    from app import theme
+    from app.opening import make_application
 
     data = data_set(work, 20_000)
     models = {"starter": STARTER, "base": base(work)}
     shutil.rmtree(work / "home", ignore_errors=True)
-    app = QCoreApplication.instance() or QCoreApplication([])
-    print(f"20,000 rows of classes, batches of 16, {threads} thread(s); medians of {pairs}\n")
+    app = make_application(sys.argv[:1])
+    theme.apply(app, "light")
+    print(f"20,000 rows of classes, batches of 16, {threads} thread(s); medians of {pairs} (range)")
     print(
-        "| network, worker | the click takes, ms | ready to train, s | first step done, s | "
-        "known in the window, s | processor, s | longest pause of the window, ms |"
+        "\n| network, worker | click returns, ms | ready to train, s | first step done, s | "
+        "known in the window, s | processor, s | window held, ms | held while it got ready, ms |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, model in models.items():
         job = job_of(data, model, threads)
         with_window(app, job, stands_by=False)  # makes the token ids
-        found: dict[bool, list[list[float]]] = {False: [], True: []}
+        found: dict[bool, list[Click]] = {False: [], True: []}
         for _ in range(pairs):
             for stands_by in (False, True):
                 found[stands_by].append(with_window(app, job, stands_by))
-        for stands_by, rows in found.items():
-            click, ready, done, heard, processor, pause = map(
-                statistics.median, zip(*rows, strict=True)
-            )
-            worker = "stands by" if stands_by else "fresh"
-            print(
-                f"| {name}, {worker} | {1000 * click:.0f} | {ready:.2f} | {done:.2f} | "
-                f"{heard:.2f} | {processor:.2f} | {1000 * pause:.0f} |",
-                flush=True,
-            )
+        for stands_by, made in found.items():
+            print(table_row(f"{name}, {'stands by' if stands_by else 'fresh'}", made), flush=True)
 
 
-def with_window(app: "QCoreApplication", job: "JobSpec", stands_by: bool) -> list[float]:
-    """What one run took: seconds until the click returned, the run was ready, its first step was
-    done, and the window knew it; processor seconds from the click on; the longest pause between
-    two beats of the window's loop, also while the worker got ready.
-    """
+def table_row(name: str, clicks: list[Click]) -> str:
+    """The medians of some clicks, and how far the first steps lie apart."""
+
+    def middle(field: str) -> float:
+        return statistics.median(getattr(click, field) for click in clicks)
+
+    steps = [click.done for click in clicks]
+    return (
+        f"| {name} | {1000 * middle('returned'):.0f} | {middle('ready'):.2f} | "
+        f"**{middle('done'):.2f}** ({min(steps):.2f} to {max(steps):.2f}) | "
+        f"{middle('known'):.2f} | {middle('processor'):.2f} | {1000 * middle('held'):.0f} | "
+        f"{1000 * middle('held_before'):.0f} |"
+    )
+
+
+def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
+    """Start a run in the real window, on the page on which it is planned, and watch it live."""
     import psutil
     from PySide6.QtCore import QTimer
 
-    from app.dispatcher import Dispatcher
+    from app.notices import Notices
+    from app.studio import Studio
+    from app.window import MainWindow
     from engine.home import Home
     from engine.messages import Measured, Prepared, now
-    from engine.record.opening import open_record
     from engine.record.runs import run as find
 
     home = Home()
     home.make()
-    record = open_record(home.record, home.backups)
-    dispatcher = Dispatcher(record, home)
-    steering = dispatcher._steering
-    beats = [time.perf_counter()]
-    timer = QTimer(interval=TICK)
-    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
-    timer.start()
+    studio = Studio.open(home, Notices(app))
+    studio.settings.set("stand_by", False)
+    window = MainWindow(studio)
+    dispatcher, steering = studio.dispatcher, studio.dispatcher._steering
+    heard: list[float] = []
+    dispatcher.measured.connect(lambda run, points: heard.append(time.perf_counter()))
+    settled: list[bool] = []
+    dispatcher.settled.connect(lambda: settled.append(True))
 
     def wait(holds: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
@@ -229,27 +260,37 @@ def with_window(app: "QCoreApplication", job: "JobSpec", stands_by: bool) -> lis
             if time.monotonic() > end:
                 sys.exit("it takes too long")
 
-    heard: list[float] = []
-    dispatcher.measured.connect(lambda run, points: heard.append(time.perf_counter()))
-    settled: list[bool] = []
-    dispatcher.settled.connect(lambda: settled.append(True))
-    dispatcher.begin()
-    wait(lambda: bool(settled))
+    window.show()
+    window.begin()
+    wait(lambda: bool(settled) and studio.explorer.pid > 0)
+    wait(is_idle(psutil.Process(studio.explorer.pid)))
+    window.go("train")
+    app.processEvents()
+    beats = [time.perf_counter()]
+    timer = QTimer(interval=TICK)
+    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
+    timer.start()
     spent = 0.0
     if stands_by:
-        dispatcher.stand_by()
+        studio.settings.set("stand_by", True)
+        studio.stand_by()  # as the page does when it is shown
         wait(lambda: steering._spare is not None)
         waiting = psutil.Process(steering._spare._process.pid)
         wait(is_idle(waiting))
         spent = sum(waiting.cpu_times()[:2])
+    else:
+        quiet = time.monotonic() + QUIET
+        wait(lambda: time.monotonic() > quiet)
+    before, beats[:] = list(beats), beats[-1:]
     at, began = now(), time.perf_counter()
     run_id = dispatcher.start(job)
-    clicked = time.perf_counter() - began
+    studio.go.emit("runs", {"run": run_id})
+    returned = time.perf_counter() - began
     wait(lambda: bool(heard))
+    held = longest(beats)
     worker = psutil.Process(steering._workers[run_id].pid)
-    with record.read() as session:
-        run = find(session, run_id)
-        folder = run.run_folder()
+    with studio.record.read() as session:
+        folder = find(session, run_id).run_folder()
     spent = sum(worker.cpu_times()[:2]) - spent
     events, _ = folder.events_after(0)
     ready, done = (
@@ -258,10 +299,22 @@ def with_window(app: "QCoreApplication", job: "JobSpec", stands_by: bool) -> lis
     )
     wait(lambda: not steering.is_busy)
     timer.stop()
-    pause = max(later - earlier for earlier, later in pairwise(beats))
-    dispatcher.close()
-    record.close()
-    return [clicked, ready, done, heard[0] - began, spent, pause]
+    window.end()
+    studio.close()
+    forget_runs(home)
+    return Click(returned, ready, done, heard[0] - began, spent, held, longest(before))
+
+
+def longest(beats: list[float]) -> float:
+    """The longest time between two of them."""
+    return max((later - earlier for earlier, later in pairwise(beats)), default=0.0)
+
+
+def forget_runs(home: "Home") -> None:
+    """Every click begins with none, and checkpoints do not fill the disk."""
+    shutil.rmtree(home.runs)
+    for file in home.root.glob(f"{home.record.name}*"):
+        file.unlink()
 
 
 def is_idle(process: "Process") -> Callable[[], bool]:
