@@ -212,14 +212,16 @@ def _environment(openmp: str) -> dict[str, str]:
 
 def _precision(given: argparse.Namespace) -> str:
     """What is clearly faster here, for all sides but the Trainer as it comes."""
+    from engine.precision import Speeds
+
     rates = {}
-    for name in ("fp32", "bf16"):
+    for name in ("fp32", "bf16") if given.device == "cpu" else ("fp32", "bf16", "fp16"):
         command = [sys.executable, str(PEERS / "gemm.py")]
         command += [f"--threads={given.threads}", f"--precision={name}"]
         command += [f"--device={given.device}"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rates[name] = json.loads(done.stdout)["peak"]
-    return "bf16" if rates["bf16"] > 1.5 * rates["fp32"] else "fp32"
+    return Speeds("", **rates).fastest
 
 
 def _conditions(given: argparse.Namespace, precision: str) -> str:
@@ -260,7 +262,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=3, help="rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16", "fp16"), default="auto")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument(
         "--openmp",

@@ -13,6 +13,7 @@ import torch
 
 SHAPES = ((1024, 1024, 1024), (2048, 2048, 2048), (800, 768, 3072), (4096, 1024, 256))
 ON_GPU = ((8192, 8192, 8192), (16384, 4096, 4096))
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SECONDS = 0.4  # for each shape
 READ = (16_384, 4096)  # float32, 268 MB: more than a cache holds
 
@@ -25,7 +26,7 @@ def main() -> None:
     parser.add_argument("--reading", action="store_true", help="measure this too")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[given.precision]
+    dtype = DTYPES[given.precision]
     shapes, device = SHAPES if given.device == "cpu" else ON_GPU, torch.device(given.device)
     found = {"peak": max(_rate(*shape, dtype, device) for shape in shapes)}
     if given.reading:

@@ -1,6 +1,7 @@
 """The benchmark of training: its text, its limit, and its table from what the sides measured."""
 
 import argparse
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -80,6 +81,28 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script,
     assert "| 10.00 (10.00 to 10.00) | 4% |" in table[3]
     given.clock = "cpu"
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
+
+
+@pytest.mark.parametrize(
+    "device, rates, expected",
+    [
+        ("cpu", {"fp32": 1.0, "bf16": 8.0}, "bf16"),
+        ("cpu", {"fp32": 1.0, "bf16": 0.2}, "fp32"),
+        ("cuda", {"fp32": 1.0, "bf16": 8.0, "fp16": 9.0}, "bf16"),
+        ("cuda", {"fp32": 1.0, "bf16": 0.5, "fp16": 8.0}, "fp16"),
+    ],
+)
+def test_the_precision_is_the_one_that_the_studio_would_take(
+    script, monkeypatch, device, rates, expected
+):
+    training = script("training")
+
+    def run(command, **more):
+        name = next(word for word in command if "--precision=" in word).partition("=")[2]
+        return argparse.Namespace(stdout=json.dumps({"peak": rates[name]}))
+
+    monkeypatch.setattr(training.subprocess, "run", run)
+    assert training._precision(argparse.Namespace(threads=1, device=device)) == expected
 
 
 def test_all_sides_wait_in_the_same_way(script, monkeypatch):
