@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app.settings import Settings
-from engine.messages import ANSWER, Answer, AnyQuestion, Refused, Working
+from engine.messages.answers import ANSWER, Answer, Refused, Working
+from engine.messages.questions import AnyQuestion
 from engine.runs import launch
 
 TAIL = 4_000  # characters of what a worker printed that are kept for the details

@@ -12,7 +12,7 @@ from engine.data.checkpoint_info import checkpoint_info
 from engine.durable import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from engine.shipped import starter_model
 from engine.spec.dataset import DatasetSpec
 

@@ -17,7 +17,8 @@ from app.notices import Notices
 from app.running import Running
 from app.settings import Settings
 from engine.home import Home
-from engine.messages import Answer, AnyQuestion, Refused, Working
+from engine.messages.answers import Answer, Refused, Working
+from engine.messages.questions import AnyQuestion
 from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record, open_record
 from engine.record.runs import all_runs

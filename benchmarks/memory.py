@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.messages import Estimated
+    from engine.messages.answers import Estimated
     from engine.spec.dataset import StoredData
     from engine.spec.job import JobSpec
     from engine.spec.model import BertSpec
@@ -148,7 +148,8 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
 
 def ask(job: "JobSpec", scratch: Path) -> "Estimated":
     """What the window would be told, by a worker of its own."""
-    from engine.messages import ANSWER, Estimate, Estimated, Working
+    from engine.messages.answers import ANSWER, Estimated, Working
+    from engine.messages.questions import Estimate
     from engine.runs import launch
 
     with subprocess.Popen(
@@ -171,7 +172,7 @@ def ask(job: "JobSpec", scratch: Path) -> "Estimated":
 
 def run(job: "JobSpec", into: Path) -> int:
     """Train it in a process of its own; bytes that it held at the most."""
-    from engine.messages import Ended
+    from engine.messages.events import Ended
     from engine.runs import launch
     from engine.runs.folder import RunFolder
 

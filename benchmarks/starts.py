@@ -153,7 +153,7 @@ def many_rows(work: Path, rows: int, threads: int) -> None:
 
 def first_step(folder: Path) -> None:
     """Be the worker of a run up to its first step, and print the processor seconds."""
-    from engine.messages import Event, Measured
+    from engine.messages.events import Event, Measured
     from engine.worker import share_the_processor
 
     share_the_processor()
@@ -238,7 +238,8 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     from app.studio import Studio
     from app.window import MainWindow
     from engine.home import Home
-    from engine.messages import Measured, Prepared, now
+    from engine.messages import now
+    from engine.messages.events import Measured, Prepared
     from engine.record.runs import run as find
 
     home = Home()

@@ -10,7 +10,8 @@ from app.explorer import Errand
 from app.studio import Studio
 from engine.durable import clear_leftovers_of
 from engine.home import folder_name, free_folder
-from engine.messages import Answer, Export, Exported, Refused, Working
+from engine.messages.answers import Answer, Exported, Refused, Working
+from engine.messages.questions import Export
 from engine.spec.export import PRECISIONS, Form, Precision
 
 

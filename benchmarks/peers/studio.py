@@ -24,7 +24,7 @@ def main() -> None:
 
     share_the_processor()  # before torch is loaded, as a worker does
     from clock import Clock
-    from engine.messages import Event, Measured
+    from engine.messages.events import Event, Measured
     from engine.runs.folder import RunFolder
     from engine.training import loop
     from engine.training.preparing import Prepared

@@ -18,7 +18,7 @@ from engine.data.tokenizer import Tokenizer
 from engine.explore.attention import weights
 from engine.explore.inputs import typed
 from engine.explore.predictions import fill
-from engine.messages import Fill
+from engine.messages.questions import Fill
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network

@@ -25,7 +25,7 @@ def fill(
     """Guess the words behind [MASK]."""
     from engine.errors import StudioError
     from engine.explore.predictions import fill as guess
-    from engine.messages import Fill
+    from engine.messages.questions import Fill
     from engine.models import checkpoint
 
     folder = model or starter_model()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.messages import Export
+from engine.messages.questions import Export
 from engine.spec.export import Precision
 
 

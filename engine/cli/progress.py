@@ -3,7 +3,16 @@
 import time
 from typing import TextIO
 
-from engine.messages import Ended, Event, Measured, Noted, Prepared, Progressed, Started, Waiting
+from engine.messages.events import (
+    Ended,
+    Event,
+    Measured,
+    Noted,
+    Prepared,
+    Progressed,
+    Started,
+    Waiting,
+)
 
 EVERY = 0.2  # seconds between two drawings on a terminal
 SLOWLY = 5.0  # seconds between two lines where there is no terminal

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from engine.cli.jobs import Assignments, assign
 from engine.durable import sha256
 from engine.errors import StudioError, describe_validation
-from engine.messages import Asked, Measured
+from engine.messages.answers import Asked
+from engine.messages.events import Measured
 from engine.runs.branching import branch as make_branch
 from engine.runs.certificate import WEIGHTS, Certificate, certificate, damages
 from engine.runs.folder import RunFolder, step_of

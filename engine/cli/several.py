@@ -11,7 +11,7 @@ from typing import Any
 from engine.cli.progress import ProgressLine
 from engine.durable import write_file
 from engine.errors import StudioError
-from engine.messages import AnyEvent, Ended, Measured, Saved
+from engine.messages.events import AnyEvent, Ended, Measured, Saved
 from engine.runs.folder import RunFolder
 from engine.runs.parts import SUMMARY, folder_of, split, spread
 from engine.spec.job import JobSpec

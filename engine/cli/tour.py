@@ -12,7 +12,8 @@ from engine.data.store import Rows
 from engine.durable import write_file
 from engine.errors import StudioError
 from engine.home import Home, free_folder
-from engine.messages import Ended, Event, Fill, Measured, Saved
+from engine.messages.events import Ended, Event, Measured, Saved
+from engine.messages.questions import Fill
 from engine.runs.folder import RunFolder
 from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import FileData

@@ -18,7 +18,7 @@ from engine.data.tf1.folder import GOOGLE_CONFIG, find_index
 from engine.data.tf1.names import published_name
 from engine.data.vocabulary_folder import read_folder
 from engine.errors import BadCheckpoint
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from engine.spec.task import HeadKind
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many

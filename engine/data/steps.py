@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Token
+from engine.messages.answers import Token
 
 LONGEST = 2_000  # characters that are tried out
 MOST_TOKENS = 2_000

@@ -26,7 +26,7 @@ from engine.data.vocabulary_files import ADVICE
 from engine.data.vocabulary_folder import read_folder, read_vocabulary, write_folder
 from engine.data.vocabulary_training import learn_vocabulary
 from engine.errors import BadCheckpoint, StudioError
-from engine.messages import Token
+from engine.messages.answers import Token
 
 MOST_TOKENS = 1 << 24  # of one text
 Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and first and last character of each

@@ -15,7 +15,8 @@ from engine.data.words import typed_words
 from engine.errors import StudioError
 from engine.explore.inputs import LONGEST, Inputs, inputs
 from engine.explore.predictions import not_finite, softmax
-from engine.messages import Found, Guess, Likely, Predict, Predicted, Token
+from engine.messages.answers import Found, Guess, Likely, Predicted, Token
+from engine.messages.questions import Predict
 from engine.models.checkpoint import Checkpoint
 from engine.spec.task import HeadKind, Regression
 from engine.tasks import learner_of

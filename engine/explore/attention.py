@@ -15,7 +15,8 @@ from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.layers import steps
 from engine.explore.measures import measured
 from engine.explore.predictions import not_finite
-from engine.messages import ArrayFile, Attend, Attended, Measure, Token, Working
+from engine.messages.answers import ArrayFile, Attended, Token, Working
+from engine.messages.questions import Attend, Measure
 from engine.models.checkpoint import Checkpoint
 
 KEPT = 2  # files: the newest, and the one before it, which a window may be about to map

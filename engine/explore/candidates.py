@@ -1,7 +1,7 @@
 """Whole words of several pieces in a hidden place: given ones weighed, and good ones searched.
 
-`Weighed` in `engine.messages` says what a joint score is. Shapes: C rows that are guessed at once,
-P pieces of a word, T tokens, V vocabulary.
+`Weighed` in `messages/answers.py` says what a joint score is. Shapes: C rows that are guessed at
+once, P pieces of a word, T tokens, V vocabulary.
 """
 
 import time
@@ -14,7 +14,8 @@ from torch import Tensor
 from engine.errors import StudioError
 from engine.explore.inputs import Inputs, inputs, longest
 from engine.explore.predictions import logarithms, seen, word_head
-from engine.messages import CandidatesWeighed, Search, Searched, Weigh, Weighed
+from engine.messages.answers import CandidatesWeighed, Searched, Weighed
+from engine.messages.questions import Search, Weigh
 from engine.models.checkpoint import Checkpoint
 
 BATCH = 2048  # tokens of rows that are guessed at once

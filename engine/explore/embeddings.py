@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from engine.explore.inputs import inputs
 from engine.explore.predictions import not_finite
-from engine.messages import Addend, Embed, Embedded, Table
+from engine.messages.answers import Addend, Embedded
+from engine.messages.questions import Embed, Table
 from engine.models.checkpoint import Checkpoint
 
 TABLES: tuple[tuple[Table, str], ...] = (  # name, and its module

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Token
+from engine.messages.answers import Token
 from engine.models.checkpoint import Checkpoint
 
 LONGEST = 512  # tokens; attention grows with the square, and no published BERT reads more

@@ -11,7 +11,8 @@ from engine.errors import StudioError
 from engine.explore.inputs import inputs
 from engine.explore.predictions import logarithms, ranked, seen, word_head
 from engine.explore.scores import place_score
-from engine.messages import Height, Trace, Traced
+from engine.messages.answers import Height, Traced
+from engine.messages.questions import Trace
 from engine.models.checkpoint import Checkpoint
 
 MOST = 24  # places

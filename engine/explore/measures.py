@@ -12,7 +12,8 @@ from engine.errors import StudioError
 from engine.explore.inputs import inputs
 from engine.explore.layers import Step, steps
 from engine.explore.predictions import not_finite
-from engine.messages import Measure, QueryKey, QueryKeyed
+from engine.messages.answers import QueryKeyed
+from engine.messages.questions import Measure, QueryKey
 from engine.models.checkpoint import Checkpoint
 
 

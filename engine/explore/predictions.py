@@ -10,7 +10,8 @@ from torch import Tensor
 
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.inputs import Inputs, inputs
-from engine.messages import Fill, Filled, Guess, Likely
+from engine.messages.answers import Filled, Guess, Likely
+from engine.messages.questions import Fill
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MaskedWordHead
 

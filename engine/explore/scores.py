@@ -11,7 +11,8 @@ from torch import Tensor
 from engine.errors import StudioError
 from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.predictions import logarithms, softmax, word_head
-from engine.messages import Follow, Followed, Likely, PlaceScore, Score, Scored
+from engine.messages.answers import Followed, Likely, PlaceScore, Scored
+from engine.messages.questions import Follow, Score
 from engine.models.checkpoint import Checkpoint
 
 SLICE = 512  # tokens that one answer reads; so that the next question never waits long

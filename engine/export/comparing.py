@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.export.reloading import BrokenExport
 from engine.export.saying import Floats, Said
-from engine.messages import Comparison
+from engine.messages.reports import Comparison
 from engine.spec.export import Form, Output, Precision
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.messages import ExportReport
+from engine.messages.reports import ExportReport
 
 TEXT, DATA = "export-report.txt", "export-report.json"
 FORMS = {

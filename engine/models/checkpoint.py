@@ -28,7 +28,7 @@ from engine.data.tf1.folder import GOOGLE_CONFIG
 from engine.data.tokenizer import Tokenizer
 from engine.durable import whole_folder
 from engine.errors import BadCheckpoint, StudioError
-from engine.messages import CheckpointInfo, LoadReport
+from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.fitting import Fit, Fitting, as_float32, is_finite
 from engine.models.heads import Heads
 from engine.models.lora import merged

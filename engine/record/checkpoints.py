@@ -8,7 +8,7 @@ from sqlalchemy import ForeignKey, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from engine.messages import Saved
+from engine.messages.events import Saved
 from engine.record.runs import Run
 from engine.record.tables import Moment, Place, Table
 from engine.runs.folder import RunFolder, step_of

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from engine.messages import (
+from engine.messages import now
+from engine.messages.events import (
     AnyEvent,
     Branched,
     Ended,
@@ -20,7 +21,6 @@ from engine.messages import (
     Saved,
     Started,
     Waiting,
-    now,
 )
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
 from engine.record.metrics import add_metrics, extreme

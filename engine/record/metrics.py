@@ -6,7 +6,7 @@ from sqlalchemy import ForeignKey, Integer, cast, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.record.runs import Run
 from engine.record.tables import Table
 

@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 from engine.durable import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home, free_folder
-from engine.messages import AnyEvent, Ended, Measured, Noted, Progressed, Started, now
+from engine.messages import now
+from engine.messages.events import AnyEvent, Ended, Measured, Noted, Progressed, Started
 from engine.record import rebuild
 from engine.record.backups import back_up_daily
 from engine.record.follow import catch_up, crash, take_in

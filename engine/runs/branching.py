@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.durable import MANIFEST, disk_errors_for, verify, whole_folder
 from engine.errors import StudioError
-from engine.messages import Branched, Measured, Saved
+from engine.messages.events import Branched, Measured, Saved
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.changes import Change, changes
 from engine.spec.job import JobSpec

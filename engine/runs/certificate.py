@@ -10,7 +10,7 @@ from datetime import datetime
 
 from engine.durable import MANIFEST, verify
 from engine.errors import BadCheckpoint
-from engine.messages import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
+from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
 from engine.runs.folder import RunFolder, step_of
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from engine.durable import MANIFEST, clear_leftovers, disk_errors_for, write_file
 from engine.errors import StudioError, describe_validation
-from engine.messages import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
+from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.runs.lock import hold, is_held, open_here
 from engine.spec.job import JobSpec
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from engine.errors import DiskFull
-from engine.messages import Event, Noted, Waiting
+from engine.messages.events import Event, Noted, Waiting
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 

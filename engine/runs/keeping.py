@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StudioError
-from engine.messages import Ended, Saved
+from engine.messages.events import Ended, Saved
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.training import TrainingSpec
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from engine.messages import PreciseAnswer
+from engine.messages.answers import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.agreement import TEXTS, Said, agrees, attention_agrees, read, say
 from engine.serving.network import laid_out, laying_out

@@ -20,7 +20,7 @@ import torch
 from engine.data.store import Rows, StoredTexts, resolve
 from engine.data.tokenizer import Tokenizer
 from engine.home import Home
-from engine.messages import Estimated
+from engine.messages.answers import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.keeping import most_kept

@@ -20,8 +20,8 @@ import torch
 from engine.data.store import Cancelled
 from engine.errors import StudioError
 from engine.evaluation.report import Report
-from engine.messages import Noted, Progressed, measured
-from engine.messages import Prepared as PreparedEvent
+from engine.messages.events import Noted, Progressed, measured
+from engine.messages.events import Prepared as PreparedEvent
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.runs.folder import RunFolder

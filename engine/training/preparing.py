@@ -16,7 +16,7 @@ from engine.data.store import Cancelled, Dataset, Rows, resolve
 from engine.data.tokenizer import Tokenizer
 from engine.durable import verify, whole_folder
 from engine.errors import StudioError
-from engine.messages import Noted, Progressed
+from engine.messages.events import Noted, Progressed
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import adapt

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.data.tokenizer import Tokenizer
 from engine.durable import MANIFEST, check_room, remove_whole, verify, whole_folder
 from engine.errors import BadCheckpoint
-from engine.messages import Event, Noted, Removed, Saved
+from engine.messages.events import Event, Noted, Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network

@@ -10,7 +10,8 @@ from engine.data.model_config import spec_of
 from engine.data.store import resolve
 from engine.data.tokenizer import Tokenizer
 from engine.errors import StudioError
-from engine.messages import Asked, BatchShown, Input, Prepared
+from engine.messages.answers import Asked, BatchShown, Input
+from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromScratch

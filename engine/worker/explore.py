@@ -22,34 +22,36 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from pydantic import ValidationError
 
 from engine.errors import StudioError
-from engine.messages import (
-    QUESTION,
+from engine.messages.answers import (
     Answer,
+    Estimated,
+    Examined,
+    Exported,
+    Filled,
+    Imported,
+    PreciseAnswer,
+    Refused,
+    Working,
+)
+from engine.messages.questions import (
+    QUESTION,
     AnyQuestion,
     Attend,
     Embed,
     Estimate,
-    Estimated,
     Examine,
-    Examined,
     Export,
-    Exported,
     Fill,
-    Filled,
     Follow,
     Import,
-    Imported,
-    PreciseAnswer,
     Predict,
     QueryKey,
     Question,
-    Refused,
     Score,
     Search,
     ShowBatch,
     Trace,
     Weigh,
-    Working,
 )
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
-from engine.messages import EVENT, Ended, Event, Started
+from engine.messages.events import EVENT, Ended, Event, Started
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import Channel

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from engine.errors import DiskFull, StudioError
-from engine.messages import Ended, Event, Started
+from engine.messages.events import Ended, Event, Started
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import Channel, reserve
 from engine.runs.ranks import LOST, Lost, Rank, this_rank

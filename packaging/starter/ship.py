@@ -13,7 +13,7 @@ import torch
 
 from engine.data.store import open_dataset
 from engine.durable import MANIFEST, whole_folder
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 from engine.shipped import starter_model

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.dispatcher import FAST, SLOW, Dispatcher
 from engine.home import Home
-from engine.messages import Measured, Started
+from engine.messages.events import Measured, Started
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curve
 from engine.record.opening import Record, open_record

@@ -12,17 +12,8 @@ from PySide6.QtCore import QObject
 from app import explorer as module
 from app.explorer import Errand, Explorer
 from app.settings import Settings
-from engine.messages import (
-    Attend,
-    Attended,
-    Examine,
-    Fill,
-    Filled,
-    Import,
-    Imported,
-    Refused,
-    Working,
-)
+from engine.messages.answers import Attended, Filled, Imported, Refused, Working
+from engine.messages.questions import Attend, Examine, Fill, Import
 from engine.models.heads import Heads
 from engine.runs import launch
 from tests.engine.models.small import folder
@@ -67,7 +58,7 @@ def test_a_question_is_answered_under_its_number(qtbot, explorer, tiny):
 
 LIGHT = """
 import time
-from engine.messages import Filled
+from engine.messages.answers import Filled
 from engine.worker import explore
 
 class Light:

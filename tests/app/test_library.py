@@ -8,7 +8,8 @@ from app import library
 from app.studio import Studio
 from engine.data.store import import_dataset
 from engine.home import Home
-from engine.messages import Saved, Started, now
+from engine.messages import now
+from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split

@@ -25,7 +25,7 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.window import MainWindow
 from engine.home import Home
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.record.runs import all_runs, run
 from engine.runs.folder import RunFolder
 from engine.shipped import sample_data, starter_model

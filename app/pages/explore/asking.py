@@ -7,7 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from app.explorer import Explorer
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages import Answer, AnyQuestion, Fill, Predict, Refused, Working
+from engine.messages.answers import Answer, Refused, Working
+from engine.messages.questions import AnyQuestion, Fill, Predict
 
 
 class Asking(QObject):

@@ -7,7 +7,7 @@ from app.pages.explore.study import Study
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets.text import Text, tooltip
-from engine.messages import Answer, Filled, PreciseAnswer, Predicted
+from engine.messages.answers import Answer, Filled, PreciseAnswer, Predicted
 
 
 class PrecisionSwitch(QWidget):

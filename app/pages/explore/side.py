@@ -16,7 +16,8 @@ from app import background
 from app.library import ModelEntry
 from engine.data.tokenizer import Encoding, Tokenizer
 from engine.errors import StudioError
-from engine.messages import TextQuestion, Token
+from engine.messages.answers import Token
+from engine.messages.questions import TextQuestion
 from engine.spec.task import HeadKind
 
 LONGEST = 512  # tokens that the explorer looks at

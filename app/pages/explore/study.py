@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.library import ModelEntry
 from app.pages.explore.side import Input, Side, Stretch, edited
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Token
+from engine.messages.answers import Token
 from engine.spec.task import HeadKind
 
 TYPING_PAUSE = 150  # ms without a key before anything is asked

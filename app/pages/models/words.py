@@ -7,7 +7,7 @@ from app.widgets import numbers
 from app.widgets.entries import Entry
 from app.widgets.text import Look
 from engine.data.families import BERT, FAMILIES
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 
 MOST_LABELS = 12  # named in full
 

@@ -22,7 +22,7 @@ from app.pages.runs.words import translate
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
 from app.widgets.text import tooltip, visible
-from engine.messages import Asked, Input
+from engine.messages.answers import Asked, Input
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
 LONGEST = 40  # characters of a piece that are painted

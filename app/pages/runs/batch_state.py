@@ -4,7 +4,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.explorer import Explorer
 from app.pages.runs.run_state import RunState
-from engine.messages import Answer, BatchShown, Refused, ShowBatch, Working
+from engine.messages.answers import Answer, BatchShown, Refused, Working
+from engine.messages.questions import ShowBatch
 
 PAUSE = 2000  # ms between two batches of a run that is followed
 

@@ -12,7 +12,7 @@ from app.widgets import buttons, numbers
 from app.widgets.page import Card, EmptyState, scrolling
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
-from engine.messages import BatchShown, Input
+from engine.messages.answers import BatchShown, Input
 
 ON_A_PAGE = 4  # inputs
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.pages.runs import words
-from engine.messages import Branched
+from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
 from engine.record.opening import Record

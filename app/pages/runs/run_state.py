@@ -15,7 +15,7 @@ from app.exporting.state import ExportState
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of, match_folders
 from engine.record.metrics import Point, curves
 from engine.record.opening import Record

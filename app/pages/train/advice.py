@@ -23,7 +23,7 @@ from engine.data.families import FAMILIES
 from engine.data.label_sets import counted
 from engine.data.reading import check
 from engine.errors import StudioError
-from engine.messages import Estimated
+from engine.messages.answers import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import BENCH, FINE_TUNED, Features
 from engine.spec.model import BertSpec

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from pathlib import Path
 
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start

@@ -14,7 +14,7 @@ from engine.data.label_sets import joined, yes_or_no
 from engine.data.pairs import sentences
 from engine.data.store import Dataset, open_dataset
 from engine.data.tokenizer import Tokenizer
-from engine.messages import Token
+from engine.messages.answers import Token
 from engine.spec.dataset import Mapping
 from engine.spec.task import Pretraining, TaskSpec
 

@@ -28,7 +28,8 @@ from app.sample import sample_entry
 from app.studio import Studio
 from engine.data.reading import likely_task
 from engine.errors import StudioError, describe_validation
-from engine.messages import Answer, Estimate, Estimated, Refused, Working
+from engine.messages.answers import Answer, Estimated, Refused, Working
+from engine.messages.questions import Estimate
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
 from engine.spec.job import JobSpec

@@ -11,15 +11,9 @@ from app.exporting.state import ExportState
 from app.exporting.view import ExportDialog, ask
 from app.studio import Studio
 from app.widgets.text import Text
-from engine.messages import (
-    Answer,
-    Comparison,
-    Export,
-    Exported,
-    ExportReport,
-    Refused,
-    Working,
-)
+from engine.messages.answers import Answer, Exported, Refused, Working
+from engine.messages.questions import Export
+from engine.messages.reports import Comparison, ExportReport
 from tests.app.accessible import assert_accessible
 from tests.engine.models.small import folder as small_checkpoint
 

@@ -13,7 +13,8 @@ from app.pages.home import state as home_state
 from app.pages.home.runs import RunRow
 from app.pages.home.view import HomePage
 from app.studio import Studio
-from engine.messages import Ended, Measured, Prepared, Started, now
+from engine.messages import now
+from engine.messages.events import Ended, Measured, Prepared, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData

@@ -15,7 +15,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from tests.app.accessible import assert_accessible, name_of
 
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine.cli import main
-from engine.messages import Ended
+from engine.messages.events import Ended
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.spec.dataset import FileData

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.messages import Noted
+from engine.messages.events import Noted
 from engine.runs.folder import RunFolder
 from tests.engine.cli.test_commands import SIZE, output, refusal
 from tests.engine.training import small

@@ -8,7 +8,7 @@ import pytest
 
 from engine.cli import main, several
 from engine.errors import StudioError
-from engine.messages import Ended, Event, Measured, Saved, measured
+from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
 from engine.runs.parts import SUMMARY, split, spread
 from engine.spec.job import JobSpec

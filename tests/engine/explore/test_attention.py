@@ -10,7 +10,7 @@ import transformers
 from engine.errors import BadCheckpoint, DiskFull
 from engine.explore import attention
 from engine.explore.attention import attend, weights
-from engine.messages import Attend
+from engine.messages.questions import Attend
 from engine.models.checkpoint import load
 from tests.engine.models.small import folder
 

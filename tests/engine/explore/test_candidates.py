@@ -11,7 +11,7 @@ from engine.errors import StudioError
 from engine.explore import candidates
 from engine.explore.candidates import search, weigh
 from engine.explore.predictions import fill
-from engine.messages import Fill, Search, Weigh
+from engine.messages.questions import Fill, Search, Weigh
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder

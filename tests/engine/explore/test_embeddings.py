@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.explore.embeddings import embed
-from engine.messages import Embed
+from engine.messages.questions import Embed
 
 CLOSE = 1e-5
 TEXT, PAIR = "A quiet film.", "Nobody laughs."

@@ -7,7 +7,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from engine.explore.attention import attend
 from engine.explore.predictions import fill
-from engine.messages import Attend, Fill
+from engine.messages.questions import Attend, Fill
 
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):

@@ -9,7 +9,7 @@ import torch
 from engine.errors import StudioError
 from engine.explore.lens import trace
 from engine.explore.predictions import fill
-from engine.messages import Fill, Trace
+from engine.messages.questions import Fill, Trace
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder

@@ -9,7 +9,7 @@ import torch
 from engine.errors import StudioError
 from engine.explore.attention import weights
 from engine.explore.measures import query_key
-from engine.messages import QueryKey
+from engine.messages.questions import QueryKey
 from engine.models.checkpoint import load
 from tests.engine.models.small import SPEC, folder
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.explore import predictions
-from engine.messages import Attend, Fill, Predict
+from engine.messages.questions import Attend, Fill, Predict
 from engine.serving import serving
 from engine.serving.products import present
 from engine.worker.explore import REMEMBERED, Answerer, Inbox

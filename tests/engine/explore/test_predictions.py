@@ -13,7 +13,7 @@ from engine.data.words import typed_words
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.answers import predict
 from engine.explore.predictions import fill
-from engine.messages import Fill, Predict
+from engine.messages.questions import Fill, Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.tasks import learner_of

@@ -10,7 +10,8 @@ import transformers
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore import scores
 from engine.explore.scores import follow, score
-from engine.messages import Follow, Score, perplexity
+from engine.messages.answers import perplexity
+from engine.messages.questions import Follow, Score
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder

@@ -12,37 +12,39 @@ import numpy as np
 import psutil
 import pytest
 
-from engine.messages import (
+from engine.messages.answers import (
     ANSWER,
     AnyAnswer,
-    Attend,
     Attended,
     CandidatesWeighed,
-    Estimate,
     Estimated,
-    Examine,
     Examined,
-    Export,
     Exported,
-    Fill,
     Filled,
+    Imported,
+    Predicted,
+    QueryKeyed,
+    Refused,
+    Scored,
+    Searched,
+    Traced,
+    Working,
+)
+from engine.messages.questions import (
+    Attend,
+    Estimate,
+    Examine,
+    Export,
+    Fill,
     Follow,
     Import,
-    Imported,
     Predict,
-    Predicted,
     QueryKey,
-    QueryKeyed,
     Question,
-    Refused,
     Score,
-    Scored,
     Search,
-    Searched,
     Trace,
-    Traced,
     Weigh,
-    Working,
 )
 from engine.worker.explore import Inbox, is_out_of_memory, parse
 from tests.engine.training.small import classifying

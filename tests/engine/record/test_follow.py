@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine.home import Home
-from engine.messages import (
+from engine.messages import now
+from engine.messages.events import (
     AnyEvent,
     Ended,
     Event,
@@ -18,7 +19,6 @@ from engine.messages import (
     Started,
     Waiting,
     measured,
-    now,
 )
 from engine.record.checkpoints import checkpoints_of
 from engine.record.follow import catch_up, crash, take_in

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.home import Home
-from engine.messages import measured
+from engine.messages.events import measured
 from engine.record.metrics import add_metrics, curve, curves, extreme, metric_names, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run, remove_run

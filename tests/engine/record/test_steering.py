@@ -9,7 +9,8 @@ import pytest
 
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import Ended, Measured, Started, measured, now
+from engine.messages import now
+from engine.messages.events import Ended, Measured, Started, measured
 from engine.record import steering
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curve

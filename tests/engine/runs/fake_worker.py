@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from engine.durable import whole_folder
-from engine.messages import Ended, Noted, Prepared, Progressed, Saved, Started, measured
+from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec

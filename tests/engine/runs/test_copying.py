@@ -5,7 +5,7 @@ import pytest
 
 from engine.durable import clear_leftovers
 from engine.errors import StudioError
-from engine.messages import Noted
+from engine.messages.events import Noted
 from engine.runs.copying import CopyCancelled, copy_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker

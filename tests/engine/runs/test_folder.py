@@ -11,7 +11,7 @@ import pytest
 from engine.durable import whole_folder
 from engine.errors import StudioError
 from engine.home import free_folder
-from engine.messages import Ended, Measured, Noted, Started, measured
+from engine.messages.events import Ended, Measured, Noted, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE
 from tests.engine.runs.fake_worker import job
@@ -187,7 +187,7 @@ def test_a_full_disk_is_said_and_leaves_no_piece_of_a_line(folder: RunFolder) ->
 import resource, signal, sys
 from pathlib import Path
 from engine.errors import DiskFull
-from engine.messages import Noted
+from engine.messages.events import Noted
 from engine.runs.folder import RunFolder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from engine.errors import StudioError
-from engine.messages import Started
+from engine.messages.events import Started
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker

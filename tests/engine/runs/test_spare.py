@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.home import Home
-from engine.messages import Ended, Prepared, Saved, Started
+from engine.messages.events import Ended, Prepared, Saved, Started
 from engine.runs import launch, spare
 from engine.runs.spare import Spare
 from tests.engine.runs.waiting import until

@@ -15,7 +15,7 @@ from engine.data.packed import pack_stream
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.attention import weights
 from engine.explore.predictions import fill
-from engine.messages import Fill
+from engine.messages.questions import Fill
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1

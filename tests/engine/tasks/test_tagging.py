@@ -14,7 +14,7 @@ from engine.data.store import Rows
 from engine.data.tokenizer import Tokenizer
 from engine.data.words import words_of
 from engine.errors import MissingColumn, StudioError
-from engine.messages import Measured, Noted
+from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder

@@ -5,7 +5,7 @@ import json
 import random
 from pathlib import Path
 
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec

@@ -7,7 +7,7 @@ import numpy as np
 import safetensors.numpy
 import torch
 
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.training.loop import train
 from engine.training.preparing import prepare

@@ -9,7 +9,7 @@ import safetensors.numpy
 from engine.cli import main as command
 from engine.durable import sha256
 from engine.errors import StudioError
-from engine.messages import Ended, Event, Measured, Noted, Prepared, Saved, Started
+from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
 from engine.runs.certificate import certificate, damages
 from engine.runs.folder import RunFolder

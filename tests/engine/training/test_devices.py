@@ -11,7 +11,7 @@ import torch
 from engine import cores
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import Measured, Noted, Prepared
+from engine.messages.events import Measured, Noted, Prepared
 from engine.precision import Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder
 from engine.spec.listed import listed

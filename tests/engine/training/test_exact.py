@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.durable import sha256, verify
-from engine.messages import Ended, Measured, Noted, Saved, Started
+from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from engine.cli import main
 from engine.data.store import Rows, resolve
-from engine.messages import Measured
+from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network

@@ -14,7 +14,7 @@ import pytest
 
 from engine.durable import verify
 from engine.errors import DiskFull
-from engine.messages import Ended, Event, Measured, Noted, Saved, Waiting
+from engine.messages.events import Ended, Event, Measured, Noted, Saved, Waiting
 from engine.runs import full_disk
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.messages import Event, Measured
+from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
 from engine.models.dropout import drawing
 from engine.runs.folder import RunFolder

@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 from pydantic import ValidationError
 
-from engine.messages import Noted
+from engine.messages.events import Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import LINEARS, Adapted, adapt, merged

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from engine.home import Home
-from engine.messages import ANSWER, Ended, Estimate, Estimated, Working
+from engine.messages.answers import ANSWER, Estimated, Working
+from engine.messages.events import Ended
+from engine.messages.questions import Estimate
 from engine.runs import launch
 from engine.runs.certificate import certificate
 from engine.spec.job import FromScratch, JobSpec

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.durable import verify
-from engine.messages import Ended, Measured
+from engine.messages.events import Ended, Measured
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 from engine.tasks.classification import ClassificationLearner

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.messages import Measured, Noted
+from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network

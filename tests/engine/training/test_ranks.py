@@ -20,7 +20,7 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main as cli
-from engine.messages import Ended, Event, Measured, Noted, Prepared, Saved, Started
+from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs import launch
 from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder

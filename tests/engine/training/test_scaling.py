@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from engine.messages import Ended, Measured, Noted
+from engine.messages.events import Ended, Measured, Noted
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec

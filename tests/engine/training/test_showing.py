@@ -12,7 +12,8 @@ import torch
 from engine.cli import main as command
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import BatchShown, Refused, ShowBatch
+from engine.messages.answers import BatchShown, Refused
+from engine.messages.questions import ShowBatch
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch, Learner

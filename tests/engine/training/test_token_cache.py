@@ -11,7 +11,7 @@ import pytest
 from engine.data.store import Dataset, import_dataset
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages import Event, Noted, Progressed, Saved
+from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
 from engine.spec.dataset import Part, Split, StoredData
 from engine.spec.job import JobSpec

@@ -12,7 +12,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from engine.messages import Event, Measured
+from engine.messages.events import Event, Measured
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.tagging import UNKNOWN

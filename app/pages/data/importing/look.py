@@ -15,7 +15,7 @@ from engine.data.mapping import guess_mapping
 from engine.data.reading import Preview, Row, preview, read
 from engine.data.tokenizer import Tokenizer
 from engine.durable import disk_errors_for
-from engine.messages import Token
+from engine.messages.answers import Token
 from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
 
 EXAMPLES = 5

@@ -14,16 +14,8 @@ from app.pages.explore.study import Study
 from app.studio import Studio
 from engine.data.tokenizer import Tokenizer
 from engine.home import Home
-from engine.messages import (
-    Answer,
-    AnyQuestion,
-    ArrayFile,
-    Attended,
-    Filled,
-    Guess,
-    Likely,
-    Refused,
-)
+from engine.messages.answers import Answer, ArrayFile, Attended, Filled, Guess, Likely, Refused
+from engine.messages.questions import AnyQuestion
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network

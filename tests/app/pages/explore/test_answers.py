@@ -7,7 +7,7 @@ from app.library import describe_model
 from app.pages.explore.panels.answers.figure import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets import figure
-from engine.messages import Found, Guess, Likely, Predicted
+from engine.messages.answers import Found, Guess, Likely, Predicted
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model

@@ -3,7 +3,8 @@
 import pytest
 
 from app.pages.explore.asking import Asking
-from engine.messages import ArrayFile, Attended, Fill, Filled, Working
+from engine.messages.answers import ArrayFile, Attended, Filled, Working
+from engine.messages.questions import Fill
 
 
 def fill(study):

@@ -15,7 +15,7 @@ from app.pages.explore.panels.attention.view import MEASURES, AttentionView
 from app.widgets import figure as figures
 from app.widgets import numbers
 from app.widgets.numbers import decimal
-from engine.messages import ArrayFile, Attended, Working
+from engine.messages.answers import ArrayFile, Attended, Working
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model

@@ -5,7 +5,8 @@ import pytest
 from app.pages.explore.asking import Asking
 from app.pages.explore.precision import PrecisionSwitch
 from app.settings import Settings
-from engine.messages import Attend, Fill, Filled, Predict, Predicted
+from engine.messages.answers import Filled, Predicted
+from engine.messages.questions import Attend, Fill, Predict
 
 
 @pytest.fixture

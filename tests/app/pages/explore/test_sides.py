@@ -6,7 +6,7 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.asking import Asking
 from app.pages.explore.panel import Panel, source
 from app.pages.explore.side import Input
-from engine.messages import Fill
+from engine.messages.questions import Fill
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import make_model
 

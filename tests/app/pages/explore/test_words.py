@@ -7,7 +7,7 @@ from app.pages.explore.panels.words.state import MOST_PLACES, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
 from app.pages.explore.study import Study
-from engine.messages import Likely
+from engine.messages.answers import Likely
 
 
 @pytest.fixture

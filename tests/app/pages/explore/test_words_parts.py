@@ -13,7 +13,7 @@ from app.pages.explore.panels.words.view import WordsView
 from app.widgets import figure as figures
 from app.widgets.numbers import decimal
 from engine.explore import scores
-from engine.messages import perplexity
+from engine.messages.answers import perplexity
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import WORDS, make_model
 

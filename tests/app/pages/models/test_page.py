@@ -19,7 +19,7 @@ from app.widgets.dialogs import Question
 from app.widgets.text import Text
 from engine.data.checkpoint_info import checkpoint_info
 from engine.durable import verify
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model

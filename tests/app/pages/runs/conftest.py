@@ -12,16 +12,8 @@ import pytest
 
 from app.studio import Studio
 from engine.durable import MANIFEST
-from engine.messages import (
-    Ended,
-    Event,
-    Noted,
-    Prepared,
-    Saved,
-    Started,
-    measured,
-    now,
-)
+from engine.messages import now
+from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
 from engine.record.follow import take_in
 from engine.runs import launch
 from engine.runs.folder import RunFolder

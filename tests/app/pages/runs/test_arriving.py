@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.window import MainWindow
-from engine.messages import Ended, Prepared, Started, measured
+from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs import copying
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.test_view import PATIENCE, names, open_run

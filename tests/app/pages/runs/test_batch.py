@@ -15,7 +15,8 @@ from app.pages.runs.run_view import RunView
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.theme import Choice
-from engine.messages import AnyQuestion, Asked, BatchShown, Input, Refused, ShowBatch, Working
+from engine.messages.answers import Asked, BatchShown, Input, Refused, Working
+from engine.messages.questions import AnyQuestion, ShowBatch
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 

@@ -8,7 +8,8 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run_state import LONGEST_LINE, Points, RunState, Saved, points_of
 from app.pages.runs.state import RunsState
 from app.studio import Studio
-from engine.messages import measured, now
+from engine.messages import now
+from engine.messages.events import measured
 from engine.record.metrics import add_metrics
 from engine.record.runs import run as find
 from tests.app.pages.runs.conftest import MakeRun

@@ -21,7 +21,7 @@ from app.theme import Choice
 from app.widgets.dialogs import Question
 from app.widgets.form import SpecForm
 from engine.durable import MANIFEST
-from engine.messages import Branched, Prepared, Saved, Started, measured
+from engine.messages.events import Branched, Prepared, Saved, Started, measured
 from engine.record.metrics import add_metrics
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder

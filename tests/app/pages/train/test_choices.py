@@ -16,7 +16,7 @@ from app.pages.train.choices import (
     network,
     suggested_name,
 )
-from engine.messages import CheckpointInfo
+from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, bert

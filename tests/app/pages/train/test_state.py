@@ -10,7 +10,8 @@ from app.pages.train.choices import Kind, Step, job
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.errors import StudioError
-from engine.messages import Answer, AnyQuestion, Estimate, Estimated, Refused, Working
+from engine.messages.answers import Answer, Estimated, Refused, Working
+from engine.messages.questions import AnyQuestion, Estimate
 from engine.record.runs import all_runs
 from tests.app.pages.train.conftest import MakeData
 

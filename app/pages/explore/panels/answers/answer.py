@@ -9,7 +9,7 @@ from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.answers.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.answers.state import AnswersState
 from app.theme import Role
-from engine.messages import Predicted
+from engine.messages.answers import Predicted
 
 
 class AnswerInPassage(Face):

@@ -12,7 +12,7 @@ from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
 from app.widgets.text import Text
-from engine.messages import Predicted
+from engine.messages.answers import Predicted
 
 FIELDS = 4  # at first; another one comes when the last is typed in
 MOST = 10

@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
-from engine.messages import Predicted
+from engine.messages.answers import Predicted
 
 MOST = 100  # classes that are shown
 

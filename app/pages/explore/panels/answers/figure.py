@@ -11,7 +11,7 @@ from app.pages.explore.panels.answers.state import AnswersState
 from app.theme import Role
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
-from engine.messages import Predicted
+from engine.messages.answers import Predicted
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
 MOST = 100  # rows that are drawn

@@ -3,7 +3,7 @@
 from app.pages.explore.bars import Bar, Bars
 from app.pages.explore.panels.answers.face import Face
 from app.pages.explore.panels.answers.state import AnswersState
-from engine.messages import Predicted
+from engine.messages.answers import Predicted
 
 MOST = 100  # labels that are shown
 THRESHOLD = 0.5  # as in evaluation and prediction

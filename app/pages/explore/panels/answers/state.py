@@ -6,7 +6,8 @@ from app.explorer import Explorer
 from app.pages.explore.asking import Asking
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
-from engine.messages import Predict, Predicted
+from engine.messages.answers import Predicted
+from engine.messages.questions import Predict
 
 
 class AnswersState(QObject):

@@ -12,7 +12,7 @@ from app.pages.explore.panels.answers.state import AnswersState
 from app.theme import CHART, Role
 from app.widgets.text import font
 from engine.data.tags import are_spans
-from engine.messages import Found, Predicted
+from engine.messages.answers import Found, Predicted
 
 MOST = 100  # spans that are listed
 THIN = "\u202f"  # a narrow space that no line is broken at

@@ -14,7 +14,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text, font
-from engine.messages import QueryKeyed
+from engine.messages.answers import QueryKeyed
 
 BAND = 11 * SPACE  # px of a row of elements
 HEAD = 6 * SPACE  # px for its name

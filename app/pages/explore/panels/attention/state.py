@@ -16,7 +16,8 @@ from app.pages.explore.panels.attention.tensor import opened
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.widgets.numbers import decimal
-from engine.messages import Attend, Attended, Measure, QueryKey, QueryKeyed, Token
+from engine.messages.answers import Attended, QueryKeyed, Token
+from engine.messages.questions import Attend, Measure, QueryKey
 
 SHARE = 0.7  # of the mass, that is shown at first
 NAMED = 5  # links that the sentence names

@@ -34,7 +34,7 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
-from engine.messages import Measure
+from engine.messages.questions import Measure
 
 STEP = 5  # % of the mass, between two places of the slider
 MEASURES: tuple[Measure, ...] = ("weights", "norms", "mean", "rollout")

@@ -11,7 +11,8 @@ from app.pages.explore.asking import Asking
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.data.steps import Steps, steps
-from engine.messages import Embed, Embedded, Table, Token
+from engine.messages.answers import Embedded, Token
+from engine.messages.questions import Embed, Table
 
 MOST_NAMED = 5  # unknown or different words that a sentence names
 

@@ -25,7 +25,7 @@ from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets.text import tooltip
-from engine.messages import Table
+from engine.messages.questions import Table
 
 Index = QModelIndex | QPersistentModelIndex
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)

@@ -21,7 +21,7 @@ from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from app.widgets.page import scrolling
 from app.widgets.text import Text, font
-from engine.messages import PlaceScore, Token
+from engine.messages.answers import PlaceScore, Token
 
 ROW_GAP = 5 * SPACE  # below a row of tokens, for the ranks
 PAPER_WIDTH = 760  # px

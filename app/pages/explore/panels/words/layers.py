@@ -15,7 +15,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets.figure import Figure, Table
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text, font
-from engine.messages import Traced
+from engine.messages.answers import Traced
 
 CELL = QSize(28 * SPACE, 11 * SPACE)  # px
 STEPS = {

@@ -11,7 +11,8 @@ from app.explorer import Explorer
 from app.pages.explore.asking import Asking
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages import PlaceScore, Refused, Score, Scored, perplexity
+from engine.messages.answers import PlaceScore, Refused, Scored, perplexity
+from engine.messages.questions import Score
 
 Key = tuple[Path | None, tuple[str, ...]]
 

@@ -10,22 +10,17 @@ from app.pages.explore.asking import Asking
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages import (
-    AnyQuestion,
+from engine.messages.answers import (
     CandidatesWeighed,
-    Fill,
     Filled,
-    Follow,
     Followed,
     Likely,
-    Search,
     Searched,
     Token,
-    Trace,
     Traced,
-    Weigh,
     Weighed,
 )
+from engine.messages.questions import AnyQuestion, Fill, Follow, Search, Trace, Weigh
 
 TOP = 10
 TOP_COMPARED = 100  # so that what one model expects is nearly always found in the other's list

@@ -27,7 +27,7 @@ from app.widgets.figure import Figure, Table
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
-from engine.messages import Weighed
+from engine.messages.answers import Weighed
 
 MOST_DRAWN = 12  # rows of a figure
 

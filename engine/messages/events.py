@@ -1,0 +1,151 @@
+"""What a training worker says, line by line, in `events.jsonl`."""
+
+import math
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AwareDatetime, Field, TypeAdapter
+
+from engine.messages import Message, now
+
+
+class Event(Message):
+    at: AwareDatetime = Field(default_factory=now)
+
+
+class Branched(Event):
+    """The run began as a copy of another one at a step, perhaps with other settings."""
+
+    BEGINNING: ClassVar[str] = "Branched from “"
+
+    kind: Literal["branched"] = "branched"
+    run: str = Field(description="Name of the other run.")
+    folder: Path
+    step: int
+    changes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        changes = "; ".join(self.changes) or "nothing was changed"
+        return f"{self.BEGINNING}{self.run}” at step {self.step}; {changes}."
+
+
+class Started(Event):
+    """The worker holds the lock. `step` is the checkpoint it goes on from, 0 for a new run."""
+
+    kind: Literal["started"] = "started"
+    pid: int
+    step: int = 0
+    host: str = ""
+
+
+class Prepared(Event):
+    """Data, network and plan are ready; the first step comes next."""
+
+    kind: Literal["prepared"] = "prepared"
+    steps: int
+    parameters: int
+    examples: int
+    device: str
+    threads: int
+    processes: int = 1
+    versions: dict[str, str] = Field({})
+    step: int = Field(0, description="The step that it goes on from.")
+    conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")
+    differences: tuple[str, ...] = Field(
+        (), description="What is not as it was when the checkpoint was saved that it goes on from."
+    )
+
+
+class Progressed(Event):
+    """A stage that is not training: tokens, evaluation. `total` 0 means unknown."""
+
+    kind: Literal["progressed"] = "progressed"
+    stage: str
+    done: int
+    total: int = 0
+
+
+class Measured(Event):
+    """One point of one curve. `value` is None where it was not finite, as `status` says."""
+
+    kind: Literal["measured"] = "measured"
+    name: str
+    step: int = Field(ge=0)
+    value: float | None
+    status: Literal["finite", "nan", "inf", "-inf"] = "finite"
+
+
+def measured(name: str, step: int, value: float) -> Measured:
+    """A `Measured` that keeps what was not finite as what it was: JSON has no NaN."""
+    if math.isfinite(value):
+        return Measured(name=name, step=step, value=value)
+    status: Literal["nan", "inf", "-inf"] = (
+        "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    )
+    return Measured(name=name, step=step, value=None, status=status)
+
+
+class Saved(Event):
+    """A checkpoint is whole and durable: `checkpoints/step-…` below the run folder."""
+
+    kind: Literal["saved"] = "saved"
+    step: int
+    folder: str = Field(description="Relative to the run folder.")
+    best: bool = False
+    bytes: int = 0
+    weights: str = Field("", description="SHA-256 of the file of the weights.")
+    optimiser: str = Field("", description="SHA-256 of what the optimiser remembers.")
+
+
+class Removed(Event):
+    """A checkpoint was deleted by the rule of how many are kept."""
+
+    kind: Literal["removed"] = "removed"
+    step: int
+    folder: str
+
+
+class Noted(Event):
+    """Something that the user should know and that did not end the run."""
+
+    kind: Literal["noted"] = "noted"
+    text: str
+    exact: bool = Field(True, description="False: a repetition elsewhere may differ in rounding.")
+
+
+class Waiting(Event):
+    """The worker cannot go on now and waits; what it says next, but for notes, ends the wait."""
+
+    kind: Literal["waiting"] = "waiting"
+    problem: str
+    advice: str = ""
+
+
+class Ended(Event):
+    """The last word of a worker."""
+
+    kind: Literal["ended"] = "ended"
+    outcome: Literal["finished", "stopped", "failed"]
+    step: int = 0
+    problem: str = ""
+    advice: str = ""
+    details: str = ""
+    bug: bool = Field(False, description="True where the studio is at fault.")
+    memory: int = Field(0, description="Most bytes that the worker held; 0: nobody knows.")
+    device_memory: int = Field(0, description="Most bytes that it held of a GPU.")
+
+
+AnyEvent = Annotated[
+    Branched
+    | Started
+    | Prepared
+    | Progressed
+    | Measured
+    | Saved
+    | Removed
+    | Noted
+    | Waiting
+    | Ended,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

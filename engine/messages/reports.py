@@ -1,0 +1,103 @@
+"""What is known of a checkpoint, and what became of it when it was read or exported."""
+
+from pydantic import AwareDatetime, Field
+
+from engine.messages import Message, now
+from engine.spec.export import Form, Precision
+
+
+class LoadReport(Message):
+    """What became of the tensors of a checkpoint, in our names where we have one."""
+
+    loaded: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
+    left_over: tuple[str, ...] = Field((), description="In the file and not used.")
+    notes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        parts = [f"{len(self.loaded)} tensors loaded"]
+        if self.fresh:
+            parts.append(f"{len(self.fresh)} newly made ({_first_few(self.fresh)})")
+        if self.left_over:
+            parts.append(f"{len(self.left_over)} left over ({_first_few(self.left_over)})")
+        return "; ".join(parts) + "."
+
+
+def _first_few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+
+
+class CheckpointInfo(Message):
+    """What is known of a checkpoint folder without loading its weights into a network."""
+
+    family: str = "bert"
+    layers: int
+    width: int
+    heads: int
+    inner: int
+    positions: int
+    vocabulary: int
+    parameters: int
+    task_heads: tuple[str, ...] = Field(
+        (), description="Of “masked words”, “next sentence”, “pooler”, and a `HeadKind`."
+    )
+    labels: tuple[str, ...] = ()
+    lowercase: bool = True
+    causal: bool = Field(False, description="Left-to-right: no token looks at a later one.")
+    dtype: str = "float32"
+    bytes: int = 0
+
+
+class Comparison(Message):
+    """How what an export says differs from what the model says, for one output."""
+
+    output: str
+    rows: int = Field(description="How often it was said: for each input, or each token.")
+    difference: float = Field(description="The largest, as a share of `scale`.")
+    scale: float = Field(description="The largest number that the model said; at least 1.")
+    bound: float | None = Field(description="The largest difference allowed; None: picks count.")
+    agreement: float | None = Field(None, description="Share of equal picks, where there are any.")
+    least_agreement: float = 0
+    chance: float | None = Field(None, description="The largest difference of a probability.")
+
+    def sentence(self) -> str:
+        off = f"largest difference {self.difference:.1e} of the largest number ({self.scale:.4g})"
+        if not self.difference:
+            off = "no difference at all"
+        elif self.bound is not None:
+            off += f", at most {self.bound:.0e} allowed"
+        parts = [off]
+        if self.agreement is not None:
+            parts.append(
+                f"{self.agreement:.1%} of {self.rows} picks agree, at least "
+                f"{self.least_agreement:.0%} needed"
+            )
+        if self.chance:
+            parts.append(f"probabilities differ by at most {self.chance:.2g}")
+        return f"{self.output}: {'; '.join(parts)}."
+
+
+class ExportReport(Message):
+    """What an export was held against, in a process that knew nothing but its files.
+
+    It goes along with the export, so it holds no path and no row of the user's data.
+    """
+
+    at: AwareDatetime = Field(default_factory=now)
+    checkpoint: str
+    form: Form
+    precision: Precision
+    heads: tuple[str, ...]
+    tensors: int
+    parameters: int
+    labels: tuple[str, ...]
+    notes: tuple[str, ...] = Field(
+        (), description="What was passed over when the checkpoint itself was loaded."
+    )
+    weights_equal: bool | None = Field(
+        description="Bit for bit, rounded to `precision`; None where they have another form."
+    )
+    texts: tuple[str, ...] = Field(description="Built-in texts themselves; of others the names.")
+    sources: tuple[str, ...] = Field(description="Where the texts come from.")
+    comparisons: tuple[Comparison, ...]
+    versions: dict[str, str]
