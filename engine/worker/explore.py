@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from pydantic import ValidationError
 
+from engine.cores import threads_worth_trying
 from engine.errors import StudioError
 from engine.messages.answers import (
     Answer,
@@ -198,9 +199,12 @@ class Answerer:
     def __init__(self, scratch: Path, device: str = "auto") -> None:
         import torch
 
-        threads = os.environ.get(THREADS, "")
-        if threads.isdecimal() and int(threads):
-            torch.set_num_threads(int(threads))
+        asked = os.environ.get(THREADS, "")
+        threads = int(asked) if asked.isdecimal() else 0
+        if not threads and "OMP_NUM_THREADS" not in os.environ:
+            threads = threads_worth_trying()[0]  # torch knows no limit of a container
+        if threads:
+            torch.set_num_threads(threads)
         from engine.explore.shelf import Shelf
 
         self._scratch = scratch

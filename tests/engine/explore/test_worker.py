@@ -214,6 +214,16 @@ def test_the_number_of_threads_is_what_the_settings_say(tmp_path, tiny_folder):
     assert limited.end() == (0, "3\n")
 
 
+def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_path, tiny_folder):
+    code = "import os, torch, engine.explore.predictions as p\nfill = p.fill\n"
+    code += "p.fill = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]\n"
+    code += "del os.environ['OMP_NUM_THREADS']\n"
+    code += "import engine.cores\nengine.cores.limit = lambda: 1.0"
+    limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
+    limited.ask(Fill(number=1, checkpoint=tiny_folder, text="a"))
+    assert limited.end() == (0, "1\n")
+
+
 def test_only_the_newest_question_of_a_kind_waits():
     inbox = Inbox()
     for number, kind in enumerate(("fill", "attend", "fill", "fill"), start=1):
