@@ -1,6 +1,6 @@
 """How fast this program trains beside what else one would use, and how near to the machine's limit.
 
-    python benchmarks/training.py                        everything; ten minutes on two cores
+    python benchmarks/training.py                        everything; half an hour on two cores
     python benchmarks/training.py --rows small --threads 1 --pairs 5 --clock cpu
     python benchmarks/training.py --device cuda          base and large on a GPU
 
