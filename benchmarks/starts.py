@@ -154,9 +154,9 @@ def many_rows(work: Path, rows: int, threads: int) -> None:
 def first_step(folder: Path) -> None:
     """Be the worker of a run up to its first step, and print the processor seconds."""
     from engine.messages.events import Event, Measured
-    from engine.worker import share_the_processor
+    from engine.worker import share_the_machine
 
-    share_the_processor()
+    share_the_machine()
     from engine.worker.train import main as train
 
     def listen(event: Event) -> None:

@@ -20,9 +20,9 @@ class Enough(Exception):
 def main() -> None:
     given = _arguments()
     os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
-    from engine.worker import share_the_processor
+    from engine.worker import share_the_machine
 
-    share_the_processor()  # before torch is loaded, as a worker does
+    share_the_machine()  # before torch is loaded, as a worker does
     from clock import Clock
     from engine.messages.events import Event, Measured
     from engine.runs.folder import RunFolder

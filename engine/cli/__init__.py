@@ -13,7 +13,7 @@ import typer
 
 from engine.cli import ask, cluster, exporting, jobs, models, runs, tour
 from engine.errors import StudioError
-from engine.worker import share_the_processor
+from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, MISTAKE, BROKEN_OFF = 1, 2, 3, 130
 
@@ -46,7 +46,7 @@ app.command("tour")(tour.tour)
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command line; returns the exit code."""
-    share_the_processor()
+    share_the_machine()
     try:
         result = app(args=arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -1,11 +1,14 @@
 """The programs that do the work: one for a run, one that answers questions."""
 
+import ctypes
 import os
+import sys
 
+ARENA_MAX = -8  # M_ARENA_MAX of mallopt(3)
 SPINS = "10000"  # some 20 µs: longer than between two small operations, shorter than a time slice
 
 
-def share_the_processor() -> None:
+def share_the_machine() -> None:
     """Call before torch is loaded: its threads wait for one another only briefly by spinning.
 
     As it comes, GNU OpenMP spins for milliseconds. Beside one other busy program, two threads then
@@ -14,3 +17,15 @@ def share_the_processor() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
+    _share_the_memory()
+
+
+def _share_the_memory() -> None:
+    """Let all threads take memory from one heap, where glibc has one for each.
+
+    What one thread gives back another can then use: training by two threads takes a tenth less.
+    """
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
+        if mallopt is not None:
+            mallopt(ARENA_MAX, 1)

@@ -5,7 +5,7 @@ answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was jus
 import sys
 from pathlib import Path
 
-from engine.worker import share_the_processor
+from engine.worker import share_the_machine
 
 USAGE = (
     "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
@@ -14,7 +14,7 @@ USAGE = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    share_the_processor()
+    share_the_machine()
     match sys.argv[1:] if arguments is None else arguments:
         case ["train", folder]:
             from engine.worker.train import main as train

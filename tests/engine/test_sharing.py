@@ -1,0 +1,35 @@
+"""How the workers share the machine with other programs, and their threads the memory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+WHERE = """
+import ctypes, threading
+from engine.worker import share_the_machine
+
+share_the_machine()
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+taken = []
+thread = threading.Thread(target=lambda: taken.append(malloc(50_000)))
+thread.start()
+thread.join()
+for line in open("/proc/self/maps"):
+    first, last = (int(end, 16) for end in line.split()[0].split("-"))
+    if first <= taken[0] < last:
+        print("[heap]" in line)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the maps of a process")
+@pytest.mark.parametrize("arenas, shared", [(None, "True"), ("4", "False")])
+def test_the_threads_of_a_worker_have_one_heap_unless_the_user_wants_more(arenas, shared):
+    environment = {n: v for n, v in os.environ.items() if n != "MALLOC_ARENA_MAX"}
+    if arenas:
+        environment["MALLOC_ARENA_MAX"] = arenas
+    command = [sys.executable, "-c", WHERE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == shared + "\n"
