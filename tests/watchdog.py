@@ -113,7 +113,7 @@ class Watchdog:
 
 
 def stolen() -> float:
-    """Seconds for which the host had given a processor of this machine to others, of all of them."""
+    """Seconds for which the host had given processors of this machine to others."""
     with STAT.open("rb") as file:
         return int(file.readline().split()[8]) * TICK
 
