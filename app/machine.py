@@ -65,7 +65,7 @@ def look_at_machine(home: Path) -> Machine:
     memory = psutil.virtual_memory()
     return Machine(
         system=f"{platform.system()} {platform.release()}",
-        processor=_processor(),
+        processor=" ".join(cores.processor().split()),
         cores=cores.threads_worth_trying()[0],
         memory=memory.total,
         memory_free=memory.available,
@@ -83,17 +83,6 @@ def installed(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _processor() -> str:
-    if sys.platform == "linux":
-        try:
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-                if line.startswith("model name"):
-                    return " ".join(line.split(":", 1)[1].split())
-        except OSError:
-            pass
-    return platform.processor() or platform.machine()
 
 
 def _gpus() -> tuple[str, ...]:

@@ -24,15 +24,18 @@ CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def processor() -> str:
-    """The name that the processor has for people, and how many cores the machine has."""
-    name = platform.processor() or platform.machine()
+    """The name that the processor has for people."""
     known = Path("/proc/cpuinfo")
     if known.is_file():
-        lines = known.read_text(encoding="utf-8", errors="replace").splitlines()
-        name = next(
-            (x.partition(":")[2].strip() for x in lines if x.startswith("model name")), name
-        )
-    return f"{name}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
+        for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def processor_and_cores() -> str:
+    """The same, and how many cores the machine has."""
+    return f"{processor()}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
 
 
 def allowed() -> list[int]:

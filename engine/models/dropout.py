@@ -91,10 +91,8 @@ def drawn(count: int, share: float) -> Tensor:
     found = list[Tensor]()
     last = -1
     while last < count:
-        gaps = (
-            torch.rand(draws, generator=_source.generator).neg_().add_(1).log_()
-        )  # of numbers in (0, 1]
-        gaps = gaps.div_(math.log1p(-share)).floor_()
+        chances = torch.rand(draws, generator=_source.generator).neg_().add_(1)  # in (0, 1]
+        gaps = chances.log_().div_(math.log1p(-share)).floor_()
         steps = gaps.clamp_(max=count).to(torch.int64).add_(1)
         found.append(steps.cumsum_(0).add_(last))
         last = int(found[-1][-1])

@@ -19,7 +19,7 @@ def conditions(machine: Machine, made: Prepared, start: str, processes: str) -> 
     `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
     """
     return {
-        "processor": cores.processor(),
+        "processor": cores.processor_and_cores(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": _device(machine.device),
         "threads": str(machine.threads),
@@ -48,8 +48,9 @@ def threads_to_keep(then: dict[str, str], processes: str) -> int:
     """With how many threads a run can go on bit for bit; 0 where it cannot, or too few cores are
     left to it.
     """
-    same = (then.get("processor"), then.get("processes")) == (cores.processor(), processes)
-    threads = int(then.get("threads", "0")) if same else 0
+    now = {"processor": cores.processor_and_cores(), "processes": processes}
+    is_same = all(then.get(name) == value for name, value in now.items())
+    threads = int(then.get("threads", "0")) if is_same else 0
     return threads if threads <= max(cores.threads_worth_trying()) else 0
 
 

@@ -141,7 +141,7 @@ def _best_threads(sharing: int, alone: bool) -> int:
     numbers = cores.threads_worth_trying()
     if len(numbers) == 1 or not alone:
         return max(1, numbers[0] // sharing)
-    of = f"{cores.processor()}, {listed(numbers)} threads, torch {torch.__version__}"
+    of = f"{cores.processor_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
     pace = precision.kept(Pace, of)
     if pace is None:
         rates = {}

@@ -16,8 +16,8 @@ from engine.training.devices import Machine
 from engine.training.ranks import dealt
 from engine.training.sharding import is_sharded
 
-WORTH = 20_000_000  # tokens of a half times the square of the width: below, Python takes too long,
-# which is done by one thread at a time
+WORTH = 20_000_000  # tokens of a half times the square of the width: in smaller ones the threads
+# would mostly wait for Python, which goes on in one of them at a time
 
 
 def add_gradients(

@@ -9,7 +9,13 @@ SPINS = "10000"  # some 20 µs: longer than between two small operations, shorte
 
 
 def share_the_machine() -> None:
-    """Call before torch is loaded: its threads wait for one another only briefly by spinning.
+    """Call before torch is loaded, so that its threads get on with one another and with others."""
+    _wait_briefly()
+    _share_the_memory()
+
+
+def _wait_briefly() -> None:
+    """Let threads wait for one another only briefly by spinning.
 
     As it comes, GNU OpenMP spins for milliseconds. Beside one other busy program, two threads then
     take turns in waiting for each other, and a training becomes twenty to a hundred times slower.
@@ -17,13 +23,13 @@ def share_the_machine() -> None:
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
-    _share_the_memory()
 
 
 def _share_the_memory() -> None:
     """Let all threads take memory from one heap, where glibc has one for each.
 
     What one thread gives back another can then use: training by two threads takes a tenth less.
+    What the user has set stays.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none

@@ -213,7 +213,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
 
 
 def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:
-    then = {"threads": "4", "processor": cores.processor(), "processes": "1"}
+    then = {"threads": "4", "processor": cores.processor_and_cores(), "processes": "1"}
     numbers(2, 4)
     assert threads_to_keep(then, "1") == 4
     assert threads_to_keep(then, "2") == 0
