@@ -8,7 +8,7 @@ SST2 = (  # tokens of the sentences of SST-2's dev set, [CLS] and [SEP] included
     *(4, 10, 12, 14, 16, 17, 19, 20, 21, 23, 24),
     *(26, 27, 29, 30, 32, 34, 37, 40, 44, 55),
 )
-ROWS = 96
+ROWS = 256
 
 
 def write(folder: Path, words: list[str]) -> None:

@@ -179,7 +179,8 @@ class Tally(ABC):
     """Adds up what a network does on batches, and gives the figures at the end."""
 
     @abstractmethod
-    def add(self, network: Network, batch: Batch) -> None: ...
+    def add(self, network: Network, batch: Batch) -> None:
+        """Several threads may do this at a time, in any order: the figures must be the same."""
 
     @abstractmethod
     def figures(self) -> dict[str, float]:
@@ -187,7 +188,7 @@ class Tally(ABC):
 
 
 class AnswerTally(Tally):
-    """What a network answers to each example; they may come in any order."""
+    """What a network answers to each example."""
 
     @abstractmethod
     def report(self) -> Report:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.data.packed import pack_stream
@@ -205,37 +206,38 @@ class PretrainingTally(Tally):
     """Sums over the guessed tokens, and over the pairs where there are some."""
 
     def __init__(self) -> None:
-        self._loss, self._first, self._five, self._count = 0.0, 0, 0, 0
-        self._pair_loss, self._right, self._pairs = 0.0, 0, 0
+        self._sums: dict[int, NDArray[np.float64]] = {}  # [7] of each batch, by its first example
 
     def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
         pieces, follows = guesses(network, batch)  # [N, V], [B, 2]
-        self._loss += float(F.cross_entropy(pieces, batch.targets, reduction="sum"))
+        loss = float(F.cross_entropy(pieces, batch.targets, reduction="sum"))
         best = pieces.topk(min(5, pieces.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
-        self._first += int(hits[:, 0].sum())
-        self._five += int(hits.any(dim=1).sum())
-        self._count += len(batch.targets)
+        sums = [len(batch.targets), loss, int(hits[:, 0].sum()), int(hits.any(dim=1).sum())]
+        pairs = [0, 0.0, 0]
         if follows is not None:
             assert batch.follows is not None
-            self._pair_loss += float(F.cross_entropy(follows, batch.follows, reduction="sum"))
-            self._right += int((follows.argmax(1) == batch.follows).sum())
-            self._pairs += len(batch.follows)
+            loss = float(F.cross_entropy(follows, batch.follows, reduction="sum"))
+            pairs = [len(follows), loss, int((follows.argmax(1) == batch.follows).sum())]
+        self._sums[int(batch.numbers[0])] = np.array([*sums, *pairs])
 
     def figures(self) -> dict[str, float]:
-        count = max(self._count, 1)
-        masked = self._loss / count
-        words = {"accuracy": self._first / count, "top5": self._five / count}
-        if not self._pairs:
-            return {"loss": masked, **words, "examples": self._count}
-        following = self._pair_loss / self._pairs
+        in_order = (self._sums[number] for number in sorted(self._sums))
+        sums = sum(in_order, start=np.zeros(7))
+        count, loss, first, five, pairs, pair_loss, right = sums.tolist()
+        masked = loss / max(count, 1)
+        words = {"accuracy": first / max(count, 1), "top5": five / max(count, 1)}
+        if not pairs:
+            return {"loss": masked, **words, "examples": count}
+        following = pair_loss / pairs
         return {
             "loss": masked + following,
             "loss_masked_words": masked,
             "loss_next_sentence": following,
             **words,
-            "next_sentence_accuracy": self._right / self._pairs,
-            "examples": self._count,
+            "next_sentence_accuracy": right / pairs,
+            "examples": count,
         }
 
 

@@ -176,12 +176,13 @@ class QuestionTally(AnswerTally):
     def __init__(self, examples: QuestionExamples, task: QuestionAnswering) -> None:
         self._examples, self._task = examples, task
         self._scores: list[NDArray[np.float32] | None] = [None] * len(examples)  # [2, T] each
-        self._loss = 0.0
+        self._losses = np.zeros(len(examples))
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
         logits = span_logits(network, batch)  # [B, T, 2]
-        self._loss += float(F.cross_entropy(logits, batch.targets, reduction="sum")) / 2
+        ends = F.cross_entropy(logits, batch.targets, reduction="none")  # [B, 2]
+        self._losses[batch.numbers.numpy()] = ends.cpu().double().mean(1).numpy()
         scores = logits.transpose(1, 2).cpu().numpy()
         for row, number in enumerate(batch.numbers.tolist()):
             length = int(self._examples.packed.lengths[number])
@@ -200,7 +201,9 @@ class QuestionTally(AnswerTally):
         true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
         doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
         found = report(guesses, true, doubts, self._task.threshold)
-        return found.model_copy(update={"loss": self._loss / max(len(self._examples), 1)})
+        return found.model_copy(
+            update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
+        )
 
     def answers(self) -> list[dict[str, Any]]:
         rows = self._examples.rows

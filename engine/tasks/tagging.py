@@ -220,7 +220,7 @@ class TagTally(AnswerTally):
         self._probabilities[words] = best.values.cpu().numpy()
         known = (batch.targets != UNKNOWN).cpu().numpy()
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
-        self._losses[words[known]] = losses.double().cpu().numpy()[known]
+        self._losses[words[known]] = losses.cpu().double().numpy()[known]
 
     def report(self) -> TagReport:
         true = self._examples.tags

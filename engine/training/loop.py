@@ -42,7 +42,7 @@ from engine.training.preparing import Prepared, forget_vectors, give_vectors, pr
 from engine.training.ranks import Ranks, here, joined
 from engine.training.saving import Progress, Tell
 from engine.training.scaling import Scaling
-from engine.training.sharding import whole
+from engine.training.sharding import is_sharded, whole
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 Outcome = Literal["finished", "stopped"]
@@ -236,8 +236,7 @@ def _gradients(
     """The gradients of this rank's share of a batch, times `scale`, in smaller parts where memory
     is short; what the share adds to the loss, by terms.
     """
-    asked, possible = job.training.micro_batch, progress.micro_batch
-    at_once = min(asked, possible) if asked and possible else asked or possible
+    at_once = _at_once(job, progress)
     while True:
         drawn = chance(job.training.seed, DROPOUT, progress.step).integers(2**62, size=ranks.world)
         torch.manual_seed(int(drawn[ranks.rank]))
@@ -282,6 +281,12 @@ def _is_short_of_memory(error: Exception) -> bool:
     )
 
 
+def _at_once(job: JobSpec, progress: Progress) -> int:
+    """How many examples are computed at a time; 0: all of a batch."""
+    asked, possible = job.training.micro_batch, progress.micro_batch
+    return min(asked, possible) if asked and possible else asked or possible
+
+
 def _smaller(error: Exception, micro_batch: int, size: int) -> int:
     """Half the examples at once, where that can help; any other error goes on."""
     at_once = min(micro_batch or size, size)
@@ -320,17 +325,18 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
             began = time.monotonic()
             tell(Progressed(stage="Judging by the dev rows", done=done, total=total))
 
-    plan = job.training
     tally = judge(
         made.network,
         made.learner,
         made.tokenizer,
         made.dev,
-        plan.batch,
-        plan.seed,
-        machine.device,
-        machine.precision,
-        report,
+        job.training.batch,
+        seed=job.training.seed,
+        device=machine.device,
+        precision=machine.precision,
+        report=report,
+        at_once=_at_once(job, progress),
+        together=is_sharded(made.network),
     )
     if isinstance(tally, AnswerTally):
         told = tally.report()

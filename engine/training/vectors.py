@@ -21,7 +21,7 @@ from engine.durable import check_room, disk_errors_for
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.reader import chosen
-from engine.tasks.judging import in_turn
+from engine.tasks.judging import batches_at_a_time, for_each, in_turn
 from engine.tasks.learner import Progress, pad
 from engine.training.devices import Machine
 
@@ -90,7 +90,8 @@ def _make(
             cleaning.callback(file.unlink, missing_ok=True)
         maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
         batches = in_turn(packed.lengths, BATCH)
-        for done, rows in enumerate(batches, start=1):
+
+        def fill(rows: np.ndarray) -> None:
             tokens, segments, real = pad(packed, rows, tokenizer.pad)
             real = None if real is None else real.to(machine.device)
             with torch.inference_mode(), machine.precision():
@@ -102,7 +103,8 @@ def _make(
                 length = packed.lengths[row]
                 for number, made in enumerate(maps):
                     made[offsets[row] : offsets[row + 1]] = found[place, :length, number]
-            progress(done, len(batches))
+
+        for_each(batches[::-1], fill, batches_at_a_time(machine.device), progress)
         for made, file, height in zip(maps, new, heights, strict=True):
             made.flush()
             with open(file, "rb+") as opened:

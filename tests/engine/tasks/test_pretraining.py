@@ -72,9 +72,11 @@ def test_the_figures_are_those_of_the_parts(
     network = Network(spec, learner.heads).eval()
     examples = packed(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
+    batch = batch._replace(numbers=torch.arange(16))
     tally = learner.tally(examples)
     with torch.inference_mode():
-        tally.add(network, batch)
+        for part in batch.parts(5)[::-1]:
+            tally.add(network, part)
         losses = learner.losses(network, batch)
         assert network.next_sentence is not None and batch.follows is not None
         encoded = network.encoder(batch.tokens, batch.segments, batch.real)

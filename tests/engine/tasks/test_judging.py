@@ -1,0 +1,138 @@
+"""Batches that are judged by two threads: the same figures, as often as one asks."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.spec.job import JobSpec
+from engine.spec.task import Pretraining
+from engine.tasks import judging
+from engine.tasks.judging import for_each, judge
+from engine.tasks.learner import AnswerTally
+from engine.training.preparing import Prepared, prepare
+from tests.engine.training import small
+
+
+def pairs(folder: Path) -> JobSpec:
+    job = small.pretraining(folder)
+    return job.model_copy(update={"task": Pretraining(next_sentence=True)})
+
+
+TASKS: dict[str, Callable[[Path], JobSpec]] = {
+    "classes": small.classifying,
+    "choices": lambda folder: small.learning("choices", folder),
+    "tags": small.tagging,
+    "answers": small.answering,
+    "masked words and next sentence": pairs,
+}
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def prepared(folder: Path, job: JobSpec) -> Prepared:
+    return prepare(job, small.new_run(folder / "run", job), lambda event: None)
+
+
+def said(made: Prepared, at_once: int = 0) -> tuple[dict[str, float], list[dict[str, object]]]:
+    tally = judge(
+        made.network, made.learner, made.tokenizer, made.numbers(0)[0], 7, seed=3, at_once=at_once
+    )
+    answers = tally.answers() if isinstance(tally, AnswerTally) else []
+    return tally.figures(), answers
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_two_threads_find_what_one_finds(
+    task: str, threads: Callable[[int], None], tmp_path: Path
+) -> None:
+    made = prepared(tmp_path, TASKS[task](tmp_path))
+    threads(1)
+    figures, answers = said(made)
+    threads(2)
+    again = said(made)
+    assert again[0] == pytest.approx(figures, abs=1e-6)
+    assert len(again[1]) == len(answers)
+    for one, other in zip(answers, again[1], strict=True):
+        numbers = {name: value for name, value in one.items() if isinstance(value, float)}
+        assert {name: other[name] for name in numbers} == pytest.approx(numbers, abs=1e-5)
+    assert all(said(made) == again for _ in range(5)), "bit for bit"
+    assert said(made, at_once=3)[0] == pytest.approx(figures, abs=1e-6)
+
+
+def test_two_threads_take_part_unless_other_processes_must_keep_step(
+    threads: Callable[[int], None], tmp_path: Path
+) -> None:
+    made = prepared(tmp_path, small.classifying(tmp_path))
+    threads(2)
+    forward = made.network.forward
+    seen: list[tuple[int, int]] = []
+    both = threading.Barrier(2)
+
+    def noted(*given, **more):
+        if threading.current_thread() is not threading.main_thread() and len(seen) < 2:
+            both.wait(60)  # the other one is at work too
+        seen.append((threading.get_ident(), torch.get_num_threads()))
+        return forward(*given, **more)
+
+    made.network.forward = noted  # type: ignore[method-assign]
+    given = made.network, made.learner, made.tokenizer, made.numbers(0)[0], 8
+    judge(*given)
+    assert len({thread for thread, _ in seen}) == 2
+    assert {number for _, number in seen} == {1}, "each by its share of the threads"
+    assert torch.get_num_threads() == 2
+    seen.clear()
+    judge(*given, together=True)
+    assert {*seen} == {(threading.get_ident(), 2)}
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2])
+def test_each_item_is_done_once_and_an_error_ends_it(at_a_time: int) -> None:
+    done, reports = list[int](), list[tuple[int, int]]()
+    for_each(range(50), done.append, at_a_time, lambda *counts: reports.append(counts))
+    assert sorted(done) == list(range(50))
+    assert reports == [(count, 50) for count in range(1, 51)]
+
+    def slow(number: int) -> None:
+        time.sleep(0.001)
+        done.append(number)
+        if number == 3:
+            raise MemoryError
+
+    done.clear()
+    with pytest.raises(MemoryError):
+        for_each(range(3000), slow, at_a_time, lambda *counts: None)
+    assert len(done) < 3000
+
+    def stopped(count: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    done.clear()
+    with pytest.raises(KeyboardInterrupt):
+        for_each(range(4, 3000), slow, at_a_time, stopped)
+    assert len(done) < 2996
+
+
+def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepared(tmp_path, small.classifying(tmp_path))
+    lengths = list[int]()
+    batch = made.learner.batch
+
+    def noted(examples, numbers, *given):
+        lengths.append(int(examples.lengths[numbers].max()))
+        return batch(examples, numbers, *given)
+
+    monkeypatch.setattr(made.learner, "batch", noted)
+    monkeypatch.setattr(judging, "batches_at_a_time", lambda device: 1)
+    judge(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4)
+    assert lengths == sorted(lengths, reverse=True)
+    assert np.ptp(lengths) > 0
