@@ -23,7 +23,7 @@ from engine.home import Home
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
 STUCK = 15_000  # ms after which a dialog that nothing closes is closed
-PATIENCE = 5  # s for what a test started to come to its end
+PATIENCE = 20  # s for what a test started to come to its end
 
 
 def picture_of(name: str) -> Path:
