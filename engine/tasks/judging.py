@@ -7,6 +7,7 @@ see `engine.training.gradients` for what that saves.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from threading import Event
 from typing import TypeVar
 
 import numpy as np
@@ -15,9 +16,10 @@ import torch
 from engine.data.tokenizer import Tokenizer
 from engine.models.network import Network
 from engine.tasks.chance import DEV, chance
-from engine.tasks.learner import Examples, Learner, Tally
+from engine.tasks.learner import Examples, Learner, Progress, Tally
 
 Item = TypeVar("Item")
+Precision = Callable[[], AbstractContextManager[object]]
 
 
 def judge(
@@ -28,8 +30,8 @@ def judge(
     batch: int,
     seed: int = 0,
     device: torch.device | None = None,
-    precision: Callable[[], AbstractContextManager[object]] = nullcontext,
-    report: Callable[[int, int], None] = lambda done, total: None,
+    precision: Precision = nullcontext,
+    report: Progress = lambda done, total: None,
     at_once: int = 0,
     together: bool = False,
 ) -> Tally:
@@ -37,7 +39,7 @@ def judge(
 
     Args:
         at_once: examples of a batch that are computed at a time; 0: all.
-        together: whether other processes go through the same batches at the same time.
+        together: whether other processes must go through the same batches in the same order.
     """
     network.eval()
     tally = learner.tally(examples)
@@ -49,38 +51,56 @@ def judge(
         random = chance(seed, DEV, number)
         one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
         one = one._replace(numbers=torch.from_numpy(numbers))
-        with torch.inference_mode(), precision():
-            for part in one.parts(at_once):
-                network(tally.add, part.to(device))
+        for part in one.parts(at_once):
+            network(tally.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]
-    for_each(longest_first, add, 1 if together else batches_at_a_time(device), report)
+    for_each(longest_first, add, precision, report, not together and gains_by_two(device))
     return tally
 
 
-def batches_at_a_time(device: torch.device) -> int:
-    """How many batches are best computed at a time, each by a share of the threads."""
-    return 2 if device.type == "cpu" and torch.get_num_threads() > 1 else 1
+def gains_by_two(device: torch.device) -> bool:
+    """Whether two threads are best at work, each with half of those that there are."""
+    return device.type == "cpu" and torch.get_num_threads() > 1
 
 
 def for_each(
     items: Sequence[Item],
     do: Callable[[Item], None],
-    at_a_time: int,
-    report: Callable[[int, int], None],
+    precision: Precision,
+    report: Progress,
+    by_two: bool,
 ) -> None:
-    """Do something with all items, so many at a time, and say after each how many are done."""
-    at_a_time = min(at_a_time, len(items)) or 1
-    threads = torch.get_num_threads()
-    share = max(1, threads // at_a_time)
-    workers = ThreadPoolExecutor(at_a_time, initializer=torch.set_num_threads, initargs=(share,))
+    """Do what learns nothing with all items, and say on this thread how many are done.
+
+    An error, here or in the other thread, ends it after the items that are being worked on.
+    """
+    threads, by_two = torch.get_num_threads(), by_two and len(items) > 1
+    coming, done, ended = iter(items), list[Item](), Event()
+
+    def work(say: Callable[[], None]) -> None:
+        torch.set_num_threads(threads // 2 if by_two else threads)  # of this thread
+        try:
+            with torch.inference_mode(), precision():
+                for item in coming:
+                    if ended.is_set():
+                        break
+                    do(item)
+                    done.append(item)
+                    say()
+        except BaseException:
+            ended.set()
+            raise
+
     try:
-        results = workers.map(do, items) if at_a_time > 1 else map(do, items)
-        for done, _ in enumerate(results, start=1):
-            report(done, len(items))
+        with ThreadPoolExecutor(1) as beside:
+            other = beside.submit(work, lambda: None) if by_two else None
+            work(lambda: report(len(done), len(items)))
+            if other is not None:
+                other.result()
+                report(len(done), len(items))
     finally:
-        workers.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)  # some libraries keep one number for all threads
+        torch.set_num_threads(threads)
 
 
 def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from engine.durable import check_room, disk_errors_for
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.reader import chosen
-from engine.tasks.judging import batches_at_a_time, for_each, in_turn
+from engine.tasks.judging import for_each, gains_by_two, in_turn
 from engine.tasks.learner import Progress, pad
 from engine.training.devices import Machine
 
@@ -94,17 +94,16 @@ def _make(
         def fill(rows: np.ndarray) -> None:
             tokens, segments, real = pad(packed, rows, tokenizer.pad)
             real = None if real is None else real.to(machine.device)
-            with torch.inference_mode(), machine.precision():
-                encoded = network.encoder(
-                    tokens.to(machine.device), segments.to(machine.device), real, keep_hidden=True
-                )
-                found = chosen(encoded.hidden, tuple(heights)).float().cpu().numpy()
+            encoded = network.encoder(
+                tokens.to(machine.device), segments.to(machine.device), real, keep_hidden=True
+            )
+            found = chosen(encoded.hidden, tuple(heights)).float().cpu().numpy()
             for place, row in enumerate(rows):
                 length = packed.lengths[row]
                 for number, made in enumerate(maps):
                     made[offsets[row] : offsets[row + 1]] = found[place, :length, number]
 
-        for_each(batches[::-1], fill, batches_at_a_time(machine.device), progress)
+        for_each(batches[::-1], fill, machine.precision, progress, gains_by_two(machine.device))
         for made, file, height in zip(maps, new, heights, strict=True):
             made.flush()
             with open(file, "rb+") as opened:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,8 @@ import torch
 
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
-from engine.tasks import judging
 from engine.tasks.judging import for_each, judge
-from engine.tasks.learner import AnswerTally
+from engine.tasks.learner import AnswerTally, Progress
 from engine.training.preparing import Prepared, prepare
 from tests.engine.training import small
 
@@ -76,10 +76,10 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
     threads(2)
     forward = made.network.forward
     seen: list[tuple[int, int]] = []
-    both = threading.Barrier(2)
+    both, by_two = threading.Barrier(2), True
 
     def noted(*given, **more):
-        if threading.current_thread() is not threading.main_thread() and len(seen) < 2:
+        if by_two and threading.get_ident() not in {thread for thread, _ in seen}:
             both.wait(60)  # the other one is at work too
         seen.append((threading.get_ident(), torch.get_num_threads()))
         return forward(*given, **more)
@@ -91,16 +91,17 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
     assert {number for _, number in seen} == {1}, "each by its share of the threads"
     assert torch.get_num_threads() == 2
     seen.clear()
+    by_two = False
     judge(*given, together=True)
     assert {*seen} == {(threading.get_ident(), 2)}
 
 
-@pytest.mark.parametrize("at_a_time", [1, 2])
-def test_each_item_is_done_once_and_an_error_ends_it(at_a_time: int) -> None:
+@pytest.mark.parametrize("by_two", [False, True])
+def test_each_item_is_done_once_and_an_error_ends_it(
+    by_two: bool, threads: Callable[[int], None]
+) -> None:
+    threads(2)
     done, reports = list[int](), list[tuple[int, int]]()
-    for_each(range(50), done.append, at_a_time, lambda *counts: reports.append(counts))
-    assert sorted(done) == list(range(50))
-    assert reports == [(count, 50) for count in range(1, 51)]
 
     def slow(number: int) -> None:
         time.sleep(0.001)
@@ -108,18 +109,50 @@ def test_each_item_is_done_once_and_an_error_ends_it(at_a_time: int) -> None:
         if number == 3:
             raise MemoryError
 
+    def go_through(items: range, report: Progress) -> None:
+        for_each(items, slow, nullcontext, report, by_two)
+
+    go_through(range(4, 204), lambda *counts: reports.append(counts))
+    assert sorted(done) == list(range(4, 204))
+    assert reports == sorted(reports)
+    assert reports[-1] == (200, 200)
     done.clear()
     with pytest.raises(MemoryError):
-        for_each(range(3000), slow, at_a_time, lambda *counts: None)
-    assert len(done) < 3000
+        go_through(range(3000), lambda *counts: None)
+    assert 4 <= len(done) < 10
 
     def stopped(count: int, of: int) -> None:
         raise KeyboardInterrupt
 
     done.clear()
     with pytest.raises(KeyboardInterrupt):
-        for_each(range(4, 3000), slow, at_a_time, stopped)
-    assert len(done) < 2996
+        go_through(range(4, 3000), stopped)
+    assert 1 <= len(done) < 10
+
+
+def test_each_thread_keeps_one_precision_for_all_its_items(
+    threads: Callable[[int], None],
+) -> None:
+    """It forgets the weights in short numbers when it leaves it, and would make them anew."""
+    threads(2)
+    entered = list[int]()
+
+    @contextmanager
+    def precision() -> Iterator[None]:
+        entered.append(threading.get_ident())
+        yield
+
+    alone = set[bool]()
+    both = threading.Barrier(2)
+
+    def look(number: int) -> None:
+        if number < 2:
+            both.wait(60)  # neither of the threads does all of it
+        alone.add(torch.is_inference_mode_enabled())
+
+    for_each(range(20), look, precision, lambda *counts: None, by_two=True)
+    assert len(entered) == len({*entered}) == 2
+    assert alone == {True}
 
 
 def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +165,6 @@ def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return batch(examples, numbers, *given)
 
     monkeypatch.setattr(made.learner, "batch", noted)
-    monkeypatch.setattr(judging, "batches_at_a_time", lambda device: 1)
-    judge(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4)
+    judge(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4, together=True)
     assert lengths == sorted(lengths, reverse=True)
     assert np.ptp(lengths) > 0
