@@ -144,15 +144,17 @@ def _tags(
     text: str,
 ) -> str | None:
     """A column that is called so and has, in every row, as many tags as the text has words."""
+    candidates = [names[name] for name in TAGS if name in names and names[name] != text]
+    if not candidates:
+        return None
     place = columns.index(text)
     words = [len(words_of(row[place])) for row in rows]
     if max(words, default=0) < 2:
         return None
-    for name in TAGS:
-        if name in names and names[name] != text:
-            tags = columns.index(names[name])
-            if all(len(words_of(row[tags])) == n for row, n in zip(rows, words, strict=True)):
-                return names[name]
+    for name in candidates:
+        tags = columns.index(name)
+        if all(len(words_of(row[tags])) == n for row, n in zip(rows, words, strict=True)):
+            return name
     return None
 
 

@@ -24,6 +24,7 @@ from app.pages.runs.table import group_of, row_of
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons, numbers, run_words
+from app.widgets.later import Later
 from app.widgets.text import OneLine, Text
 
 BEAT = 1000  # ms between two looks at the clock
@@ -54,14 +55,14 @@ class RunView(QWidget):
         self.tabs.setAccessibleName(self.tr("Parts of the run"))
         self.tabs.addTab(self.charts, self.tr("C&urves"))
         self.tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
-        self.certificate = CertificateTab(state)
-        self.batch = BatchTab(BatchState(state, state.explorer))
+        self.batch = Later(lambda: BatchTab(BatchState(state, state.explorer)))
         self.tabs.addTab(self.batch, self.tr("&Batch"))
-        self.tabs.addTab(LogTab(state), self.tr("&Log"))
+        self.log = Later(lambda: LogTab(state))
+        self.tabs.addTab(self.log, self.tr("&Log"))
         self.tabs.addTab(self.facts, self.tr("Fac&ts"))
+        self.certificate = Later(lambda: CertificateTab(state))
         self.tabs.addTab(self.certificate, self.tr("Certi&ficate"))
-        self.seeds = SeedsTab(state.runs)
-        self.seeds.opened.connect(self.other_wanted)
+        self.seeds = Later(self._seeds)
         self._seeds_place = self.tabs.addTab(self.seeds, self.tr("S&eeds"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -133,6 +134,13 @@ class RunView(QWidget):
         column.addWidget(self.bar)
         return column
 
+    def _seeds(self) -> SeedsTab:
+        tab = SeedsTab(self.state.runs)
+        tab.opened.connect(self.other_wanted)
+        if self.state.row is not None:
+            tab.show_run(self.state.row)
+        return tab
+
     # ── how it stands ────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
@@ -149,7 +157,8 @@ class RunView(QWidget):
         self.branched.setVisible(bool(row.branched))
         self.banner.show_run(row)
         self.facts.show_run(row)
-        self.seeds.show_run(row)
+        if self.seeds.is_made:
+            self.seeds.made.show_run(row)
         self.tabs.setTabVisible(self._seeds_place, bool(group_of(row)))
         is_bench = bool(row_of(row)[1])
         text = self.tr("Lay&er bench") if is_bench else self.tr("S&eeds")

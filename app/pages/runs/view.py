@@ -1,6 +1,7 @@
 """The page of all runs, and from there the page of each."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from PySide6.QtGui import QShowEvent
@@ -23,21 +24,27 @@ class RunsPage(QWidget):
         super().__init__(parent)
         self._studio = studio
         self.state = RunsState(studio, self)
-        self.list = RunsList(self.state, studio.settings)
-        self.list.opened.connect(self.open)
-        self.list.first_wanted.connect(lambda: studio.go.emit("train", {"preset": "first"}))
-        self.list.new_wanted.connect(lambda: studio.go.emit("train", None))
-        page = Page(self.tr("Runs"), self.tr("All that was trained, is trained and waits."))
-        page.action_row.addWidget(
+        self._all = Page(self.tr("Runs"), self.tr("All that was trained, is trained and waits."))
+        self._all.action_row.addWidget(
             buttons.plain(self.tr("&New run"), lambda: studio.go.emit("train", None), "plus")
         )
-        page.body.addWidget(self.list, 1)
         self._stack = QStackedWidget()
-        self._stack.addWidget(page)
+        self._stack.addWidget(self._all)
         self.run: RunView | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._stack)
+
+    @cached_property
+    def list(self) -> RunsList:
+        """All runs; made when they are shown first, for which a run that begins does not wait."""
+        go = self._studio.go
+        runs = RunsList(self.state, self._studio.settings)
+        runs.opened.connect(self.open)
+        runs.first_wanted.connect(lambda: go.emit("train", {"preset": "first"}))
+        runs.new_wanted.connect(lambda: go.emit("train", None))
+        self._all.body.addWidget(runs, 1)
+        return runs
 
     # ── called by the window ─────────────────────────────────────────────────────────────────
 

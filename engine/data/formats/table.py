@@ -233,8 +233,7 @@ def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
 
 def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
     """Whether double quotes stand around cells, or are a part of the text."""
-    starts = re.compile(rf'(?:^|{re.escape(delimiter)})"')
-    if not any(starts.search(line) for line in lines):
+    if not any(line.startswith('"') or f'{delimiter}"' in line for line in lines):
         return delimiter != "\t"
     rows, paired = _sample(lines, delimiter, True, whole)
     plain, _ = _sample(lines, delimiter, False, whole)

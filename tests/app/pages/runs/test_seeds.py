@@ -82,21 +82,21 @@ def test_a_run_shows_its_siblings_and_leads_to_them(
     page.open(ids[0])
     view = page.run
     assert view is not None
-    qtbot.waitUntil(lambda: len(view.seeds.model.rows) == 3)
+    qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
-    model = view.seeds.model
+    model = view.seeds.made.model
     told = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
-    assert view.seeds.table.isColumnHidden(VECTORS)
+    assert view.seeds.made.table.isColumnHidden(VECTORS)
     assert told == [
         ["42", "finished", "80.0 %"],
         ["43", "finished", "95.0 %"],
         ["44", "stopped", "80.0 %"],
     ]
-    words = view.seeds.together.text()
+    words = view.seeds.made.together.text()
     assert "Dev accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs; 3" in words
     assert_accessible(view.seeds)
     screen(page, "seeds")
-    view.seeds.table.activated.emit(model.index(1, 0))
+    view.seeds.made.table.activated.emit(model.index(1, 0))
     assert page.run is not None and page.run.state.run_id == ids[1]
 
 
@@ -157,15 +157,15 @@ def test_the_layer_bench_is_a_table_of_seven_rows(
     page.open(ids[0])
     view = page.run
     assert view is not None
-    qtbot.waitUntil(lambda: len(view.seeds.model.rows) == 6)
+    qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er bench"
-    model, table = view.seeds.model, view.seeds.table
+    model, table = view.seeds.made.model, view.seeds.made.table
     told = [(model.index(n, VECTORS).data(), model.index(n, BEST).data()) for n in range(6)]
     assert [vectors for vectors, _ in told] == list(PAPER[:6])
     assert [best for _, best in told] == ["80.0 %", "90.0 %", "93.3 %"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(SPREAD)
-    assert view.seeds.together.text() == (
+    assert view.seeds.made.together.text() == (
         "Layer bench: 6 of 7 runs are finished. Dev accuracy is what is compared."
     )
     assert_accessible(view.seeds)

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.checkpoints_tab import CheckpointTable
-from app.pages.runs.log_tab import LogTab
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run_view import RunView
 from app.pages.runs.table import ROW, Column
@@ -46,6 +45,7 @@ def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
         made.resize(1180, 760)
         with qtbot.waitExposed(made):
             made.show()
+        made.arrive(None)
         qtbot.waitUntil(lambda: made.state.is_listed)
         return made
 
@@ -502,8 +502,8 @@ def test_the_certificate_is_shown_and_its_files_are_checked(
         folder.append(ready.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(page(), run_id, qtbot)
-    tab = view.certificate
-    view.tabs.setCurrentWidget(tab)
+    view.tabs.setCurrentWidget(view.certificate)
+    tab = view.certificate.made
     qtbot.waitUntil(lambda: bool(tab.verdict.text()))
     assert "may give weights that differ" in tab.verdict.text()
     assert tab.obstacles.text() == "From step 5 on: threads 1 → 2."
@@ -556,10 +556,8 @@ def test_the_log_follows_only_for_those_who_are_at_its_end(
     view = open_run(page(), run_id, qtbot)
     log = studio.home.runs / run_id / "worker.log"
     log.write_text("\n".join(f"line {n}" for n in range(500)))
-    tab = view.findChild(LogTab)
-    view.tabs.setCurrentWidget(tab)
-    text = tab.findChild(QPlainTextEdit)
-    assert text is not None
+    view.tabs.setCurrentWidget(view.log)
+    text = view.log.made.text
     qtbot.waitUntil(lambda: "line 499" in text.toPlainText())
     bar = text.verticalScrollBar()
     assert bar.value() == bar.maximum()

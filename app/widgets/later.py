@@ -1,0 +1,42 @@
+"""A place for a widget that is made when it is needed."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+Made = TypeVar("Made", bound=QWidget)
+
+
+class Later(QWidget, Generic[Made]):
+    """Fills itself when it is shown first, or when somebody asks for `made`.
+
+    What most people never look at then takes no time where it is not looked at.
+    """
+
+    def __init__(self, make: Callable[[], Made], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._make = make
+        self._made: Made | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        self._column = column
+
+    @property
+    def made(self) -> Made:
+        """The widget; it is made by the first who asks."""
+        if self._made is None:
+            self._made = self._make()
+            self._column.addWidget(self._made)
+            self.setFocusProxy(self._made)
+        return self._made
+
+    @property
+    def is_made(self) -> bool:
+        return self._made is not None
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.made.show()
+        self._column.activate()  # now, or it would be painted once in another size

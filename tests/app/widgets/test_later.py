@@ -1,0 +1,37 @@
+"""A widget that is made when it is needed: once, and not before."""
+
+from PySide6.QtWidgets import QLineEdit, QTabWidget
+from pytestqt.qtbot import QtBot
+
+from app.widgets.later import Later
+
+
+def test_it_is_made_when_it_is_shown_first(qtbot: QtBot) -> None:
+    made = list[QLineEdit]()
+
+    def make() -> QLineEdit:
+        made.append(QLineEdit("typed"))
+        return made[-1]
+
+    tabs, later = QTabWidget(), Later(make)
+    qtbot.addWidget(tabs)
+    tabs.addTab(QLineEdit(), "One")
+    tabs.addTab(later, "Two")
+    tabs.resize(300, 200)
+    tabs.show()
+    assert not later.is_made and not made
+    tabs.setCurrentIndex(1)
+    assert made[0].isVisible() and later.made is made[0]
+    assert made[0].width() == later.width() > 0, "laid out at once"
+    later.setFocus()
+    assert later.focusProxy() is made[0]
+    tabs.setCurrentIndex(0)
+    tabs.setCurrentIndex(1)
+    assert len(made) == 1
+
+
+def test_who_asks_for_it_gets_it_before_it_is_shown(qtbot: QtBot) -> None:
+    later = Later(lambda: QLineEdit("typed"))
+    qtbot.addWidget(later)
+    assert later.made.text() == "typed" and later.made.parent() is later
+    assert later.is_made and not later.made.isVisible()
