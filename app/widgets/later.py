@@ -19,9 +19,8 @@ class Later(QWidget, Generic[Made]):
         super().__init__(parent)
         self._make = make
         self._made: Made | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        self._column = column
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
 
     @property
     def made(self) -> Made:
@@ -29,7 +28,6 @@ class Later(QWidget, Generic[Made]):
         if self._made is None:
             self._made = self._make()
             self._column.addWidget(self._made)
-            self.setFocusProxy(self._made)
         return self._made
 
     @property
