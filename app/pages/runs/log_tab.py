@@ -34,6 +34,7 @@ class LogTab(QWidget):
         column.addLayout(row)
         column.addWidget(self.text, 1)
         state.log_read.connect(self._on_log)
+        self._on_log(state.log)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

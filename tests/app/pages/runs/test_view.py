@@ -549,6 +549,15 @@ def test_notes_are_kept_and_found(
     assert open_run(shown, run_id, qtbot).facts.notes.toPlainText() == f"remember {HOSTILE}"
 
 
+def test_what_was_read_before_is_in_the_log(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    view = open_run(page(), make_run("one"), qtbot)
+    qtbot.waitUntil(lambda: "2 texts were cut" in view.state.log)
+    view.tabs.setCurrentWidget(view.log)
+    assert view.log.made.text.toPlainText() == view.state.log
+
+
 def test_the_log_follows_only_for_those_who_are_at_its_end(
     page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
