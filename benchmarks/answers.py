@@ -48,7 +48,7 @@ class Work:
 
 
 EXACT, QUICK = "studio float32", "studio int8"
-MAPS = "studio float32 with maps"
+MAPS, IN_TURN = "studio float32 with maps", "studio float32 in turn"
 WORKS = {
     "words": Work(
         "masked word in 16 tokens", (EXACT, "studio float16", QUICK), ("pipeline", "ort int8"), 7
@@ -62,6 +62,9 @@ WORKS = {
     "forward": Work("plain forward pass, 128 tokens", (EXACT,), (MAPS,), 3),
     "rows": Work(
         "classes of 256 rows, lengths as in SST-2", (EXACT, QUICK), ("transformers", "ort int8"), 1
+    ),
+    "rows-by-two": Work(
+        "classes of 256 rows, a batch for each of two threads", (EXACT,), (IN_TURN,), 1
     ),
 }
 

@@ -26,7 +26,7 @@ from engine.serving.network import laid_out
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
 from engine.spec.model import BertSpec
-from engine.tasks import learner_of
+from engine.tasks import judging, learner_of
 from engine.tasks.predicting import go_through
 from turns import answer_in_turn
 
@@ -49,8 +49,11 @@ def make(folder: Path, layers: int) -> None:
 
 
 def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
-    if work == "rows":
-        classifier = served(load(folder / CLASSES), kind)
+    if work.startswith("rows"):
+        number, _, in_turn = kind.partition(" ")
+        if in_turn:
+            judging.gains_by_two = lambda device: False  # as it was before
+        classifier = served(load(folder / CLASSES), number)
         learner, rows = learner_of(classifier), Rows(texts.rows(folder))
         assert learner is not None
         return lambda: go_through(classifier, learner, rows, 512, 32).answers()

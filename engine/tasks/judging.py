@@ -4,10 +4,10 @@ On a processor two threads go through a batch each, instead of sharing out every
 see `engine.training.gradients` for what that saves.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from threading import Event
 from typing import TypeVar
 
 import numpy as np
@@ -76,21 +76,18 @@ def for_each(
     An error, here or in the other thread, ends it after the items that are being worked on.
     """
     threads, by_two = torch.get_num_threads(), by_two and len(items) > 1
-    coming, done, ended = iter(items), list[Item](), Event()
+    coming, done = iter(items), list[Item]()
 
     def work(say: Callable[[], None]) -> None:
         torch.set_num_threads(threads // 2 if by_two else threads)  # of this thread
         try:
             with torch.inference_mode(), precision():
                 for item in coming:
-                    if ended.is_set():
-                        break
                     do(item)
                     done.append(item)
                     say()
-        except BaseException:
-            ended.set()
-            raise
+        finally:
+            deque(coming, maxlen=0)  # after an error nothing is left for the other thread
 
     try:
         with ThreadPoolExecutor(1) as beside:

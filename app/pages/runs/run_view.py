@@ -62,7 +62,7 @@ class RunView(QWidget):
         self.tabs.addTab(self.facts, self.tr("Fac&ts"))
         self.certificate = Later(lambda: CertificateTab(state))
         self.tabs.addTab(self.certificate, self.tr("Certi&ficate"))
-        self.seeds = Later(self._seeds)
+        self.seeds = Later(self._make_seeds)
         self._seeds_place = self.tabs.addTab(self.seeds, self.tr("S&eeds"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -134,7 +134,7 @@ class RunView(QWidget):
         column.addWidget(self.bar)
         return column
 
-    def _seeds(self) -> SeedsTab:
+    def _make_seeds(self) -> SeedsTab:
         tab = SeedsTab(self.state.runs)
         tab.opened.connect(self.other_wanted)
         if self.state.row is not None:

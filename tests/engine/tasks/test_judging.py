@@ -142,17 +142,17 @@ def test_each_thread_keeps_one_precision_for_all_its_items(
         entered.append(threading.get_ident())
         yield
 
-    alone = set[bool]()
+    learns_nothing = set[bool]()
     both = threading.Barrier(2)
 
     def look(number: int) -> None:
         if number < 2:
             both.wait(60)  # neither of the threads does all of it
-        alone.add(torch.is_inference_mode_enabled())
+        learns_nothing.add(torch.is_inference_mode_enabled())
 
     for_each(range(20), look, precision, lambda *counts: None, by_two=True)
     assert len(entered) == len({*entered}) == 2
-    assert alone == {True}
+    assert learns_nothing == {True}
 
 
 def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
