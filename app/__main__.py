@@ -57,7 +57,7 @@ def open_window() -> int:
         print(NO_SCREEN, file=sys.stderr)
         return 1
     try:
-        from app.opening import run_window
+        from app.shell.opening import run_window
     except ImportError as error:  # a system library that Qt needs
         print(
             f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "

@@ -14,7 +14,7 @@ from app.trash import move_to_trash
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
-from engine.record.steering import News, Steering
+from engine.record.run_manager import News, Steering
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.data.checkpoint_info import checkpoint_info
-from engine.durable import clear_leftovers
+from engine.atomic_write import clear_leftovers
+from engine.checkpoints.info import checkpoint_info
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.reports import CheckpointInfo

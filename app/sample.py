@@ -1,8 +1,8 @@
 """The sample data set that comes with the program, as a data set of a home."""
 
 from app.library import DataEntry, datasets
-from engine.data.reading import recognise
-from engine.data.store import import_dataset
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, folder_name
 from engine.shipped import sample_data

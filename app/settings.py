@@ -17,7 +17,7 @@ from PySide6.QtCore import QByteArray, QObject, QTimer, Signal
 from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
-from engine.durable import write_file
+from engine.atomic_write import write_file
 
 log = logging.getLogger("studio")
 

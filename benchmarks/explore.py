@@ -58,12 +58,12 @@ def make_base(folder: Path) -> None:
     """
     import torch
 
-    from engine.data.tokenizer import Tokenizer
     from engine.models.checkpoint import write
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.shipped import starter_model
     from engine.spec.model import BertSpec
+    from engine.tokenizers.tokenizer import Tokenizer
 
     spec = BertSpec()
     folder.mkdir(parents=True)
@@ -115,7 +115,7 @@ class Bench:
 
     def __init__(self, base: Path, home: Path) -> None:
         from app.notices import Notices
-        from app.opening import make_application
+        from app.shell.opening import make_application
         from app.studio import Studio
         from app.window import MainWindow
         from engine.home import Home

@@ -75,7 +75,7 @@ def main() -> None:
 
 def made_up(folder: Path) -> "dict[bool, StoredData]":
     """Imported as the window imports: sentences with classes, and documents without."""
-    from engine.data.store import import_dataset
+    from engine.data.datasets.store import import_dataset
     from engine.spec.dataset import Mapping, Reading, Split, StoredData
     from made_up import write
 
@@ -133,10 +133,10 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
     """A network that was trained on words, but for its weights, which are chance."""
     import torch
 
-    from engine.data.tokenizer import Tokenizer
     from engine.models.checkpoint import save
     from engine.models.heads import Heads
     from engine.models.network import Network
+    from engine.tokenizers.tokenizer import Tokenizer
 
     into = folder / f"model-{model.layers}-{model.width}"
     if not into.is_dir():

@@ -74,7 +74,7 @@ class Raw(argparse.RawDescriptionHelpFormatter):
 
 def data_set(work: Path, rows: int) -> Path:
     """A made-up version of `rows` short sentences of known words, with three labels."""
-    from engine.data.store import import_dataset
+    from engine.data.datasets.store import import_dataset
     from engine.spec.dataset import Mapping, Reading, Split
 
     folder = work / f"sentences-{rows}"
@@ -99,11 +99,11 @@ def base(work: Path) -> Path:
     """A checkpoint of a base network whose weights are chance."""
     import torch
 
-    from engine.data.tokenizer import Tokenizer
     from engine.models import checkpoint
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.spec.model import PRESETS
+    from engine.tokenizers.tokenizer import Tokenizer
 
     folder = work / "base"
     if not folder.is_dir():
@@ -190,7 +190,7 @@ def clicks(work: Path, pairs: int, threads: int) -> None:
     import pyqtgraph  # noqa: F401  # as the program does before its window opens
 
     from app import theme
-    from app.opening import make_application
+    from app.shell.opening import make_application
 
     data = data_set(work, 20_000)
     models = {"starter": STARTER, "base": base(work)}

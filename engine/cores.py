@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
-from engine.spec.listed import listed, numbers_in
+from engine.spec.number_ranges import listed, numbers_in
 
 SYSTEM = Path("/sys/devices")  # what Linux says of cores
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from engine.durable import write_file
+from engine.atomic_write import write_file
 from engine.home import Home
 
 Precision = Literal["fp32", "bf16", "fp16"]

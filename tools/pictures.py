@@ -27,8 +27,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app import theme
 from app.library import describe_model
 from app.notices import Notices
-from app.opening import make_application
 from app.sample import sample_entry
+from app.shell.opening import make_application
 from app.studio import Studio
 from app.window import MainWindow
 from engine.home import Home

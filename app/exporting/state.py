@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Signal
 from app import background
 from app.explorer import Errand
 from app.studio import Studio
-from engine.durable import clear_leftovers_of
+from engine.atomic_write import clear_leftovers_of
 from engine.home import folder_name, free_folder
 from engine.messages.answers import Answer, Exported, Refused, Working
 from engine.messages.questions import Export

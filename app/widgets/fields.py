@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from app.widgets.buttons import Segments
 from app.widgets.field import Field
 from app.widgets.number_field import NumberField, Stepping, written
-from app.widgets.spec_words import value_in_words
+from app.widgets.spec_texts import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.weights import Weights
 

@@ -17,7 +17,7 @@ from app import background
 from app.notices import Notices
 from app.widgets import buttons, figure
 from app.widgets.figure import Figure
-from engine.durable import write_file
+from engine.atomic_write import write_file
 from engine.errors import StudioError
 
 Content = Callable[[Figure], bytes]

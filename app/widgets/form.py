@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from app.theme import SPACE
 from app.widgets.field import Field
 from app.widgets.fields import field_for
-from app.widgets.spec_words import help_of, problem_in_words, title_of, value_in_words
+from app.widgets.spec_texts import help_of, problem_in_words, title_of, value_in_words
 from app.widgets.text import Text, tooltip
 
 

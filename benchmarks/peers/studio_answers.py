@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 import texts
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows
 from engine.explore.attention import weights
 from engine.explore.inputs import typed
 from engine.explore.predictions import fill
@@ -26,8 +25,10 @@ from engine.serving.network import laid_out
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
 from engine.spec.model import BertSpec
-from engine.tasks import judging, learner_of
+from engine.tasks import evaluating as judging
+from engine.tasks import learner_of
 from engine.tasks.predicting import go_through
+from engine.tokenizers.tokenizer import Tokenizer
 from turns import answer_in_turn
 
 WORDS, CLASSES = "words", "classes"  # names of the two checkpoints

@@ -77,7 +77,7 @@ def attention(
 
     import numpy as np
 
-    from engine.durable import write_file
+    from engine.atomic_write import write_file
     from engine.explore.attention import weights
     from engine.models import checkpoint
 

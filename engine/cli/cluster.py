@@ -14,8 +14,8 @@ import typer
 from engine.cli.jobs import given_job
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
+from engine.runs.groups import split
 from engine.runs.launch import CODE
-from engine.runs.parts import split
 
 PORT = 29500  # torch's own choice
 NOTICE = 300  # s before its time is over, in which Slurm lets the run save

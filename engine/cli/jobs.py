@@ -12,12 +12,12 @@ from pydantic import ValidationError
 from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.folder import holds_texts
-from engine.data.reading import Recognised, read, recognise
-from engine.data.store import open_dataset
+from engine.data.formats.reading import Recognised, read, recognise
 from engine.errors import BadFile, StudioError, describe_validation
 from engine.runs.folder import RunFolder
-from engine.runs.parts import split
+from engine.runs.groups import split
 from engine.shipped import starter_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from engine.atomic_write import disk_errors_for, write_file
 from engine.cli.rows import COLUMN_HELP, named_columns, read_rows
+from engine.data.datasets.store import Rows
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
-from engine.data.store import Rows
-from engine.durable import disk_errors_for, write_file
 from engine.errors import StudioError
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from engine.data.columns.tag_column import TagColumn
+from engine.data.datasets.store import Rows
+from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
-from engine.data.reading import Recognised, read, recognise
-from engine.data.store import Rows
-from engine.data.tag_column import TagColumn
 from engine.errors import BadFile, MissingColumn, StudioError, describe_validation
 from engine.spec.dataset import Mapping
 

@@ -9,15 +9,15 @@ import numpy as np
 import typer
 from pydantic import ValidationError
 
+from engine.atomic_write import sha256
 from engine.cli.jobs import Assignments, assign
-from engine.durable import sha256
 from engine.errors import StudioError, describe_validation
 from engine.messages.answers import Asked
 from engine.messages.events import Measured
 from engine.runs.branching import branch as make_branch
-from engine.runs.certificate import WEIGHTS, Certificate, certificate, damages
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.keeping import check_removal, kept_checkpoints
+from engine.runs.reproducibility import WEIGHTS, Certificate, certificate, damages
+from engine.runs.retention import check_removal, kept_checkpoints
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
 
@@ -205,7 +205,7 @@ def batch(
     In the text, “[MASK]=word” was hidden, “other=word” is another piece in its place, “word=word”
     is asked for though it is shown, and “word/LABEL” wants a label.
     """
-    from engine.training.showing import Showing
+    from engine.training.batch_preview import Showing
 
     run = RunFolder(folder.absolute())
     run.job()

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
-from engine.durable import write_file
 from engine.errors import StudioError
 from engine.messages.events import AnyEvent, Ended, Measured, Saved
 from engine.runs.folder import RunFolder
-from engine.runs.parts import SUMMARY, folder_of, split, spread
+from engine.runs.groups import SUMMARY, folder_of, split, spread
 from engine.spec.job import JobSpec
 
 VECTORS = "vectors"  # the folder in which a layer bench keeps its vectors until it is done

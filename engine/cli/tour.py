@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
-from engine.data.reading import recognise
-from engine.data.store import Rows
-from engine.durable import write_file
+from engine.data.datasets.store import Rows
+from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages.events import Ended, Event, Measured, Saved

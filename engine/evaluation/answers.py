@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.data.windows import Window
+from engine.data.packing.windows import Window
 
 LONGEST = 30  # tokens of an answer; as in run_squad.py
 KEPT = 20  # spans; as there

@@ -9,9 +9,9 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from engine.data.store import Rows
-from engine.data.tags import Span, are_spans, spans
-from engine.data.words import typed_words
+from engine.data.columns.tags import Span, are_spans, spans
+from engine.data.columns.words import typed_words
+from engine.data.datasets.store import Rows
 from engine.errors import StudioError
 from engine.explore.inputs import LONGEST, Inputs, inputs
 from engine.explore.predictions import not_finite, softmax

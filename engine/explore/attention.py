@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.durable import disk_errors_for
+from engine.atomic_write import disk_errors_for
 from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.layers import steps
 from engine.explore.measures import measured

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from engine.data.tokenizer import Tokenizer
 from engine.messages.answers import Token
 from engine.models.checkpoint import Checkpoint
+from engine.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 512  # tokens; attention grows with the square, and no published BERT reads more
 

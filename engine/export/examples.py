@@ -4,10 +4,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.data.choices import endings_in
-from engine.data.reading import read, recognise
-from engine.data.store import Rows, open_dataset
-from engine.data.words import words_of
+from engine.data.columns.choices import endings_in
+from engine.data.columns.words import words_of
+from engine.data.datasets.store import Rows, open_dataset
+from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import StoredData

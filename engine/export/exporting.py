@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.data.foreign import plain_file
-from engine.durable import give_usual_rights, verify, whole_folder
+from engine.atomic_write import give_usual_rights, verify, whole_folder
 from engine.errors import StudioError
 from engine.export.comparing import broken, compare
 from engine.export.examples import Examples, examples
@@ -27,6 +26,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.outputs import outputs_of
 from engine.models.tf1 import write_tf1
 from engine.spec.export import PRECISIONS, Form
+from engine.untrusted import plain_file
 
 STAGES = (
     "Loading the model",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.tokenizer import Encoding, Tokenizer
 from engine.export.examples import Example
 from engine.spec.export import Output
+from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
 if TYPE_CHECKING:
     from engine.models.network import Network

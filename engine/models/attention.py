@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.attending import attend
-from engine.models.dropout import Dropout
-from engine.models.ragged import Ragged
+from engine.models.fast.dropout import Dropout
+from engine.models.fast.unpadded import Ragged
+from engine.models.fast.unpadded_attention import attend
 from engine.spec.model import EncoderSpec
 
 

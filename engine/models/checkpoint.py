@@ -13,8 +13,22 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from engine.data.families import FAMILIES
-from engine.data.foreign import (
+from engine.atomic_write import whole_folder
+from engine.checkpoints.config import CONFIG, spec_of
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.heads import NAMED
+from engine.errors import BadCheckpoint, StudioError
+from engine.messages.reports import CheckpointInfo, LoadReport
+from engine.models.heads import Heads
+from engine.models.lora import merged
+from engine.models.network import Network, fresh, shell
+from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
+from engine.models.state_dict_mapping import Fit, Fitting, as_float32, is_finite
+from engine.models.weight_files import SAFE, Stored, check_memory, open_stored
+from engine.spec.model import AnySpec, RobertaSpec
+from engine.tokenizers.folder import GOOGLE_CONFIG
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.untrusted import (
     check_content,
     check_folder,
     json_object,
@@ -22,20 +36,6 @@ from engine.data.foreign import (
     shown,
     unchanged_meanwhile,
 )
-from engine.data.head_kinds import NAMED
-from engine.data.model_config import CONFIG, spec_of
-from engine.data.tf1.folder import GOOGLE_CONFIG
-from engine.data.tokenizer import Tokenizer
-from engine.durable import whole_folder
-from engine.errors import BadCheckpoint, StudioError
-from engine.messages.reports import CheckpointInfo, LoadReport
-from engine.models.fitting import Fit, Fitting, as_float32, is_finite
-from engine.models.heads import Heads
-from engine.models.lora import merged
-from engine.models.network import Network, fresh, shell
-from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
-from engine.models.stored import SAFE, Stored, check_memory, open_stored
-from engine.spec.model import AnySpec, RobertaSpec
 
 TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),

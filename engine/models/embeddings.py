@@ -6,7 +6,7 @@ Shapes: B sequences, T tokens in each, N tokens that are chosen, D width of a ve
 import torch
 from torch import Tensor, nn
 
-from engine.models.dropout import Dropout
+from engine.models.fast.dropout import Dropout
 from engine.spec.model import EncoderSpec
 
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as forgetting
 
 from engine.models.attention import Attention
-from engine.models.dropout import the_same_again
 from engine.models.embeddings import PlacedWords
+from engine.models.fast.dropout import the_same_again
+from engine.models.fast.unpadded import Ragged, ragged
 from engine.models.feed_forward import FeedForward
-from engine.models.ragged import Ragged, ragged
 from engine.spec.model import EncoderSpec
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.dropout import Dropout
+from engine.models.fast.dropout import Dropout
 from engine.spec.model import EncoderSpec
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn, zeros
 
-from engine.models.dropout import Dropout
+from engine.models.fast.dropout import Dropout
+from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
-from engine.models.vocabulary_loss import cross_entropy
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind

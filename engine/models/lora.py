@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.dropout import Dropout
+from engine.models.fast.dropout import Dropout
 from engine.models.network import Network
 
 DOWN, UP = "lora_down", "lora_up"

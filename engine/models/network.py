@@ -15,7 +15,7 @@ from engine.models.bert import Bert
 from engine.models.distilbert import DistilBert
 from engine.models.encoder import Encoder
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
-from engine.models.reader import Reader, chosen
+from engine.models.probe import Reader, chosen
 from engine.models.roberta import Roberta
 from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
 from engine.spec.task import HeadKind

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.data.foreign import AGAIN, shown
 from engine.errors import BadCheckpoint
+from engine.untrusted import AGAIN, shown
 
 LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.data.families import BERT, FAMILIES, Family
-from engine.data.head_kinds import ARCHITECTURES, NAMED, PROBLEMS, READER
-from engine.data.model_config import CAUSAL, LAST, POOLED_FROM, entries_of
+from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, entries_of
+from engine.checkpoints.families import BERT, FAMILIES, Family
+from engine.checkpoints.heads import ARCHITECTURES, NAMED, PROBLEMS, READER
 from engine.models.heads import Heads
 from engine.spec.features import Features
 from engine.spec.model import AnySpec

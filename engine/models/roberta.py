@@ -6,9 +6,9 @@ Shapes: B sequences, T tokens in each, D width.
 import torch
 from torch import Tensor
 
-from engine.models.dropout import Dropout
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Encoder, Layer
+from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
 from engine.spec.model import RobertaSpec
 

@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.data.families import FAMILIES
-from engine.data.model_config import entries_of
-from engine.data.tf1.bundle import write_bundle
-from engine.data.tf1.folder import GOOGLE_CONFIG
-from engine.data.tf1.names import google_name, is_turned
-from engine.data.tokenizer import Tokenizer
+from engine.checkpoints.config import entries_of
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.tf1.bundle import write_bundle
+from engine.checkpoints.tf1.names import google_name, is_turned
 from engine.errors import StudioError
 from engine.models.checkpoint import finite_tensors
 from engine.models.network import Network
 from engine.models.published import architecture, head_entries
+from engine.tokenizers.folder import GOOGLE_CONFIG
+from engine.tokenizers.tokenizer import Tokenizer
 
 PREFIX = "bert_model.ckpt"
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.durable import disk_errors_for, is_full
+from engine.atomic_write import disk_errors_for, is_full
 from engine.errors import StudioError
 
 KEPT = 5  # of each reason

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from engine.durable import disk_errors_for
+from engine.atomic_write import disk_errors_for
 from engine.errors import DiskFull, StudioError
 from engine.record.about import fact, set_fact
 from engine.record.backups import back_up, quick_check, read_only

@@ -7,7 +7,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from engine.durable import MANIFEST, disk_errors_for, verify, whole_folder
+from engine.atomic_write import MANIFEST, disk_errors_for, verify, whole_folder
 from engine.errors import StudioError
 from engine.messages.events import Branched, Measured, Saved
 from engine.runs.folder import RunFolder, step_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.durable import check_room, disk_errors_for
+from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.runs.folder import RunFolder

@@ -15,7 +15,7 @@ from typing import Self
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from engine.durable import MANIFEST, clear_leftovers, disk_errors_for, write_file
+from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
 from engine.errors import StudioError, describe_validation
 from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.runs.lock import hold, is_held, open_here

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.models.attention import Attention
 from engine.models.heads import MaskedWordHead
 from engine.models.network import Network
-from engine.serving.products import Kind, Product, product
+from engine.serving.quantized_matmul import Kind, Product, product
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -13,9 +13,9 @@ import torch
 
 from engine.messages.answers import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
-from engine.serving.agreement import TEXTS, Said, agrees, attention_agrees, read, say
 from engine.serving.network import laid_out, laying_out
-from engine.serving.products import KINDS, Kind, is_quick, present
+from engine.serving.quantization_check import TEXTS, Said, agrees, attention_agrees, read, say
+from engine.serving.quantized_matmul import KINDS, Kind, is_quick, present
 
 Reason = Literal["", "preparing", "none", "device"]
 """Why an answer is exact where a quick one was asked for: the quick way is still being looked for;

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from engine.spec import Spec
-from engine.spec.listed import numbers_in
+from engine.spec.number_ranges import numbers_in
 
 
 class TrainingSpec(Spec):

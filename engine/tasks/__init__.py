@@ -17,14 +17,14 @@ from engine.spec.task import (
     Tagging,
     TaskSpec,
 )
-from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Learner
 from engine.tasks.multi_label import MultiLabelLearner
 from engine.tasks.multiple_choice import MultipleChoiceLearner
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.question_answering import QuestionAnsweringLearner
 from engine.tasks.regression import RegressionLearner
-from engine.tasks.tagging import TaggingLearner
+from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.token_classification import TaggingLearner
 
 LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
     Pretraining: PretrainingLearner,

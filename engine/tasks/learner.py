@@ -15,15 +15,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.data.packed import Packed
-from engine.data.store import Dataset, Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Dataset, Rows
+from engine.data.packing.packed import Packed
 from engine.evaluation.report import Report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.dataset import Part
 from engine.spec.task import TaskSpec
 from engine.tasks.widths import width_of
+from engine.tokenizers.tokenizer import Tokenizer
 
 Progress = Callable[[int, int], None]
 
@@ -84,7 +84,7 @@ class Batch(NamedTuple):
     def parts(self, size: int) -> "list[Batch]":
         """The same examples in batches of at most `size`, each no wider than its longest row.
 
-        0 leaves them together; as it is, padding costs no work (see `engine.models.ragged`).
+        0 leaves them together; as it is, padding costs no work (see `engine.models.fast.unpadded`).
         """
         if not size or size >= self.size:
             return [self]

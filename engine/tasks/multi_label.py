@@ -10,17 +10,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.data.label_sets import is_yes, joined, sets_in
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.columns.label_sets import is_yes, joined, sets_in
+from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multi_label import MultiLabelReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.task import MultiLabel
-from engine.tasks.classification import same_labels
 from engine.tasks.learner import Batch, Examples, LogitsTally
+from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
+from engine.tokenizers.tokenizer import Tokenizer
 
 THRESHOLD = 0.5  # the lowest probability that is taken for a yes
 

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.data.choices import endings_in, first_number, right_ones
-from engine.data.packed import pack_examples, ready
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.columns.choices import endings_in, first_number, right_ones
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed import pack_examples, ready
 from engine.errors import MissingColumn, StudioError
-from engine.evaluation.choices import ChoiceReport, report
+from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.task import MultipleChoice
@@ -30,6 +29,7 @@ from engine.tasks.learner import (
     random_pieces,
     share_of_mean,
 )
+from engine.tokenizers.tokenizer import Tokenizer
 
 USUAL = 4  # endings, where no row was seen
 

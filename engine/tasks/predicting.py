@@ -4,14 +4,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.data.store import Rows
+from engine.data.datasets.store import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.learner import AnswerTally, Learner, Progress
 
 

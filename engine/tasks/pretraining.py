@@ -11,10 +11,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.data.packed import pack_stream
-from engine.data.pairs import ANOTHER, FOLLOWS, pack_pairs
-from engine.data.store import Dataset, Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Dataset, Rows
+from engine.data.packing.packed import pack_stream
+from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -32,6 +31,7 @@ from engine.tasks.learner import (
     share_of_mean,
     special_ids,
 )
+from engine.tokenizers.tokenizer import Tokenizer
 
 PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs, static masks
 

@@ -1,6 +1,7 @@
 """The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
 
-Each example is a window over a passage, with the question before it; see `engine.data.windows`.
+Each example is a window over a passage, with the question before it;
+see `engine.data.packing.windows`.
 
 Shapes: B windows, T tokens in each.
 """
@@ -16,12 +17,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.data.answers import Answer, Unfit, answers_of
-from engine.data.packed import Packed, Writer, ready
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
-from engine.data.windows import Window, answer_places, windows
-from engine.durable import whole_folder
+from engine.atomic_write import whole_folder
+from engine.data.columns.answers import Answer, Unfit, answers_of
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed import Packed, Writer, ready
+from engine.data.packing.windows import Window, answer_places, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report
@@ -37,6 +37,7 @@ from engine.tasks.learner import (
     pad,
     random_pieces,
 )
+from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 100  # questions that are tokenised at once, and told of
 SHOWN = 5  # answers to a question in what is predicted

@@ -10,9 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.data.numbers import numbers_in
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.columns.numbers import numbers_in
+from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.regression import RegressionReport, report
 from engine.models.heads import Heads
@@ -20,6 +19,7 @@ from engine.models.network import Network
 from engine.spec.task import Regression
 from engine.tasks.learner import Batch, Examples, LogitsTally
 from engine.tasks.whole_text import WholeTextLearner
+from engine.tokenizers.tokenizer import Tokenizer
 
 
 class RegressionLearner(WholeTextLearner):

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.data.packed import pack_examples
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed import pack_examples
 from engine.errors import StudioError
 from engine.tasks.learner import Batch, Examples, Learner, Progress, pad, random_pieces
+from engine.tokenizers.tokenizer import Tokenizer
 
 
 class WholeTextLearner(Learner):

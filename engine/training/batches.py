@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.tasks.chance import ORDER, SHARE, chance
+from engine.tasks.rng import ORDER, SHARE, chance
 
 
 class Order:

@@ -14,7 +14,7 @@ import torch
 from engine import cores, precision
 from engine.errors import DiskFull, StudioError
 from engine.precision import Pace, Precision, Speeds
-from engine.spec.listed import listed, numbers_in
+from engine.spec.number_ranges import listed, numbers_in
 from engine.spec.training import HardwareSpec
 
 DTYPES: dict[Precision, torch.dtype] = {

@@ -17,19 +17,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.data.store import Rows, StoredTexts, resolve
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows, StoredTexts, resolve
 from engine.home import Home
 from engine.messages.answers import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
-from engine.runs.keeping import most_kept
-from engine.runs.parts import split
+from engine.runs.groups import split
+from engine.runs.retention import most_kept
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
-from engine.tasks.chance import SHARE, chance
 from engine.tasks.learner import Batch, Examples, Learner
+from engine.tasks.rng import SHARE, chance
 from engine.tasks.widths import width_of
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.batches import Order
 from engine.training.devices import Machine, choose
 from engine.training.gradients import add_gradients

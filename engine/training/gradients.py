@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-from engine.models.dropout import drawing
+from engine.models.fast.dropout import drawing
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Learner, total
 from engine.training.devices import Machine

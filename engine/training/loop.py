@@ -17,7 +17,7 @@ from typing import Literal
 
 import torch
 
-from engine.data.store import Cancelled
+from engine.data.datasets.store import Cancelled
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.messages.events import Noted, Progressed, measured
@@ -27,22 +27,22 @@ from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
-from engine.tasks.chance import DROPOUT, chance
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.learner import AnswerTally, Batch
+from engine.tasks.rng import DROPOUT, chance
 from engine.training import saving
-from engine.training.ahead import Given, batches
-from engine.training.averaging import Average
-from engine.training.conditions import conditions, differences, sum_of_weights, threads_to_keep
 from engine.training.devices import Machine, choose
+from engine.training.environment import conditions, differences, sum_of_weights, threads_to_keep
 from engine.training.gradients import add_gradients
 from engine.training.not_finite import Step, not_finite
 from engine.training.optimiser import adamw, rate_at, set_rate
+from engine.training.prefetch import Given, batches
 from engine.training.preparing import Prepared, forget_vectors, give_vectors, prepare
 from engine.training.ranks import Ranks, here, joined
 from engine.training.saving import Progress, Tell
 from engine.training.scaling import Scaling
 from engine.training.sharding import is_sharded, whole
+from engine.training.weight_averaging import Average
 
 SHORT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")
 Outcome = Literal["finished", "stopped"]

@@ -11,32 +11,32 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.data.packed import key
-from engine.data.store import Cancelled, Dataset, Rows, resolve
-from engine.data.tokenizer import Tokenizer
-from engine.durable import verify, whole_folder
+from engine.atomic_write import verify, whole_folder
+from engine.data.datasets.store import Cancelled, Dataset, Rows, resolve
+from engine.data.packing.packed import key
 from engine.errors import StudioError
 from engine.messages.events import Noted, Progressed
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
-from engine.models.reader import heights
+from engine.models.probe import heights
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import Part
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
 from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
-from engine.tasks.chance import MASKS, chance
 from engine.tasks.learner import Batch, Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
+from engine.tasks.rng import MASKS, chance
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.batches import Order
 from engine.training.devices import Machine
-from engine.training.head_start import give_head_start
+from engine.training.features import vectors_for
 from engine.training.optimiser import freeze
 from engine.training.saving import Tell
 from engine.training.token_cache import shared_tokens
-from engine.training.vectors import vectors_for
+from engine.training.warm_init import give_head_start
 
 
 @dataclass

@@ -14,22 +14,22 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from engine.data.tokenizer import Tokenizer
-from engine.durable import MANIFEST, check_room, remove_whole, verify, whole_folder
+from engine.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
 from engine.errors import BadCheckpoint
 from engine.messages.events import Event, Noted, Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network
-from engine.models.stored import SAFE
+from engine.models.weight_files import SAFE
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.keeping import kept
+from engine.runs.retention import kept
 from engine.spec.job import JobSpec
 from engine.spec.task import TaskSpec
 from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Learner
-from engine.training.averaging import Average
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.optimiser import restore
+from engine.training.weight_averaging import Average
 
 RESUME, OPTIMISER = "resume", "optimiser.safetensors"
 OF_TOKENIZER = 1 << 20  # bytes, about

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from engine.durable import clear_leftovers
+from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home
 from engine.runs.lock import hold

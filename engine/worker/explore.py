@@ -57,7 +57,7 @@ from engine.messages.questions import (
 
 if TYPE_CHECKING:
     from engine.models.checkpoint import Checkpoint
-    from engine.training.showing import Showing
+    from engine.training.batch_preview import Showing
 
 Tell = Callable[[Answer], None]
 Precise = TypeVar("Precise", Fill, Attend, Predict)
@@ -205,7 +205,7 @@ class Answerer:
             threads = threads_worth_trying()[0]  # torch knows no limit of a container
         if threads:
             torch.set_num_threads(threads)
-        from engine.explore.shelf import Shelf
+        from engine.explore.model_cache import Shelf
 
         self._scratch = scratch
         self._showing: Showing | None = None
@@ -213,7 +213,7 @@ class Answerer:
 
     def _show(self, question: ShowBatch, tell: Tell) -> Answer:
         from engine.runs.folder import RunFolder
-        from engine.training.showing import Showing  # it takes a second, and few ask for it
+        from engine.training.batch_preview import Showing  # it takes a second, and few ask for it
 
         self._showing = self._showing or Showing()
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import torch
 
-from engine.data.store import open_dataset
-from engine.durable import MANIFEST, whole_folder
+from engine.atomic_write import MANIFEST, whole_folder
+from engine.data.datasets.store import open_dataset
 from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 from engine.shipped import starter_model
 from engine.spec.task import Pretraining
 from engine.spec.training import HardwareSpec
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.devices import choose
 
@@ -64,7 +64,7 @@ python packaging/starter/ship.py {runs}
 
 `corpus/` stands beside the job files in `packaging/starter/`. The order of examples, the masks and
 the fresh weights follow from the seed in the job. The job takes a head start
-(`engine/training/head_start.py`): word vectors from counts over the training text, and heads that
+(`engine/training/warm_init.py`): word vectors from counts over the training text, and heads that
 first look at the nearest words.
 
 ## Next sentence

@@ -10,8 +10,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app import resources, theme
-from app.garbage import Collector
 from app.notices import Notices
+from app.shell.garbage import Collector
 from app.studio import Studio
 from engine.home import Home
 from engine.record.opening import open_record

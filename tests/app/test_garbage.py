@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.garbage import Collector
+from app.shell.garbage import Collector
 
 
 @pytest.fixture

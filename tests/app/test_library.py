@@ -6,7 +6,7 @@ import pytest
 
 from app import library
 from app.studio import Studio
-from engine.data.store import import_dataset
+from engine.data.datasets.store import import_dataset
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Saved, Started

@@ -18,7 +18,7 @@ CODE = Path(__file__).resolve().parents[2]
 # opens the real window, shows every page, closes it when the runs are caught up with
 VISITING = """
 import sys
-from app import opening
+from app.shell import opening
 
 class Visited(opening.MainWindow):
     def begin(self):
@@ -36,7 +36,7 @@ sys.exit(code)
 
 # opens the real window and says when it is on the screen; keeps it until it is killed
 STAYING = """
-from app import opening
+from app.shell import opening
 
 class Staying(opening.MainWindow):
     def begin(self):
@@ -55,7 +55,7 @@ REFUSED = """
 import sys
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QLabel
-from app import opening
+from app.shell import opening
 
 make = opening.make_application
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, qWarning
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
-from app.logs import log_to
 from app.notices import Notices, catch_exceptions, log_qt_messages
+from app.shell.logs import log_to
 from app.widgets.banners import MOST, Banners
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QDir
 
-from app.claim import Claim
-from app.single import Doorbell, ring, server_name
+from app.shell.claim import Claim
+from app.shell.single import Doorbell, ring, server_name
 from engine.home import Home
 
 CODE = Path(__file__).resolve().parents[2]
@@ -19,7 +19,7 @@ CODE = Path(__file__).resolve().parents[2]
 CLAIMING = """
 import sys
 from pathlib import Path
-from app.claim import Claim
+from app.shell.claim import Claim
 from engine.home import Home
 home, claim = Home(Path(sys.argv[1])), Claim()
 print("mine" if claim.take(home) else "theirs", flush=True)
@@ -30,7 +30,7 @@ sys.stdin.read()
 RINGING = """
 import sys
 from pathlib import Path
-from app.single import ring
+from app.shell.single import ring
 from engine.home import Home
 print("heard" if ring(Home(Path(sys.argv[1]))) else "silence", flush=True)
 """
@@ -115,7 +115,7 @@ def test_every_home_has_its_own_name(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.single.PATIENCE", 0.1)
+    monkeypatch.setattr("app.shell.single.PATIENCE", 0.1)
     assert not ring(home)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.tokenizer import Tokenizer
 from engine.shipped import starter_model
+from engine.tokenizers.tokenizer import Tokenizer
 
 PROJECT = Path(__file__).parents[2]
 PEERS = PROJECT / "benchmarks" / "peers"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.tokenizer import Tokenizer
-from engine.data.windows import answer_places, windows
+from engine.data.packing.windows import answer_places, windows
 from engine.evaluation.question_answering import report
 from engine.shipped import starter_model
+from engine.tokenizers.tokenizer import Tokenizer
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "fidelity"
 NAMES = {path.stem for path in SCRIPTS.glob("*.py")}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.data.store import StoredTexts, resolve
+from engine.data.datasets.store import StoredTexts, resolve
 from engine.tasks import learner_for
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.tokenizer import Tokenizer
+from engine.tokenizers.tokenizer import Tokenizer
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 NAMES = {path.stem for path in (FOLDER / "peers").glob("*.py")} | {"training"}

@@ -11,13 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from engine.durable import clear_leftovers, remove_whole, sha256, verify, whole_folder, write_file
+from engine.atomic_write import (
+    clear_leftovers,
+    remove_whole,
+    sha256,
+    verify,
+    whole_folder,
+    write_file,
+)
 from engine.errors import BadCheckpoint, DiskFull
 from tests.engine import faults
 
 SETUP = """
 from pathlib import Path
-from engine.durable import whole_folder, write_file
+from engine.atomic_write import whole_folder, write_file
 target = Path({target!r})
 """
 SAVE_FOLDER = """

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 
 from app.resources import icon
 from app.theme import Role
-from app.widgets.spec_words import title_of
+from app.widgets.spec_texts import title_of
 from app.widgets.text import tooltip, visible
 from engine.spec.dataset import Mapping
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.library import DataEntry
-from app.pages.data.words import Words
+from app.pages.data.texts import Words
 from app.widgets import buttons
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page

@@ -11,9 +11,9 @@ from app import background, trash
 from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
-from engine.data.collecting import digest_of, state_of
-from engine.data.store import open_dataset
-from engine.durable import whole_folder
+from engine.atomic_write import whole_folder
+from engine.data.datasets.collecting import digest_of, state_of
+from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.record.runs import all_runs

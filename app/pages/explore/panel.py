@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, QDate, Qt
 from PySide6.QtWidgets import QWidget
 
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.side import Input
 from app.pages.explore.study import Study
 

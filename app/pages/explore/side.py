@@ -14,11 +14,11 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import ModelEntry
-from engine.data.tokenizer import Encoding, Tokenizer
 from engine.errors import StudioError
 from engine.messages.answers import Token
 from engine.messages.questions import TextQuestion
 from engine.spec.task import HeadKind
+from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
 LONGEST = 512  # tokens that the explorer looks at
 MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out

@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.library import ModelEntry
 from app.pages.explore.side import Input, Side, Stretch, edited
-from engine.data.tokenizer import Tokenizer
 from engine.messages.answers import Token
 from engine.spec.task import HeadKind
+from engine.tokenizers.tokenizer import Tokenizer
 
 TYPING_PAUSE = 150  # ms without a key before anything is asked
 

@@ -12,12 +12,12 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison
 from app.pages.explore.dock import PanelEntry
 from app.pages.explore.editor import Editor
-from app.pages.explore.panels.answers.state import AnswersState
-from app.pages.explore.panels.answers.view import AnswersView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
 from app.pages.explore.panels.history.state import History
 from app.pages.explore.panels.history.view import HistoryView
+from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.view import AnswersView
 from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
 from app.pages.explore.panels.words.state import WordsState

@@ -10,7 +10,7 @@ from app.pages.home.state import RecentRun
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card, Picture, clear
-from app.widgets.run_words import ICONS, metric_value, metric_word, state_word, task_word
+from app.widgets.run_texts import ICONS, metric_value, metric_word, state_word, task_word
 from app.widgets.sparkline import Sparkline
 from app.widgets.text import OneLine, Text
 

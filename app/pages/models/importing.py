@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.models.state import ModelsState
-from app.pages.models.words import Words
+from app.pages.models.texts import Words
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.models.words import Words
+from app.pages.models.texts import Words
 from app.widgets import buttons
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page

@@ -8,7 +8,7 @@ from app import resources, theme
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import ROW, Column, Index
 from app.theme import SPACE, Role
-from app.widgets import run_words
+from app.widgets import run_texts as run_words
 from app.widgets.sparkline import paint_sparkline
 
 HEIGHT = 40  # px of a row

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources
-from app.pages.runs.actions import Deed, deeds
 from app.pages.runs.delegate import HEIGHT, RunDelegate
 from app.pages.runs.questions import ask_notes, ask_to_delete
 from app.pages.runs.rows import RunRow
+from app.pages.runs.run.actions import Deed, deeds
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW, Column, RunsFilter, RunsTable, Shown
 from app.settings import Settings

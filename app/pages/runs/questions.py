@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.words import translate
+from app.pages.runs.texts import translate
 from app.widgets.dialogs import Choice, ask
 
 LONGEST_NAME = 200  # characters

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from app.pages.runs import words
+from app.pages.runs import texts as words
 from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline

@@ -4,10 +4,10 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs import words
+from app.pages.runs import texts as words
 from app.pages.runs.delegate import SIDE, paint_state
 from app.theme import SPACE
-from app.widgets import run_words
+from app.widgets import run_texts as run_words
 from app.widgets.text import font
 
 

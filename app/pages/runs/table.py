@@ -15,12 +15,13 @@ from PySide6.QtCore import (
 )
 
 from app import resources
-from app.pages.runs import words
+from app.pages.runs import texts as words
 from app.pages.runs.rows import RunRow
 from app.theme import Role
-from app.widgets import numbers, run_words
+from app.widgets import numbers
+from app.widgets import run_texts as run_words
 from app.widgets.text import tooltip, visible
-from engine.runs.parts import spread
+from engine.runs.groups import spread
 
 Index = QModelIndex | QPersistentModelIndex
 ROW = Qt.ItemDataRole.UserRole

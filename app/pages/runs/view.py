@@ -8,13 +8,13 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.runs.list_view import RunsList
-from app.pages.runs.run_state import RunState
-from app.pages.runs.run_view import RunView
+from app.pages.runs.run.state import RunState
+from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.widgets import buttons
 from app.widgets.page import MARGIN, Page
-from engine.runs.parts import SUMMARY
+from engine.runs.groups import SUMMARY
 
 
 class RunsPage(QWidget):

@@ -15,7 +15,7 @@ from app.widgets import buttons
 from app.widgets.buttons import Segments
 from app.widgets.number_field import pad
 from app.widgets.page import Card, Page
-from app.widgets.spec_words import value_in_words
+from app.widgets.spec_texts import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
 

@@ -18,10 +18,10 @@ from app.pages.train.choices import (
     suggested_name,
 )
 from app.widgets import numbers
-from app.widgets.spec_words import title_of, value_in_words
-from engine.data.families import FAMILIES
-from engine.data.label_sets import counted
-from engine.data.reading import check
+from app.widgets.spec_texts import title_of, value_in_words
+from engine.checkpoints.families import FAMILIES
+from engine.data.columns.label_sets import counted
+from engine.data.formats.reading import check
 from engine.errors import StudioError
 from engine.messages.answers import Estimated
 from engine.spec.dataset import DatasetSpec

@@ -6,15 +6,15 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from app.library import DataEntry
 from app.pages.train import advice
 from app.pages.train.choices import Kind
-from app.pages.train.look import Example
-from app.pages.train.picks import Pick, PickList
+from app.pages.train.pickers import Pick, PickList
+from app.pages.train.preview import Example
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
-from app.widgets.data_words import wanted_of
+from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
-from app.widgets.pieces import Pieces
 from app.widgets.text import Text
+from app.widgets.tokens import Pieces
 from engine.spec.dataset import StoredData
 
 

@@ -24,7 +24,7 @@ from app.theme import SPACE, Role
 from app.widgets import buttons
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.text import Text
-from engine.durable import write_file
+from engine.atomic_write import write_file
 from engine.home import folder_name
 
 

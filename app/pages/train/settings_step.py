@@ -15,7 +15,7 @@ from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.form import SpecForm
 from app.widgets.page import Card
-from app.widgets.spec_words import value_in_words
+from app.widgets.spec_texts import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.text import Text
 from app.widgets.weights import Weights

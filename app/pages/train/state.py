@@ -23,10 +23,10 @@ from app.pages.train.choices import (
 )
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.first import first_of
-from app.pages.train.look import Look, look
+from app.pages.train.preview import Look, look
 from app.sample import sample_entry
 from app.studio import Studio
-from engine.data.reading import likely_task
+from engine.data.formats.reading import likely_task
 from engine.errors import StudioError, describe_validation
 from engine.messages.answers import Answer, Estimated, Refused, Working
 from engine.messages.questions import Estimate

@@ -7,7 +7,7 @@ from app.pages.train.card import ChoiceCard
 from app.pages.train.choices import Kind
 from app.pages.train.pictures import TaskPicture
 from app.pages.train.state import TrainState
-from app.pages.train.words import sentence, title
+from app.pages.train.texts import sentence, title
 from app.theme import SPACE
 from app.widgets.text import Text
 

@@ -7,15 +7,15 @@ from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app.pages.train import advice
+from app.pages.train.base_model_step import StartStep
 from app.pages.train.choices import OWN_SIZE, Kind, Step
 from app.pages.train.data_step import DataStep
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
-from app.pages.train.start_step import StartStep
 from app.pages.train.state import TrainState
 from app.pages.train.step_bar import StepBar
 from app.pages.train.task_step import TaskStep
-from app.pages.train.words import title
+from app.pages.train.texts import title
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons

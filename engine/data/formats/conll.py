@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from engine.data.columns.tags import are_spans
+from engine.data.columns.words import cell_of
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Remarks, Row
-from engine.data.lines import Lines
-from engine.data.tags import are_spans
-from engine.data.words import cell_of
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from engine.data.datasets.splitting import part_named
+from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, Progress, reason
 from engine.data.formats.plain import LONGEST_TEXT
 from engine.data.formats.rows import Content, Remarks, Row
-from engine.data.lines import LARGEST_FILE, Cancelled, Lines, Progress, reason
-from engine.data.splitting import part_named
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

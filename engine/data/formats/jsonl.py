@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MOST_COLUMNS, Content, Remarks, Row, unique_names
-from engine.data.lines import Lines
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

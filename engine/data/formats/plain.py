@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import chain
 
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Remarks, Row
-from engine.data.lines import Lines
 from engine.spec.dataset import Reading
 
 LONGEST_TEXT = 1_000_000  # characters in one row

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from engine.data.lines import Lines
+from engine.data.formats.lines import Lines
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

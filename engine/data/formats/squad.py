@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from engine.data.answers import Answer, cell_of, nearest
+from engine.data.columns.answers import Answer, cell_of, nearest
+from engine.data.formats.lines import Lines, size_of
 from engine.data.formats.rows import Content, Remarks, Row
-from engine.data.lines import Lines, size_of
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

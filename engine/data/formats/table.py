@@ -8,8 +8,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.data.choices import guess_choices
-from engine.data.column_names import plain_name
+from engine.data.columns.choices import guess_choices
+from engine.data.columns.mapping import LABELS, TEXTS
+from engine.data.columns.names import plain_name
+from engine.data.formats.lines import LONGEST_LINE, Lines
 from engine.data.formats.rows import (
     Content,
     Remarks,
@@ -17,8 +19,6 @@ from engine.data.formats.rows import (
     numbered_columns,
     unique_names,
 )
-from engine.data.lines import LONGEST_LINE, Lines
-from engine.data.mapping import LABELS, TEXTS
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel
 from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.form import SpecForm
 from app.widgets.number_field import NumberField, parse, written
-from app.widgets.spec_words import problem_in_words
+from app.widgets.spec_texts import problem_in_words
 from engine.spec.model import BertSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.app.accessible import assert_accessible, name_of

@@ -10,7 +10,7 @@ from engine.cli import main, several
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
-from engine.runs.parts import SUMMARY, split, spread
+from engine.runs.groups import SUMMARY, split, spread
 from engine.spec.job import JobSpec
 from engine.worker import train as worker
 from tests.engine.training import small

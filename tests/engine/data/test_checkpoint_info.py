@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.data.checkpoint_info import checkpoint_info
+from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint
 
 CONFIG = {

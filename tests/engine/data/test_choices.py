@@ -5,9 +5,9 @@ import json
 import pytest
 
 from engine.cli.rows import read_rows
-from engine.data.choices import endings_in, guess_choices, right_ones
-from engine.data.mapping import guess_mapping
-from engine.data.reading import recognise
+from engine.data.columns.choices import endings_in, guess_choices, right_ones
+from engine.data.columns.mapping import guess_mapping
+from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.spec.dataset import Mapping
 

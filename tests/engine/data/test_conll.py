@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.data.columns.tags import spans
+from engine.data.columns.words import words_of
 from engine.data.formats.conll import guess_conll, open_conll
+from engine.data.formats.lines import Lines
+from engine.data.formats.reading import recognise
 from engine.data.formats.rows import Remarks, Row
-from engine.data.lines import Lines
-from engine.data.reading import recognise
-from engine.data.tags import spans
-from engine.data.words import words_of
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 from tests.engine.data.test_mutants import mutated

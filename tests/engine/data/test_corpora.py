@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.data.packed import GrowingArray, Packed, pack_stream
-from engine.data.store import Dataset, StoredTexts, open_dataset
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary_training import learn_vocabulary
-from engine.durable import sha256
+from engine.atomic_write import sha256
+from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
+from engine.data.packing.packed import GrowingArray, Packed, pack_stream
 from engine.errors import StudioError
 from engine.runs.launch import environment
 from engine.spec.dataset import PARTS as ALL_PARTS
 from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.training import learn_vocabulary
 
 SIZE = 32_000_000  # characters of the corpus
 ROOM = SIZE / 2  # bytes by which memory may grow after the first quarter
@@ -27,11 +27,11 @@ WORK = """
 import json, re, sys
 from pathlib import Path
 import psutil
-from engine.data.packed import pack_stream
-from engine.data.pairs import pack_pairs
-from engine.data.store import open_dataset
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import Vocabulary
+from engine.data.packing.packed import pack_stream
+from engine.data.packing.pairs import pack_pairs
+from engine.data.datasets.store import open_dataset
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import Vocabulary
 
 class Quick(Tokenizer):
     # the library holds nothing of what it has read, and takes most of the time
@@ -64,10 +64,10 @@ print(json.dumps(peak - before))
 CUT = """
 import sys
 from pathlib import Path
-from engine.data.packed import pack_stream
-from engine.data.pairs import pack_pairs
-from engine.data.store import open_dataset
-from engine.data.tokenizer import Tokenizer
+from engine.data.packing.packed import pack_stream
+from engine.data.packing.pairs import pack_pairs
+from engine.data.datasets.store import open_dataset
+from engine.tokenizers.tokenizer import Tokenizer
 
 data, vocabulary, out = map(Path, sys.argv[1:])
 texts = open_dataset(data).stream("train").texts

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.lines import Cancelled
-from engine.data.reading import recognise
-from engine.data.store import Dataset, import_dataset, open_dataset
+from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.formats.lines import Cancelled
+from engine.data.formats.reading import recognise
 from engine.spec.dataset import Split
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.collecting import digest_of
+from engine.data.datasets.collecting import digest_of
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset, resolve
 from engine.data.formats.folder import holds_texts, is_text_folder
-from engine.data.importing import import_dataset
-from engine.data.reading import Table, preview, read, recognise
-from engine.data.store import open_dataset, resolve
+from engine.data.formats.reading import Table, preview, read, recognise
 from engine.errors import BadFile
 from engine.spec.dataset import FileData, Mapping, Split
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.reading import preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
 from tests.engine.data.hostile import CASES, Case
 

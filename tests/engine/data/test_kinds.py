@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.byte_pieces import CHARACTERS
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary_folder import read_folder
 from engine.errors import BadCheckpoint
+from engine.tokenizers.byte_bpe import CHARACTERS
+from engine.tokenizers.folder import read_folder
+from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.data.published_tokenizers import (
     byte_level,
     characters_of_sentencepiece,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.label_sets import counted, is_yes, joined, sets_in
+from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
 from engine.errors import StudioError
 
 

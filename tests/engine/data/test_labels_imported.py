@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.numbers import numbers_in
-from engine.data.reading import likely_task, recognise
-from engine.data.store import Dataset, import_dataset, open_dataset
+from engine.data.columns.numbers import numbers_in
+from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.formats.reading import likely_task, recognise
 from engine.errors import BadFile
 from engine.spec.dataset import Mapping, Split
 from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.data.mapping import guess_mapping
+from engine.data.columns.mapping import guess_mapping
 from engine.spec.dataset import Mapping
 
 LONG = [f"this is sentence number {n} of them" for n in range(30)]

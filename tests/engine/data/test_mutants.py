@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.reading import preview, read, recognise
-from engine.data.tokenizer import Tokenizer
+from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadCheckpoint, BadFile
+from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.data.hostile import CASES
 from tests.engine.data.test_vocabulary import content
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.numbers import bins_of, is_scale, number_in, numbers_in
+from engine.data.columns.numbers import bins_of, is_scale, number_in, numbers_in
 from engine.errors import StudioError
 
 

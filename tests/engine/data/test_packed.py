@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.packed import Packed, key, pack_examples, pack_stream
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.data.packing.packed import Packed, key, pack_examples, pack_stream
 from engine.errors import StudioError
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
 TOKENIZER = Tokenizer(Vocabulary(pieces=(*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS))))

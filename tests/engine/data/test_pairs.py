@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.data.pairs import ANOTHER, FOLLOWS, pack_pairs, sentences
-from engine.data.tokenizer import Tokenizer
+from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs, sentences
 from engine.errors import StudioError
+from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS = 400  # “w0” to “w399”, each a piece of its own
 

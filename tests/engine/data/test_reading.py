@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.data.reading import FORMATS, Cancelled, check, preview, read, recognise
-from engine.data.store import import_dataset, open_dataset
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.reading import FORMATS, Cancelled, check, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.task import Classification, Pretraining
@@ -221,8 +221,8 @@ def test_pretraining_needs_only_text():
 
 
 def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.lines.GLANCE", 10)
-    monkeypatch.setattr("engine.data.reading.MAPPED_ROWS", 20)
+    monkeypatch.setattr("engine.data.formats.lines.GLANCE", 10)
+    monkeypatch.setattr("engine.data.formats.reading.MAPPED_ROWS", 20)
     path = tmp_path / "long.jsonl"
     lines = ['{"text": "some words"}\n'] * 300 + ['{"text": "more", "late": "x"}\n', "broken"]
     path.write_text("".join(lines), encoding="utf-8")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.splitting import DEV, TEST, TRAIN, deal, part_named
+from engine.data.datasets.splitting import DEV, TEST, TRAIN, deal, part_named
 
 
 @given(st.integers(0, 500), st.floats(0, 0.5), st.floats(0, 0.4), st.integers(0, 10))

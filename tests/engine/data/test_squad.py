@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Answer, Question, Repair, Squad, nearest, read_squad
-from engine.data.lines import Lines
 from engine.errors import BadFile
 from tests.engine.data.test_mutants import changed, mutated
 

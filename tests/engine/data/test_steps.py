@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.steps import steps
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.steps import steps
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
 
 PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 

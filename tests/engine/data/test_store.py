@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from engine.data.store import Cancelled, import_dataset, open_dataset, resolve
+from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, resolve
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 
@@ -67,7 +67,7 @@ def test_the_same_files_give_the_same_fingerprint(tmp_path):
 
 
 def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.collecting.GROUP_ROWS", 7)
+    monkeypatch.setattr("engine.data.datasets.collecting.GROUP_ROWS", 7)
     table(tmp_path / "a.csv")
     imported(tmp_path)
     dataset = open_dataset(tmp_path / "sets" / "a")
@@ -169,8 +169,8 @@ def test_a_missing_column_is_named(tmp_path):
 
 @pytest.mark.parametrize("after", [0, 3, 30])
 def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
-    monkeypatch.setattr("engine.data.lines.TICK_LINES", 10)
-    monkeypatch.setattr("engine.data.collecting.GROUP_ROWS", 10)
+    monkeypatch.setattr("engine.data.formats.lines.TICK_LINES", 10)
+    monkeypatch.setattr("engine.data.datasets.collecting.GROUP_ROWS", 10)
     table(tmp_path / "a.csv", 300)
     asked = iter(range(1_000))
     with pytest.raises(Cancelled):
@@ -289,7 +289,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
 BIG = """
 import re, sys
 from pathlib import Path
-from engine.data.store import import_dataset, open_dataset
+from engine.data.datasets.store import import_dataset, open_dataset
 from engine.spec.dataset import Mapping, Reading, Split
 folder = Path(sys.argv[1])
 mapping = Mapping(text="text", label="label")

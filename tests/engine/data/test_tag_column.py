@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.importing import import_dataset
-from engine.data.reading import recognise
-from engine.data.store import Dataset, open_dataset
-from engine.data.words import words_of
+from engine.data.columns.words import words_of
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.formats.reading import recognise
 from engine.errors import BadFile, StudioError
 from engine.spec.dataset import Mapping, Split
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Tokens
 
-from engine.data.tags import (
+from engine.data.columns.tags import (
     MARKS,
     Repair,
     Span,
@@ -181,8 +181,8 @@ def test_an_unknown_tag_is_named_with_its_place(tag):
 
 def test_published_tags_are_recognised(assets):
     from engine.data.formats.conll import open_conll
+    from engine.data.formats.lines import Lines
     from engine.data.formats.rows import Remarks
-    from engine.data.lines import Lines
     from engine.spec.dataset import Reading
 
     path = assets / "datasets" / "wnut17" / "wnut17train.conll"

@@ -9,10 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.tf1.bundle import WIDTHS, open_bundle, write_bundle
-from engine.data.tf1.checksum import AT_ONCE, FARTHEST, ONES, PART, STEPS, TABLE, crc32c, masked
-from engine.data.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
-from engine.data.tf1.wire import Unreadable, as_field, as_varint, fields, messages, number, varint
+from engine.checkpoints.tf1.bundle import WIDTHS, open_bundle, write_bundle
+from engine.checkpoints.tf1.checksum import (
+    AT_ONCE,
+    FARTHEST,
+    ONES,
+    PART,
+    STEPS,
+    TABLE,
+    crc32c,
+    masked,
+)
+from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
+from engine.checkpoints.tf1.wire import (
+    Unreadable,
+    as_field,
+    as_varint,
+    fields,
+    messages,
+    number,
+    varint,
+)
 
 KEYS = st.binary(max_size=40)
 

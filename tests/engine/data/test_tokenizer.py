@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import SPECIAL, Vocabulary
 from engine.errors import StudioError
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
 
 LINES = [
     "The quick brown fox jumps over the lazy dog.",

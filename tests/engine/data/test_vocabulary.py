@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import SPECIAL
 from engine.errors import BadCheckpoint
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import SPECIAL
 
 PIECES = [*SPECIAL, "a", "##b", "<extra>"]
 

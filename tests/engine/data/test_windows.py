@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.data.formats.lines import Lines
 from engine.data.formats.squad import read_squad
-from engine.data.lines import Lines
-from engine.data.tokenizer import Tokenizer
-from engine.data.windows import NOWHERE, Window, answer_places, tokens_of, windows
+from engine.data.packing.windows import NOWHERE, Window, answer_places, tokens_of, windows
 from engine.errors import StudioError
+from engine.tokenizers.tokenizer import Tokenizer
 
 CLS, SEP = 101, 102
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.packed_words import NOWHERE, pack_words
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import Vocabulary
-from engine.data.words import cell_of, typed_words, words_of
+from engine.data.columns.words import cell_of, typed_words, words_of
+from engine.data.packing.packed_words import NOWHERE, pack_words
 from engine.shipped import starter_model
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import Vocabulary
 from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
 
 any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.windows import Window, answer_places, windows
+from engine.data.packing.windows import Window, answer_places, windows
 from engine.evaluation.answers import CERTAIN, choose
 
 CONTEXT = "".join(f"{chr(97 + n % 26)}{n} " for n in range(30))

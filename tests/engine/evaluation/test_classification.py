@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from engine.evaluation.classification import report
+from engine.evaluation.text_classification import report
 
 LABELS = ("a", "b", "c", "d")
 examples = st.lists(

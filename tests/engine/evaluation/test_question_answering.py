@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Question, read_squad
-from engine.data.lines import Lines
 from engine.evaluation.question_answering import exact, f1, normalise, report
 
 OFFICIAL = {  # percent, of the guesses below, by transformers 5.0.0

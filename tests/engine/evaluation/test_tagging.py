@@ -11,8 +11,8 @@ from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from seqeval.metrics.v1 import precision_recall_fscore_support as strict_figures
 from seqeval.scheme import BILOU, IOB2, IOBES
 
-from engine.data.tags import UnknownTag
-from engine.evaluation.tagging import report
+from engine.data.columns.tags import UnknownTag
+from engine.evaluation.token_classification import report
 
 ALPHABETS = {"BIO": "BI", "IOBES": "BIES", "BILOU": "BILU"}
 THEIRS = {"BIO": IOB2, "IOBES": IOBES, "BILOU": BILOU}

@@ -8,7 +8,7 @@ import pytest
 from engine.explore import predictions
 from engine.messages.questions import Attend, Fill, Predict
 from engine.serving import serving
-from engine.serving.products import present
+from engine.serving.quantized_matmul import present
 from engine.worker.explore import REMEMBERED, Answerer, Inbox
 
 pytestmark = pytest.mark.skipif(not present("float16"), reason="no float16 here")

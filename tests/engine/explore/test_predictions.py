@@ -8,8 +8,8 @@ import pytest
 import torch
 import transformers
 
-from engine.data.store import Rows
-from engine.data.words import typed_words
+from engine.data.columns.words import typed_words
+from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.answers import predict
 from engine.explore.predictions import fill

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore import shelf
-from engine.explore.shelf import PLACES, Shelf
+from engine.explore import model_cache as shelf
+from engine.explore.model_cache import PLACES, Shelf
 from tests.engine.models.small import folder
 
 

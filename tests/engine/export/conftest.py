@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.tokenizer import Tokenizer
 from engine.export import exporting, reloading
 from engine.export.reloading import Reloaded, Request
 from engine.export.saying import Said
@@ -14,6 +13,7 @@ from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.spec.features import Features
 from engine.spec.model import BertSpec
+from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.small import LABELS, SPEC, network, tokenizer
 
 LONG = SPEC.model_copy(update={"positions": 128})

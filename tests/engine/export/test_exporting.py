@@ -12,8 +12,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from engine.data.tokenizer import Tokenizer
-from engine.durable import MANIFEST, verify
+from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.export import exporting, report
 from engine.export.examples import ENDINGS, MOST, OURS, examples
@@ -25,6 +24,7 @@ from engine.models import checkpoint
 from engine.models.outputs import outputs_of, said_by
 from engine.runs import launch
 from engine.runs.folder import RunFolder
+from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
 from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import batch
@@ -209,7 +209,7 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
 def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     job = training.classifying(tmp_path)
     run = RunFolder.create(tmp_path / "run", job)
-    from engine.data.store import resolve
+    from engine.data.datasets.store import resolve
 
     dev = resolve(job.data, run.dataset).rows("dev").texts
     saved = run.checkpoints / "step-00000001"

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import transformers
 
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import SPECIAL, Vocabulary
 from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
 from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20

@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.data.tokenizer import Tokenizer
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.model import BertSpec
+from engine.tokenizers.tokenizer import Tokenizer
 
 SPEC = BertSpec(vocabulary=40, width=16, layers=2, heads=2, inner=32, positions=24)
 ALL = Heads(masked_words=True, next_sentence=True)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from engine.data.checkpoint_info import checkpoint_info
+from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.models import checkpoint
 from engine.models.checkpoint import examine, import_checkpoint, load, save

@@ -9,9 +9,9 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.data.checkpoint_info import checkpoint_info
-from engine.data.families import FAMILIES
-from engine.data.model_config import spec_of
+from engine.checkpoints.config import spec_of
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads

@@ -9,7 +9,7 @@ from torch import nn
 
 from engine.models.attention import Attention
 from engine.models.bert import Bert
-from engine.models.dropout import Dropout
+from engine.models.fast.dropout import Dropout
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.spec.model import PRESETS, BertSpec

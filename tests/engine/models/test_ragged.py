@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.attending import _by_the_library, attend
 from engine.models.encoder import Encoder
+from engine.models.fast.unpadded import COST, STEP, grouped, ragged
+from engine.models.fast.unpadded_attention import _by_the_library, attend
+from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
-from engine.models.ragged import COST, STEP, grouped, ragged
-from engine.models.vocabulary_loss import ROWS, cross_entropy
 from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
 from tests.engine.models.small import SPEC
 

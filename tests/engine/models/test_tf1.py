@@ -13,17 +13,17 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.data.checkpoint_info import checkpoint_info
-from engine.data.tf1.bundle import open_bundle
-from engine.data.tf1.names import google_name, is_turned, published_name
-from engine.data.tokenizer import Tokenizer
-from engine.data.vocabulary import Vocabulary
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.tf1.bundle import open_bundle
+from engine.checkpoints.tf1.names import google_name, is_turned, published_name
 from engine.errors import BadCheckpoint, StudioError
 from engine.models import published
 from engine.models.checkpoint import examine, import_checkpoint, load
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.vocabulary import Vocabulary
 from tests.engine.models import small
 from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt
 from tests.engine.models.small import LABELS, network, tokenizer

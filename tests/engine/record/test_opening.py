@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
-from engine.durable import is_full
+from engine.atomic_write import is_full
 from engine.errors import DiskFull, StudioError
 from engine.home import Home
 from engine.record import opening, rebuild

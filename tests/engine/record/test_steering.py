@@ -11,14 +11,15 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Measured, Started, measured
-from engine.record import steering
+from engine.record import run_manager as steering
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curve
 from engine.record.opening import open_record
+from engine.record.run_manager import News, Steering
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
-from engine.record.steering import News, Steering
-from engine.runs import launch, spare
+from engine.runs import launch
+from engine.runs import standby as spare
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.training import HardwareSpec

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from engine.durable import whole_folder
+from engine.atomic_write import whole_folder
 from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.dataset import FileData

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.durable import clear_leftovers
+from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.messages.events import Noted
 from engine.runs.copying import CopyCancelled, copy_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.durable import whole_folder
+from engine.atomic_write import whole_folder
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.messages.events import Ended, Measured, Noted, Started, measured

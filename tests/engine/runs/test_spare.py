@@ -10,8 +10,9 @@ import pytest
 
 from engine.home import Home
 from engine.messages.events import Ended, Prepared, Saved, Started
-from engine.runs import launch, spare
-from engine.runs.spare import Spare
+from engine.runs import launch
+from engine.runs import standby as spare
+from engine.runs.standby import Spare
 from tests.engine.runs.waiting import until
 from tests.engine.training import small
 

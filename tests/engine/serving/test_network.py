@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 
 from engine.models.heads import Heads
-from engine.serving import products
+from engine.serving import quantized_matmul as products
 from engine.serving.network import SHORTLIST, laid_out
-from engine.serving.products import FEW, KINDS, present, product
+from engine.serving.quantized_matmul import FEW, KINDS, present, product
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn

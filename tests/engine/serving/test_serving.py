@@ -8,9 +8,9 @@ import torch
 from engine.explore.attention import weights
 from engine.models.checkpoint import load
 from engine.serving import serving
-from engine.serving.agreement import BOUND, TIE, agrees, same_words, say
 from engine.serving.network import laid_out
-from engine.serving.products import present
+from engine.serving.quantization_check import BOUND, TIE, agrees, same_words, say
+from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
 

@@ -12,7 +12,7 @@ import torch
 
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
-from engine.tasks.judging import for_each, judge
+from engine.tasks.evaluating import for_each, judge
 from engine.tasks.learner import AnswerTally, Progress
 from engine.training.preparing import Prepared, prepare
 from tests.engine.training import small

@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows
 from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, guesses, hide
+from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
 

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from transformers import BertLMHeadModel
 from transformers import logging as transformers_logging
 
+from engine.checkpoints.info import checkpoint_info
 from engine.cli import main as command
-from engine.data.checkpoint_info import checkpoint_info
-from engine.data.packed import pack_stream
+from engine.data.packing.packed import pack_stream
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.attention import weights
 from engine.explore.predictions import fill

@@ -7,14 +7,14 @@ import pytest
 import torch
 from transformers import BertForPreTraining
 
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows
 from engine.models.checkpoint import save
 from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Examples, special_ids, total
 from engine.tasks.pretraining import PretrainingLearner, hide
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.training.small import new_run, pretraining
 

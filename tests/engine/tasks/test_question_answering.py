@@ -7,20 +7,20 @@ import pytest
 import torch
 from transformers import BertConfig, BertForQuestionAnswering
 
-from engine.data.answers import Answer, Unfit, answers_of, cell_of
-from engine.data.reading import recognise
-from engine.data.store import Rows, import_dataset, open_dataset
-from engine.data.tokenizer import Tokenizer
+from engine.data.columns.answers import Answer, Unfit, answers_of, cell_of
+from engine.data.datasets.store import Rows, import_dataset, open_dataset
+from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.models.checkpoint import load, save
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import PARTS, Split
 from engine.spec.task import QuestionAnswering
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.question_answering import QuestionAnsweringLearner, span_logits
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.training.small import NETWORK, answering, questions
 

@@ -10,19 +10,19 @@ import torch.nn.functional as F
 from seqeval.metrics import f1_score
 
 from engine.cli import main
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
-from engine.data.words import words_of
+from engine.data.columns.words import words_of
+from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.task import Tagging
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
-from engine.tasks.tagging import UNKNOWN, TaggingLearner
+from engine.tasks.token_classification import UNKNOWN, TaggingLearner
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.train import main as work
 from tests.engine.models import small as models
 from tests.engine.training import small

@@ -11,18 +11,18 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import BertForMultipleChoice, BertForSequenceClassification
 
-from engine.data.store import Rows
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression, TaskSpec
 from engine.tasks import learner_for, learner_of
-from engine.tasks.classification import ClassificationLearner
-from engine.tasks.judging import judge
+from engine.tasks.evaluating import judge
 from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total
 from engine.tasks.predicting import Predictor
+from engine.tasks.text_classification import ClassificationLearner
+from engine.tokenizers.tokenizer import Tokenizer
 
 SENTENCE = "a warm film and a cold story with good acting or a dull happy sad end for all"
 TEXTS = [" ".join(SENTENCE.split()[n % 7 : n % 7 + 3 + n % 9]) for n in range(12)]

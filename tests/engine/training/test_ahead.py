@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.training import loop
-from engine.training.ahead import batches
+from engine.training.prefetch import batches
 from engine.training.preparing import prepare
 from engine.worker.train import main as work
 from tests.engine.training import small

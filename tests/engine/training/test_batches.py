@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.training import TrainingSpec
-from engine.tasks.chance import chance
-from engine.tasks.judging import in_turn
+from engine.tasks.evaluating import in_turn
+from engine.tasks.rng import chance
 from engine.training.batches import Order
 from engine.training.optimiser import adamw, rate_at, set_rate
 from tests.engine.training.small import NETWORK

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
+from engine.atomic_write import sha256
 from engine.cli import main as command
-from engine.durable import sha256
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
-from engine.runs.certificate import certificate, damages
 from engine.runs.folder import RunFolder
-from engine.runs.keeping import check_removal, kept, kept_checkpoints, most_kept
+from engine.runs.reproducibility import certificate, damages
+from engine.runs.retention import check_removal, kept, kept_checkpoints, most_kept
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
 from engine.spec.task import Classification, Pretraining

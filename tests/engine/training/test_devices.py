@@ -14,11 +14,11 @@ from engine.home import Home
 from engine.messages.events import Measured, Noted, Prepared
 from engine.precision import Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder
-from engine.spec.listed import listed
+from engine.spec.number_ranges import listed
 from engine.spec.training import HardwareSpec
 from engine.training import devices
-from engine.training.conditions import threads_to_keep
 from engine.training.devices import BF16_INSTRUCTIONS, Machine, choose
+from engine.training.environment import threads_to_keep
 from engine.training.loop import train
 from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.durable import sha256, verify
+from engine.atomic_write import sha256, verify
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
-from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder
+from engine.runs.reproducibility import certificate
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.worker.train import main as work

@@ -10,18 +10,18 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main
-from engine.data.store import Rows, resolve
+from engine.data.datasets.store import Rows, resolve
 from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.models.reader import ALL, Reader, chosen, heights
-from engine.runs.parts import SUMMARY, split
+from engine.models.probe import ALL, Reader, chosen, heights
+from engine.runs.groups import SUMMARY, split
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
-from engine.training import vectors as made
+from engine.training import features as made
 from engine.training.devices import choose
 from engine.training.estimate import estimate
 from engine.training.loop import train

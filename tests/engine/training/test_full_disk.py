@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.durable import verify
+from engine.atomic_write import verify
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Measured, Noted, Saved, Waiting
 from engine.runs import full_disk

@@ -10,11 +10,11 @@ import torch
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
-from engine.models.dropout import drawing
+from engine.models.fast.dropout import drawing
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
-from engine.tasks.classification import ClassificationLearner
+from engine.tasks.text_classification import ClassificationLearner
 from engine.training import gradients
 from engine.training.loop import train
 from tests.engine.training import small

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.data.packed import Packed, pack_stream
-from engine.data.tokenizer import Tokenizer
+from engine.data.packing.packed import Packed, pack_stream
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.tasks.learner import special_ids
-from engine.training.head_start import LOOKS, give_head_start, word_vectors
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
+from engine.training.warm_init import LOOKS, give_head_start, word_vectors
 from tests.engine.training.small import new_run, pretraining
 
 DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]

@@ -11,7 +11,7 @@ from engine.messages.answers import ANSWER, Estimated, Working
 from engine.messages.events import Ended
 from engine.messages.questions import Estimate
 from engine.runs import launch
-from engine.runs.certificate import certificate
+from engine.runs.reproducibility import certificate
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import PRESETS
 from engine.spec.task import Pretraining

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.durable import verify
+from engine.atomic_write import verify
 from engine.messages.events import Ended, Measured
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
-from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Batch
 from engine.tasks.pretraining import PretrainingLearner
+from engine.tasks.text_classification import ClassificationLearner
 from engine.worker.train import main as work
 from tests.engine.training import small
 

@@ -14,8 +14,8 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
 from engine.spec.training import TrainingSpec
-from engine.tasks.classification import ClassificationLearner
 from engine.tasks.learner import Batch
+from engine.tasks.text_classification import ClassificationLearner
 from engine.training import loop
 from engine.training.loop import train
 from engine.training.optimiser import adamw, freeze, height, restore, set_rate

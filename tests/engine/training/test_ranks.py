@@ -22,9 +22,9 @@ from pydantic import ValidationError
 from engine.cli import main as cli
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs import launch
-from engine.runs.certificate import certificate
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
+from engine.runs.reproducibility import certificate
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch

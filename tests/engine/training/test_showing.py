@@ -17,8 +17,8 @@ from engine.messages.questions import ShowBatch
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch, Learner
+from engine.training.batch_preview import Showing
 from engine.training.loop import train
-from engine.training.showing import Showing
 from engine.worker.explore import Answerer, respond
 from tests.engine.training import small
 

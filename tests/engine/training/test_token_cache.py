@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.data.store import Dataset, import_dataset
+from engine.data.datasets.store import Dataset, import_dataset
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved

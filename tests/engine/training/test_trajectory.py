@@ -15,9 +15,9 @@ from torch import Tensor
 from engine.messages.events import Event, Measured
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
-from engine.tasks.tagging import UNKNOWN
+from engine.tasks.token_classification import UNKNOWN
+from engine.training.batch_preview import Showing
 from engine.training.loop import train
-from engine.training.showing import Showing
 from tests.engine.training import small
 
 STEPS = 50

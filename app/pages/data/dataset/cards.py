@@ -10,7 +10,7 @@ from app.pages.data.dataset.histogram import Histogram
 from app.pages.data.dataset.labels import Balance, LabelBars
 from app.pages.data.dataset.scale import Scale
 from app.pages.data.dataset.state import DatasetState
-from app.pages.data.words import Words
+from app.pages.data.texts import Words
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
@@ -19,8 +19,8 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
-from engine.data.label_sets import counted
-from engine.data.numbers import is_scale
+from engine.data.columns.label_sets import counted
+from engine.data.columns.numbers import is_scale
 from engine.spec.dataset import DatasetSpec
 
 CUTS = (64, 128, 256, 512)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.background import Progress
-from engine.data.lines import Cancelled
-from engine.data.packed import key
-from engine.data.store import Dataset
-from engine.data.tokenizer import Tokenizer
-from engine.durable import write_file
+from engine.atomic_write import write_file
+from engine.data.datasets.store import Dataset
+from engine.data.formats.lines import Cancelled
+from engine.data.packing.packed import key
+from engine.tokenizers.tokenizer import Tokenizer
 
 BATCH = 2_000  # rows
 

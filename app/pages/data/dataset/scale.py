@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.theme import SPACE, Role, colour
 from app.widgets.number_field import written
 from app.widgets.text import font
-from engine.data.numbers import number_in
+from engine.data.columns.numbers import number_in
 
 BARS = 24
 HEIGHT = 36 * SPACE

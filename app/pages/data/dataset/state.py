@@ -10,11 +10,11 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
-from engine.data.lines import Cancelled
-from engine.data.store import Dataset, open_dataset
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.spec.dataset import DatasetSpec, Part
+from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE = 200  # rows that are read at a time
 CUT = 2_000  # characters of a cell that are kept for the table

@@ -19,7 +19,7 @@ from app.library import ModelEntry
 from app.pages.data.dataset.cards import FactsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.state import DatasetState, Wanted
 from app.pages.data.dataset.table import OWN, RowsModel
-from app.pages.data.words import Words
+from app.pages.data.texts import Words
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, numbers
@@ -27,7 +27,7 @@ from app.widgets.buttons import Segments
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
-from engine.data.reading import likely_task
+from engine.data.formats.reading import likely_task
 from engine.spec.dataset import PARTS
 from engine.spec.task import Pretraining
 

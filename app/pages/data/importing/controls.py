@@ -20,8 +20,8 @@ from app.pages.data.importing.section import Section
 from app.pages.data.importing.state import LONGEST_NAME, ImportState, Roles
 from app.widgets import numbers
 from app.widgets.number_field import pad
-from app.widgets.spec_words import help_of, title_of
-from engine.data.reading import FORMATS
+from app.widgets.spec_texts import help_of, title_of
+from engine.data.formats.reading import FORMATS
 from engine.spec.dataset import PARTS, Mapping, Reading, Split
 
 PAUSE = 400  # ms after a key before what was typed is taken

@@ -4,11 +4,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.pages.data.cells import one_line
-from app.pages.data.importing.look import LONGEST_INPUT, Example
+from app.pages.data.importing.preview import LONGEST_INPUT, Example
 from app.theme import SPACE
 from app.widgets.page import scrolling
-from app.widgets.pieces import Pieces
 from app.widgets.text import Text
+from app.widgets.tokens import Pieces
 
 
 class Examples(QWidget):

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.data.datasets.splitting import part_named
 from engine.data.formats.conll import SUFFIXES as CONLL
 from engine.data.formats.folder import is_text_folder, parts_in
-from engine.data.splitting import part_named
 from engine.spec.dataset import PARTS, Part
 
 SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text", *CONLL}

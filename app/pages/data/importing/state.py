@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.library import DataEntry
 from app.pages.data.importing.files import data_files, guess_parts, suggested_name
-from app.pages.data.importing.look import (
+from app.pages.data.importing.preview import (
     Example,
     Look,
     count,
@@ -20,14 +20,14 @@ from app.pages.data.importing.look import (
     part_sizes,
 )
 from app.studio import Studio
-from engine.data.collecting import Collected, Source, reading_alike
-from engine.data.importing import import_dataset
-from engine.data.lines import Cancelled
-from engine.data.reading import check, likely_task, recognise_reading
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.collecting import Collected, Source, reading_alike
+from engine.data.datasets.importing import import_dataset
+from engine.data.formats.lines import Cancelled
+from engine.data.formats.reading import check, likely_task, recognise_reading
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.spec.dataset import Mapping, Part, Reading, Split
+from engine.tokenizers.tokenizer import Tokenizer
 
 PAUSE = 250  # ms after a choice before all rows are read for it
 LONGEST_NAME = 120

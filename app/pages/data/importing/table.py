@@ -8,7 +8,7 @@ from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.state import Roles
 from app.theme import Role, colour
 from app.widgets.text import tooltip
-from engine.data.reading import Preview
+from engine.data.formats.reading import Preview
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

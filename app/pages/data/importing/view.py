@@ -31,7 +31,7 @@ from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import dress
 from app.widgets.text import Text
-from engine.data.reading import Preview
+from engine.data.formats.reading import Preview
 
 SIDE = 88 * SPACE  # width of the controls
 _NOTHING = Preview((), [], ())

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.models.model.table import SHARE, PartsModel
-from app.pages.models.words import Words
+from app.pages.models.texts import Words
 from app.theme import SPACE, Role, colour
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling

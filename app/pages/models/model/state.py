@@ -9,13 +9,13 @@ from app import background
 from app.library import ModelEntry
 from app.pages.models.model.parts import Part, parts_of
 from app.pages.models.model.table import find_pieces
-from engine.data.foreign import json_object
-from engine.data.model_config import CONFIG, spec_of
-from engine.data.steps import steps
-from engine.data.tf1.folder import GOOGLE_CONFIG
-from engine.data.tokenizer import Tokenizer
+from engine.checkpoints.config import CONFIG, spec_of
 from engine.errors import BadCheckpoint, StudioError
 from engine.spec.model import AnySpec
+from engine.tokenizers.folder import GOOGLE_CONFIG
+from engine.tokenizers.steps import steps
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.untrusted import json_object
 
 LARGEST_CARD = 200_000  # bytes of a README that are shown
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow

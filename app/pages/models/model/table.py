@@ -16,7 +16,7 @@ from app.pages.models.model.parts import Part
 from app.resources import mono_font
 from app.widgets import numbers
 from app.widgets.text import visible
-from engine.data.vocabulary import AnyVocabulary
+from engine.tokenizers.vocabulary import AnyVocabulary
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

@@ -7,11 +7,11 @@ from app.pages.models.model.state import LONGEST_LINE, ModelState
 from app.resources import mono_font
 from app.theme import SPACE
 from app.widgets.page import Card, scrolling
-from app.widgets.pieces import Pieces
 from app.widgets.text import Text
-from app.widgets.tokenizer_words import step_helps
-from engine.data.steps import Steps
-from engine.data.tokenizer import Tokenizer
+from app.widgets.tokenizer_texts import step_helps
+from app.widgets.tokens import Pieces
+from engine.tokenizers.steps import Steps
+from engine.tokenizers.tokenizer import Tokenizer
 
 PAUSE = 150  # ms after a key before the text is taken
 

@@ -9,7 +9,7 @@ from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import PartsModel, VocabularyModel
 from app.pages.models.model.tokenizer import TokenizerTab
 from app.pages.models.model.vocabulary import VocabularyTab
-from app.pages.models.words import Words
+from app.pages.models.texts import Words
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Page

@@ -14,8 +14,8 @@ from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
-from engine.data.reading import recognise
-from engine.data.store import import_dataset
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import recognise
 from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model

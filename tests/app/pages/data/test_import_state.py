@@ -9,7 +9,7 @@ from PySide6.QtCore import QThreadPool
 
 from app.pages.data.importing.state import ImportState, Roles
 from app.studio import Studio
-from engine.data.store import open_dataset
+from engine.data.datasets.store import open_dataset
 from tests.app.pages.train.conftest import write_model
 
 PATIENCE = 20_000  # ms

@@ -11,8 +11,8 @@ from app.pages.data.importing.state import Roles
 from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
-from engine.data.reading import Preview, Row
-from engine.data.store import open_dataset
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import Preview, Row
 from tests.app.accessible import assert_accessible
 
 PATIENCE = 20_000  # ms

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 
 from app.pages.data.state import source_state
-from engine.data.store import open_dataset
+from engine.data.datasets.store import open_dataset
 from engine.shipped import sample_data
 from tests.app.accessible import assert_accessible
 from tests.app.pages.data.test_dataset_view import opened, stored

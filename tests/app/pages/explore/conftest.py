@@ -12,7 +12,6 @@ from app import library
 from app.library import ModelEntry, describe_model
 from app.pages.explore.study import Study
 from app.studio import Studio
-from engine.data.tokenizer import Tokenizer
 from engine.home import Home
 from engine.messages.answers import Answer, ArrayFile, Attended, Filled, Guess, Likely, Refused
 from engine.messages.questions import AnyQuestion
@@ -20,6 +19,7 @@ from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.model import BertSpec
+from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.explore import Answerer
 from tests.engine.models.small import tokenizer
 

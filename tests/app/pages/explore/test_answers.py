@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QTextCursor
 
 from app.library import describe_model
-from app.pages.explore.panels.answers.figure import figure_of
+from app.pages.explore.panels.predictions.figure import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets import figure
 from engine.messages.answers import Found, Guess, Likely, Predicted

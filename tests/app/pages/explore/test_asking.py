@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from engine.messages.answers import ArrayFile, Attended, Filled, Working
 from engine.messages.questions import Fill
 

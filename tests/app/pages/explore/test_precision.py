@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.precision import PrecisionSwitch
 from app.settings import Settings
 from engine.messages.answers import Filled, Predicted

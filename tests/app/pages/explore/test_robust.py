@@ -9,8 +9,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
 from app.pages.explore import study
-from app.pages.explore.panels.answers import choices
-from app.pages.explore.panels.words import whole
+from app.pages.explore.panels.predictions import choices
+from app.pages.explore.panels.words import candidates as whole
 from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed

@@ -3,7 +3,7 @@
 import pytest
 
 from app.library import ModelEntry, describe_model
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.panel import Panel, source
 from app.pages.explore.side import Input
 from engine.messages.questions import Fill

@@ -13,12 +13,12 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
+from app.pages.models.texts import Words
 from app.pages.models.view import ModelsPage
-from app.pages.models.words import Words
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
-from engine.data.checkpoint_info import checkpoint_info
-from engine.durable import verify
+from engine.atomic_write import verify
+from engine.checkpoints.info import checkpoint_info
 from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible

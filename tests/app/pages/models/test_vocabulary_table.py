@@ -1,7 +1,7 @@
 """What is found in a vocabulary."""
 
 from app.pages.models.model.table import VocabularyModel, find_pieces
-from engine.data.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
 
 PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.studio import Studio
-from engine.durable import MANIFEST
+from engine.atomic_write import MANIFEST
 from engine.messages import now
 from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
 from engine.record.follow import take_in

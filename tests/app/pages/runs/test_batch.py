@@ -7,11 +7,11 @@ import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.batch_pieces import BatchPieces
-from app.pages.runs.batch_state import BatchState
-from app.pages.runs.batch_tab import ON_A_PAGE, BatchTab
-from app.pages.runs.run_state import RunState
-from app.pages.runs.run_view import RunView
+from app.pages.runs.run.batch_state import BatchState
+from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchTab
+from app.pages.runs.run.batch_tokens import BatchPieces
+from app.pages.runs.run.state import RunState
+from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.theme import Choice

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run_state import LONGEST_LINE, Points, RunState, Saved, points_of
+from app.pages.runs.run.state import LONGEST_LINE, Points, RunState, Saved, points_of
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages import now

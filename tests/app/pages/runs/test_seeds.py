@@ -9,12 +9,12 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.seeds_tab import BEST, SEED, SPREAD, STATE, VECTORS, SeedsTable
+from app.pages.runs.run.seeds_tab import BEST, SEED, SPREAD, STATE, VECTORS, SeedsTable
 from app.pages.runs.table import Column, RunsTable, spread_of
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.runs.folder import RunFolder
-from engine.runs.parts import SUMMARY, split
+from engine.runs.groups import SUMMARY, split
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible

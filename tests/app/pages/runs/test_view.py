@@ -10,16 +10,16 @@ from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.checkpoints_tab import CheckpointTable
 from app.pages.runs.rows import RunRow
-from app.pages.runs.run_view import RunView
+from app.pages.runs.run.checkpoints_tab import CheckpointTable
+from app.pages.runs.run.view import RunView
 from app.pages.runs.table import ROW, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.theme import Choice
 from app.widgets.dialogs import Question
 from app.widgets.form import SpecForm
-from engine.durable import MANIFEST
+from engine.atomic_write import MANIFEST
 from engine.messages.events import Branched, Prepared, Saved, Started, measured
 from engine.record.metrics import add_metrics
 from engine.record.runs import run as find
@@ -293,7 +293,7 @@ def test_a_run_that_waits_for_room_says_so_and_needs_no_click(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_id = make_run("full", upto=7, outcome=None)
-    monkeypatch.setattr("app.pages.runs.run_state.SILENCE", 0)
+    monkeypatch.setattr("app.pages.runs.run.state.SILENCE", 0)
     with studio.record.session() as session:
         found = find(session, run_id)
         assert found is not None
@@ -385,7 +385,7 @@ def test_a_silent_worker_may_be_ended_at_once(
         found.state = "stopping"
     view = open_run(page(), run_id, qtbot)
     assert view.end_now.isHidden() and not view.stop.isEnabled()
-    monkeypatch.setattr("app.pages.runs.run_state.SILENCE", 0)
+    monkeypatch.setattr("app.pages.runs.run.state.SILENCE", 0)
     qtbot.waitUntil(lambda: not view.end_now.isHidden())
     assert "no word from the worker for" in view.pace.text()
     wished: list[str] = []

@@ -9,10 +9,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from app import library
-from engine.data.store import import_dataset
-from engine.data.tokenizer import Tokenizer
+from engine.data.datasets.store import import_dataset
 from engine.home import Home
 from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
+from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS = [
     "a",

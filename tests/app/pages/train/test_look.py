@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from app.pages.train.look import EXAMPLES, look
-from engine.data.tokenizer import Tokenizer
+from app.pages.train.preview import EXAMPLES, look
 from engine.spec.task import Classification, Pretraining
+from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import MakeData, text_of
 
 

@@ -11,7 +11,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import Kind, Step, job
-from app.pages.train.picks import PICK, Pick, PickList
+from app.pages.train.pickers import PICK, Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.asking import Asking
 from app.pages.explore.chips import painted
+from app.pages.explore.live_query import Asking
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, Ranking, ranked
 from app.pages.explore.panels.attention.tensor import opened

@@ -16,7 +16,7 @@ from app import background
 from app.notices import Notices
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
-from engine.durable import write_file
+from engine.atomic_write import write_file
 from engine.errors import StudioError
 
 log = logging.getLogger("studio")

@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, 
 from app.pages.explore.panels.tokens.state import TokensState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets.pieces import Pieces
 from app.widgets.text import Text, visible
-from app.widgets.tokenizer_words import step_helps
+from app.widgets.tokenizer_texts import step_helps
+from app.widgets.tokens import Pieces
 
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
 MOST_LINES = 3  # before a text scrolls

@@ -7,12 +7,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.data.steps import Steps, steps
 from engine.messages.answers import Embedded, Token
 from engine.messages.questions import Embed, Table
+from engine.tokenizers.steps import Steps, steps
 
 MOST_NAMED = 5  # unknown or different words that a sentence names
 

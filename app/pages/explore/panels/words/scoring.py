@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.messages.answers import PlaceScore, Refused, Scored, perplexity

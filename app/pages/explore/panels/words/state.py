@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.asking import Asking
+from app.pages.explore.live_query import Asking
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study

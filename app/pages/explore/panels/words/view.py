@@ -5,13 +5,13 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLay
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
-from app.pages.explore.panels.words.every import EveryWord
+from app.pages.explore.panels.words.candidates import WholeWords
 from app.pages.explore.panels.words.follows import Follows
-from app.pages.explore.panels.words.guesses import Guesses
-from app.pages.explore.panels.words.layers import Layers
+from app.pages.explore.panels.words.lens import Layers
 from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.predictions import Guesses
+from app.pages.explore.panels.words.pseudo_perplexity import EveryWord
 from app.pages.explore.panels.words.state import WordsState
-from app.pages.explore.panels.words.whole import WholeWords
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.figure import Figure

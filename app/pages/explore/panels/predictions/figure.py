@@ -1,0 +1,107 @@
+"""An answer as a figure to keep, and how two answers differ."""
+
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QPainter
+
+from app.pages.explore.bars import chance
+from app.pages.explore.chips import AS_STORED, painted
+from app.pages.explore.panel import source
+from app.pages.explore.panels.predictions.state import AnswersState
+from app.theme import Role
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.numbers import decimal
+from engine.messages.answers import Predicted
+
+ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
+MOST = 100  # rows that are drawn
+NAMED = 5  # differences that a sentence names
+
+
+def figure_of(state: AnswersState) -> Figure | None:
+    """The answer of one side as bars; None while there is none."""
+    answer, model = state.answer, state.side.model
+    if answer is None:
+        return None
+    rows = rows_of(answer)
+    drawn = rows[:MOST]
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        _paint(painter, drawn)
+
+    return Figure(
+        name="answer",
+        title=_tr("{0}: what it answers").format(model.name if model else ""),
+        caption=_tr("Probabilities from 0 to 1, a number as it is. {0}").format(
+            source(state.study, state.side.number)
+        ),
+        size=QSize(NAME + BAR + NUMBER, max(1, len(drawn)) * ROW),
+        paint=paint,
+        array=np.array([value for _, value in rows], dtype=np.float32),
+        table=lambda: _table(answer, rows),
+    )
+
+
+def rows_of(answer: Predicted) -> list[tuple[str, float]]:
+    """Every label, or stretch of the text, with its probability; a number alone."""
+    if answer.guesses:
+        return [(one.label, one.probability) for one in answer.guesses[0].ranked]
+    rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.found]
+    if answer.value is not None:
+        rows.append((_tr("no answer") if answer.head == "answer" else _tr("value"), answer.value))
+    return rows
+
+
+def differences(first: Predicted, second: Predicted) -> list[str]:
+    """By how much the second says more of what both name, the largest differences first."""
+    if first.head != second.head:
+        return []
+    before, after = dict(rows_of(first)), dict(rows_of(second))
+    both = [name for name in before if name in after]
+    both.sort(key=lambda name: -abs(after[name] - before[name]))
+    is_number = first.head == "number"
+    found = []
+    for name in both[:NAMED]:
+        difference = after[name] - before[name]
+        said = (
+            f"{difference:+.3f}"
+            if is_number
+            else _tr("{0} points").format(f"{100 * difference:+.1f}")
+        )
+        found.append(f"{painted(name)} {said}")
+    return found
+
+
+def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
+    if answer.guesses or not answer.found:
+        return Table(("label", "value"), rows)
+    return Table(
+        ("text", "label", "start", "end", "probability"),
+        [(one.text, one.label, one.start, one.end, one.probability) for one in answer.found],
+    )
+
+
+def _paint(painter: QPainter, rows: list[tuple[str, float]]) -> None:
+    middle = Qt.AlignmentFlag.AlignVCenter
+    painter.setFont(paper_font(12))
+    for number, (name, value) in enumerate(rows):
+        top = number * ROW
+        painter.setPen(ink(Role.TEXT))
+        shown = painter.fontMetrics().elidedText(
+            painted(name), Qt.TextElideMode.ElideRight, NAME - 8
+        )
+        left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
+        painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
+        is_share = 0 <= value <= 1
+        painter.drawText(
+            QRectF(NAME + BAR, top, NUMBER, ROW),
+            Qt.AlignmentFlag.AlignRight | middle,
+            chance(value) if is_share else decimal(value),
+        )
+        if is_share:
+            painter.fillRect(QRectF(NAME, top + 6, BAR, ROW - 12), ink(Role.HOVER))
+            painter.fillRect(QRectF(NAME, top + 6, BAR * value, ROW - 12), ink(Role.CHART_1))
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("AnswersPanel", text)

@@ -1,0 +1,49 @@
+"""What a fine-tuned model says of the text."""
+
+from PySide6.QtCore import QObject, Signal
+
+from app.explorer import Explorer
+from app.pages.explore.live_query import Asking
+from app.pages.explore.side import Side, cleaned
+from app.pages.explore.study import Study
+from engine.messages.answers import Predicted
+from engine.messages.questions import Predict
+
+
+class AnswersState(QObject):
+    """Signals:
+    changed: the answer, the reason why there is none, or whether one is awaited.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
+        super().__init__(study)
+        self.study, self.side = study, study.both[side]
+        self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
+        self.asking = Asking(study, explorer, self._question, side)
+        self.asking.changed.connect(self.changed)
+
+    @property
+    def answer(self) -> Predicted | None:
+        answer = self.asking.answer
+        return answer if isinstance(answer, Predicted) else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is awaited, or no question was asked yet."""
+        return self.asking.is_waiting or not self.study.is_settled
+
+    def set_endings(self, endings: tuple[str, ...]) -> None:
+        """Choose from these; lone surrogates, which JSON cannot hold, are replaced."""
+        clean = tuple(cleaned(ending) for ending in endings)
+        if clean != self.endings:
+            self.endings = clean
+            self.asking.ask()
+
+    def _question(self, side: Side) -> Predict | None:
+        if side.task_head is None:
+            return None
+        if side.task_head == "choices" and len(self.endings) < 2:
+            return None
+        return side.asked(Predict, endings=self.endings)

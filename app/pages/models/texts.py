@@ -1,0 +1,125 @@
+"""What is said of a model on the list and on its page."""
+
+from PySide6.QtCore import QObject
+
+from app.library import ModelEntry
+from app.widgets import numbers
+from app.widgets.entries import Entry
+from app.widgets.text import Look
+from engine.checkpoints.families import BERT, FAMILIES
+from engine.messages.reports import CheckpointInfo
+
+MOST_LABELS = 12  # named in full
+
+
+def title(family: str) -> str:
+    """A family as papers call it."""
+    return FAMILIES[family].title if family in FAMILIES else family
+
+
+class Words(QObject):
+    """Puts what is known of a model into words."""
+
+    def entry(self, model: ModelEntry) -> Entry:
+        """The model's card on the list."""
+        if model.info is None:
+            return Entry(
+                model.path,
+                model.name,
+                model.problem,
+                "triangle-alert",
+                mark=self.tr("Damaged"),
+                warns=True,
+            )
+        return Entry(
+            model.path,
+            model.name,
+            " · ".join(part for part in self._parts(model, model.info) if part),
+            {"starter": "sparkles", "imported": "box", "run": "activity"}[model.origin],
+            figure=numbers.short(model.info.parameters),
+            unit=self.tr("parameters"),
+            mark=self._mark(model),
+        )
+
+    def _parts(self, model: ModelEntry, info: CheckpointInfo) -> list[str]:
+        return [
+            "" if info.family == BERT.name else title(info.family),
+            self.size(info),
+            self.tr("%Ln piece(s)", "", info.vocabulary),
+            ", ".join(self.heads(info)),
+            info.dtype,
+            numbers.size(info.bytes),
+        ]
+
+    def _mark(self, model: ModelEntry) -> str:
+        if model.origin == "starter":
+            return self.tr("Comes with the program")
+        if model.origin == "imported":
+            return self.tr("Imported")
+        return self.tr("Best of its run") if model.best else self.tr("From a run")
+
+    def size(self, info: CheckpointInfo) -> str:
+        """As papers write it: L layers, H the width, A heads."""
+        return f"L {info.layers}  H {info.width}  A {info.heads}"
+
+    def heads(self, info: CheckpointInfo) -> list[str]:
+        """The heads that the checkpoint has; the pooler is a part of others and goes unnamed."""
+        names = {
+            "masked words": self.tr("masked words"),
+            "next sentence": self.tr("next sentence"),
+            "classes": self.tr("%Ln class(es)", "", len(info.labels)),
+            "labels": self.tr("%Ln label(s)", "", len(info.labels)),
+            "number": self.tr("a number"),
+            "tags": self.tr("%Ln tag(s)", "", len(info.labels)),
+            "answer": self.tr("answers"),
+            "choices": self.tr("endings"),
+        }
+        return [names[head] for head in info.task_heads if head in names]
+
+    def origin(self, model: ModelEntry) -> str:
+        """Where the model comes from, in a sentence."""
+        if model.origin == "starter":
+            return self.tr("A small English BERT that comes with the program.")
+        if model.origin == "imported":
+            return self.tr("Imported into your home folder.")
+        if model.best:
+            return self.tr("The best checkpoint of its run, at step {0}.").format(
+                numbers.count(model.step)
+            )
+        return self.tr("A checkpoint of a run, at step {0}.").format(numbers.count(model.step))
+
+    def facts(self, model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Look]]:
+        """All that is known, for the model's page."""
+        info = model.info
+        if info is None:
+            return [(self.tr("Folder"), str(model.path))]
+        heads = self.heads(info)
+        facts: list[tuple[str, str] | tuple[str, str, Look]] = [
+            (self.tr("Family"), title(info.family)),
+            (self.tr("Parameters"), numbers.count(info.parameters)),
+            (self.tr("Layers (L)"), numbers.count(info.layers)),
+            (self.tr("Width (H)"), numbers.count(info.width)),
+            (self.tr("Attention heads (A)"), numbers.count(info.heads)),
+            (self.tr("Feed-forward width"), numbers.count(info.inner)),
+            (self.tr("Longest input"), self.tr("%Ln piece(s)", "", info.positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln piece(s)", "", info.vocabulary)),
+            (self.tr("Case"), self.tr("ignored") if info.lowercase else self.tr("kept")),
+            (self.tr("Heads"), "\n".join(heads) if heads else self.tr("none: an encoder alone")),
+        ]
+        if info.causal:
+            facts.append(
+                (self.tr("Attention"), self.tr("left to right: no token sees a later one"))
+            )
+        if info.labels:
+            facts.append((self.tr("Classes"), self._labels(info.labels)))
+        facts += [
+            (self.tr("Stored as"), info.dtype),
+            (self.tr("Weights"), numbers.size(info.bytes)),
+            (self.tr("Folder"), str(model.path)),
+        ]
+        return facts
+
+    def _labels(self, labels: tuple[str, ...]) -> str:
+        shown = [label[:80] for label in labels[:MOST_LABELS]]
+        rest = len(labels) - len(shown)
+        return "\n".join([*shown, self.tr("and %Ln more", "", rest)] if rest else shown)

@@ -1,0 +1,194 @@
+"""What the network is given in a step: its inputs, a few to a page, as they were trained on."""
+
+from collections import Counter
+
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
+
+from app.pages.runs.run.batch_state import BatchState
+from app.pages.runs.run.batch_tokens import LOOKS, BatchPieces, look_word
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.page import Card, EmptyState, scrolling
+from app.widgets.switch import Switch
+from app.widgets.text import OneLine, Text
+from engine.messages.answers import BatchShown, Input
+
+ON_A_PAGE = 4  # inputs
+
+
+class BatchTab(QWidget):
+    """The step, the switch that follows the run, a legend with counts, and cards of inputs."""
+
+    def __init__(self, state: BatchState) -> None:
+        super().__init__()
+        self.state = state
+        self._first = 0  # input of the page
+        self._showing = False
+        self.cards = [InputCard() for _ in range(ON_A_PAGE)]
+        self.legend = Text("", "muted")
+        self.empty = EmptyState("scan-search", "", "")
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self._inputs())
+        self.stack.addWidget(self.empty)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(self._head())
+        column.addWidget(self.legend)
+        column.addWidget(self.stack, 1)
+        state.changed.connect(self._show)
+        self._show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.state.set_seen(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.state.set_seen(False)
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _head(self) -> QHBoxLayout:
+        self.step = QSpinBox()
+        self.step.setRange(1, 1)
+        self.step.setGroupSeparatorShown(True)
+        self.step.setKeyboardTracking(False)
+        self.step.setAccessibleName(self.tr("Step"))
+        self.step.valueChanged.connect(self._on_step)
+        self.of = Text("", "muted", wraps=False)
+        self.follow = Switch(self.tr("Follow the run"))
+        self.follow.toggled.connect(self._on_follow)
+        self.page = Text("", "muted", wraps=False)
+        self.back = buttons.icon_button(
+            "arrow-left", self.tr("Inputs before"), lambda: self._turn(-ON_A_PAGE)
+        )
+        self.on = buttons.icon_button(
+            "arrow-right", self.tr("Inputs after"), lambda: self._turn(ON_A_PAGE)
+        )
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Text(self.tr("Step"), "strong", wraps=False))
+        row.addWidget(self.step)
+        row.addWidget(self.of)
+        row.addSpacing(4 * SPACE)
+        row.addWidget(self.follow)
+        row.addWidget(Text(self.tr("Follow the run"), "body", wraps=False))
+        row.addStretch()
+        for part in (self.page, self.back, self.on):
+            row.addWidget(part)
+        return row
+
+    def _inputs(self) -> QWidget:
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 2 * SPACE, 0)
+        column.setSpacing(3 * SPACE)
+        for card in self.cards:
+            column.addWidget(card)
+        column.addStretch()
+        return scrolling(inner)
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _show(self) -> None:
+        self._showing = True
+        shown = self.state.shown
+        self.follow.setChecked(self.state.follows)
+        self.step.setEnabled(shown is not None)
+        if shown is not None:
+            self.step.setRange(1, shown.steps)
+            if not self.step.hasFocus() or self.state.follows:
+                self.step.setValue(shown.step)
+            self.of.setText(self.tr("of {0}").format(numbers.count(shown.steps)))
+            self._show_page(shown)
+        else:
+            self._show_why()
+        self.legend.setVisible(shown is not None)
+        self.stack.setCurrentIndex(0 if shown is not None else 1)
+        self._showing = False
+
+    def _show_page(self, shown: BatchShown) -> None:
+        count = len(shown.inputs)
+        self._first = min(self._first, (count - 1) // ON_A_PAGE * ON_A_PAGE)
+        last = min(self._first + ON_A_PAGE, count)
+        template = self.tr("inputs {0} to {1} of {2}")
+        self.page.setText(template.format(self._first + 1, last, numbers.count(count)))
+        self.back.setEnabled(self._first > 0)
+        self.on.setEnabled(last < count)
+        for number, card in enumerate(self.cards, start=self._first):
+            card.setVisible(number < count)
+            if number < count:
+                card.show_input(number, shown.inputs[number])
+        self.legend.setText(self._counted(shown))
+
+    def _counted(self, shown: BatchShown) -> str:
+        """How many pieces of the batch are shown in which way."""
+        how: Counter[str] = Counter(one.shown_as for given in shown.inputs for one in given.asked)
+        real = sum(given.real for given in shown.inputs)
+        padding = sum(len(given.pieces) - given.real for given in shown.inputs)
+        parts = [
+            self.tr("{0} pieces; {1} of padding, which are not computed").format(
+                *map(numbers.count, (real, padding))
+            )
+        ]
+        parts += [
+            f"{LOOKS[name][1]} {look_word(name)}: {numbers.count(how[name])}"
+            for name in LOOKS
+            if how[name]
+        ]
+        return "   ·   ".join(parts)
+
+    def _show_why(self) -> None:
+        """Why there is nothing to show."""
+        refusal, working = self.state.refusal, self.state.working
+        self.page.setText("")
+        self.of.setText("")
+        self.back.setEnabled(False)
+        self.on.setEnabled(False)
+        if refusal is not None:
+            self.empty.title.setText(refusal.problem)
+            self.empty.text.setText(refusal.advice)
+            return
+        self.empty.title.setText(self.tr("Making the batch again …"))
+        self.empty.text.setText(working.stage if working is not None else "")
+
+    # ── deeds ────────────────────────────────────────────────────────────────────────────────
+
+    def _on_step(self, step: int) -> None:
+        if not self._showing:
+            self.state.look(step)
+
+    def _on_follow(self, on: bool) -> None:
+        if not self._showing:
+            self.state.set_follows(on)
+
+    def _turn(self, inputs: int) -> None:
+        self._first = max(0, self._first + inputs)
+        self._show()
+
+
+class InputCard(Card):
+    """One input: what is wanted of it as a whole, and its pieces."""
+
+    def __init__(self) -> None:
+        super().__init__("", padding=4 * SPACE)
+        self.head = OneLine("", "strong")
+        self.about = Text("", "muted", wraps=False)
+        self.pieces = BatchPieces()
+        row = QHBoxLayout()
+        row.setSpacing(3 * SPACE)
+        row.addWidget(self.head, 1)
+        row.addWidget(self.about)
+        self.body.addLayout(row)
+        self.body.addWidget(self.pieces)
+
+    def show_input(self, number: int, given: Input) -> None:
+        title = self.tr("Input {0}").format(numbers.count(number + 1))
+        self.head.setText(f"{title}: {given.wanted}" if given.wanted else title)
+        about = [self.tr("%Ln piece(s)", "", given.real)]
+        if given.asked:
+            about.append(self.tr("%Ln of them asked for", "", len(given.asked)))
+        self.about.setText(", ".join(about))
+        self.pieces.show_input(given)

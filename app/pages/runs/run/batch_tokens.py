@@ -1,0 +1,241 @@
+"""One input of a batch as the network is given it: a chip for each piece.
+
+A chip that something is asked of has a colour, a mark and, below it, what is wanted. The line under
+a chip tells the segment: one for the first, two for the second. Padding is one chip at the end.
+"""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.pages.runs.texts import translate
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, repaints
+from app.widgets.text import tooltip, visible
+from engine.messages.answers import Asked, Input
+
+SEGMENTS = (Role.CHART_1, Role.CHART_2)
+LONGEST = 40  # characters of a piece that are painted
+INSIDE = 1.5 * SPACE  # beside the text of a chip
+ROUND = 4.0
+LOOKS = {  # how a piece is shown → its colour, and a mark besides
+    "mask": (Role.ACCENT, "▪"),
+    "another": (Role.WARN, "⇄"),
+    "itself": (Role.GOOD, "="),
+    "label": (Role.ACCENT, "›"),
+}
+
+
+def look_word(shown_as: str) -> str:
+    """How an asked piece is shown, for people."""
+    words = {
+        "mask": translate("Runs", "hidden"),
+        "another": translate("Runs", "shown as another piece"),
+        "itself": translate("Runs", "shown as it is"),
+        "label": translate("Runs", "label wanted"),
+    }
+    return words[shown_as]
+
+
+@dataclass(frozen=True)
+class _Chip:
+    box: QRectF
+    text: str
+    below: str = ""
+    place: int = -1  # -1: the padding
+
+
+class BatchPieces(QWidget):
+    """As high as its width needs; the pointer tells of each piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._input: Input | None = None
+        self._asked: dict[int, Asked] = {}
+        self.chips: list[_Chip] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setAccessibleName(self.tr("Pieces of the input"))
+
+    def show_input(self, given: Input) -> None:
+        self._input = given
+        self._asked = {one.place: one for one in given.asked}
+        self.setAccessibleDescription(self._sentence(given))
+        self._lay_out()
+        self.updateGeometry()
+        self.update()
+
+    # ── size ─────────────────────────────────────────────────────────────────────────────────
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        chips = self._place(width)
+        return round(chips[-1].box.top() + self._line_height()) if chips else 0
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 80 * SPACE)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40 * SPACE, round(self._line_height()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange or repaints(event):
+            self._lay_out()
+            self.update()
+
+    def _lay_out(self) -> None:
+        self.chips = self._place(self.width())
+
+    def _place(self, width: int) -> list[_Chip]:
+        given = self._input
+        if given is None:
+            return []
+        pieces, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
+        texts = [(_painted(piece), self._below(n)) for n, piece in enumerate(given.pieces)]
+        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.real])]
+        if padding := len(given.pieces) - given.real:
+            shown.append((f"{padding} × {texts[-1][0]}", "", -1))
+        chips: list[_Chip] = []
+        x, y = 1.0, 1.0
+        for text, below, place in shown:
+            wide = max(pieces.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * INSIDE
+            if x > 1 and x + wide > width - 1:
+                x, y = 1.0, y + self._line_height()
+            chips.append(_Chip(QRectF(x, y, wide, self._chip_height()), text, below, place))
+            x += wide + SPACE
+        return chips
+
+    def _below(self, place: int) -> str:
+        one = self._asked.get(place)
+        return "" if one is None else f"{LOOKS[one.shown_as][1]} {_painted(one.wanted)}"
+
+    def _chip_height(self) -> float:
+        return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
+
+    def _line_height(self) -> float:
+        below = QFontMetricsF(_small()).height() if self._asked else 0
+        return self._chip_height() + 2 * SPACE + below + SPACE
+
+    # ── painting ─────────────────────────────────────────────────────────────────────────────
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        seen = QRectF(event.rect()).adjusted(0, -self._line_height(), 0, 0)
+        for chip in self.chips:
+            if chip.box.intersects(seen):
+                self._paint(painter, chip)
+
+    def _paint(self, painter: QPainter, chip: _Chip) -> None:
+        given, one = self._input, self._asked.get(chip.place)
+        assert given is not None
+        box = chip.box.adjusted(0.5, 0.5, -0.5, -0.5)
+        if chip.place < 0:
+            painter.setPen(QPen(colour(Role.MUTED, 0.6), 1, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box, ROUND, ROUND)
+            self._write(painter, mono_font(), Role.MUTED, chip.box, chip.text)
+            return
+        segment = SEGMENTS[given.segments[chip.place] % len(SEGMENTS)]
+        is_mask = one is not None and one.shown_as == "mask"
+        role = segment if one is None else LOOKS[one.shown_as][0]
+        is_frame = one is None and _is_special(given.pieces[chip.place])
+        painter.setPen(QPen(colour(role, 0.9), 1) if one or is_frame else Qt.PenStyle.NoPen)
+        painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
+        painter.drawRoundedRect(box, ROUND, ROUND)
+        ink = Role.ON_ACCENT if is_mask else Role.MUTED if is_frame else Role.TEXT
+        self._write(painter, mono_font(), ink, chip.box, chip.text)
+        self._paint_segment(painter, chip, segment)
+        if chip.below:
+            metrics = QFontMetricsF(_small())
+            below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
+            below.setHeight(metrics.height())
+            self._write(painter, _small(), Role.TEXT, below, chip.below)
+
+    def _paint_segment(self, painter: QPainter, chip: _Chip, role: Role) -> None:
+        assert self._input is not None
+        painter.setPen(QPen(colour(role), 1.5))
+        for line in range(1 + self._input.segments[chip.place] % len(SEGMENTS)):
+            y = chip.box.bottom() + 2 + 3 * line
+            painter.drawLine(QPointF(chip.box.left() + 1, y), QPointF(chip.box.right() - 1, y))
+
+    def _write(self, painter: QPainter, face: QFont, ink: Role, box: QRectF, text: str) -> None:
+        painter.setFont(face)
+        painter.setPen(colour(ink))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            at = QPointF(event.pos())
+            chip = next((c for c in self.chips if c.box.adjusted(0, 0, 0, 20).contains(at)), None)
+            if chip is None:
+                QToolTip.hideText()
+            else:
+                text = tooltip(self.told(chip.place))
+                QToolTip.showText(event.globalPos(), text, self, chip.box.toRect())
+            return True
+        return super().event(event)
+
+    def told(self, place: int) -> str:
+        """All about one piece, or about the padding (-1), in a sentence."""
+        given = self._input
+        assert given is not None
+        if place < 0:
+            return self.tr("Padding: the network passes over it.")
+        segment = self.tr("first segment") if given.segments[place] == 0 else self.tr("second")
+        text = self.tr("“{0}”, id {1}, place {2}, {3}.").format(
+            _painted(given.pieces[place]), given.ids[place], place + 1, segment
+        )
+        one = self._asked.get(place)
+        if one is None:
+            return text
+        wanted = self.tr("Wanted: “{0}”, {1}.").format(
+            _painted(one.wanted), look_word(one.shown_as)
+        )
+        return f"{text} {wanted}"
+
+    def _sentence(self, given: Input) -> str:
+        """The input for a screen reader."""
+        parts = []
+        for place, piece in enumerate(given.pieces[: given.real]):
+            one = self._asked.get(place)
+            text = _painted(piece)
+            if one is not None:
+                text += f" ({look_word(one.shown_as)}: {_painted(one.wanted)})"
+            parts.append(text)
+        return " ".join(parts)
+
+
+def _painted(text: str) -> str:
+    """A piece as one short line; what cannot be seen is made visible."""
+    shown = visible(text[: LONGEST + 1]).replace("\n", "⏎")
+    return f"{shown[:LONGEST]}…" if len(text) > LONGEST else shown
+
+
+def _is_special(piece: str) -> bool:
+    return len(piece) > 2 and piece[0] in "[<" and piece[-1] in "]>"
+
+
+def _small() -> QFont:
+    return mono_font(mono_font().pointSizeF() * 0.82)

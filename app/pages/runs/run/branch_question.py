@@ -1,0 +1,88 @@
+"""Which settings a branch of a run should have; what they change is said at once."""
+
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from app.pages.runs.run.state import RunState
+from app.pages.runs.texts import translate
+from app.widgets.dialogs import Choice, ask
+from app.widgets.form import SpecForm
+from app.widgets.page import labelled, scrolling
+from app.widgets.text import Text
+from engine.spec.changes import changes
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
+
+LONGEST_NAME = 200  # characters
+FORM_HEIGHT = 320  # px
+FIELDS = (
+    "learning_rate",
+    "epochs",
+    "steps",
+    "batch",
+    "micro_batch",
+    "warmup",
+    "layer_decay",
+    "frozen",
+    "weight_decay",
+    "clip",
+    "dropout",
+    "seed",
+    "patience",
+    "evaluate_every",
+    "save_every",
+    "keep",
+    "keep_every",
+)
+
+
+def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
+    """Ask for a name and for changes, then make the branch."""
+    row = state.row
+    if row is None or row.job is None:
+        return
+    job = row.job
+    template = translate("Runs", "{0}, from step {1}")
+    name = QLineEdit(template.format(job.name, step)[:LONGEST_NAME], maxLength=LONGEST_NAME)
+    name.setAccessibleName(translate("Runs", "Name"))
+    form = SpecForm(
+        TrainingSpec, FIELDS, values=job.training.model_dump(), others=job.training.model_dump()
+    )
+    said = Text("", "strong")
+
+    def wanted() -> JobSpec:
+        training = {**job.training.model_dump(), **form.value()}
+        title = name.text().strip() or job.name
+        update = {"training": TrainingSpec.model_validate(training), "name": title}
+        return job.model_copy(update=update)
+
+    def tell() -> None:
+        question.buttons["branch"].setEnabled(form.is_valid())
+        if form.is_valid():
+            found = [change.sentence() for change in changes(job, wanted())]
+            same = translate(
+                "Runs", "Nothing is changed: it will end with the same weights, bit for bit."
+            )
+            said.setText("; ".join(found) + "." if found else same)
+
+    question = ask(
+        owner,
+        translate("Runs", "Branch from step {0}").format(step),
+        translate(
+            "Runs",
+            "A new run begins with the weights, the optimiser and the progress of this checkpoint."
+            " Task, data and model stay as they are.",
+        ),
+        [
+            Choice("branch", translate("Runs", "&Start the branch"), "primary"),
+            Choice("cancel", translate("Runs", "&Cancel")),
+        ],
+        lambda key: state.branch(step, wanted()) if key == "branch" else None,
+    )
+    question.setMinimumWidth(600)
+    box = scrolling(form)
+    box.setFixedHeight(FORM_HEIGHT)
+    question.body.addLayout(labelled(translate("Runs", "Name"), name))
+    question.body.addWidget(box)
+    question.body.addWidget(said)
+    form.changed.connect(tell)
+    tell()

@@ -1,0 +1,84 @@
+"""What went wrong with a run, what to do, and the end of what its worker printed."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout
+
+from app.pages.runs.rows import RunRow
+from app.pages.runs.run.actions import resume_text
+from app.resources import mono_font
+from app.theme import SPACE, Role
+from app.widgets import buttons
+from app.widgets.page import Card, Picture
+from app.widgets.text import Text, visible
+
+DETAILS_HEIGHT = 160  # px
+
+
+class ProblemBanner(Card):
+    """Hidden while there is nothing to say.
+
+    Signals:
+        resume_wanted: the user wants the run to go on.
+    """
+
+    resume_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__(padding=4 * SPACE)
+        self.problem = Text("", "strong", selectable=True)
+        self.advice = Text("", "muted", selectable=True)
+        self.details = QPlainTextEdit(readOnly=True)
+        self.details.setFont(mono_font())
+        self.details.setFixedHeight(DETAILS_HEIGHT)
+        self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.details.setTabChangesFocus(True)
+        self.details.setAccessibleName(self.tr("Details"))
+        self.details.hide()
+        self.resume = buttons.primary("", self.resume_wanted.emit, "play")
+        self.open = buttons.plain(self.tr("D&etails"))
+        self.open.setCheckable(True)
+        self.open.toggled.connect(self.details.setVisible)
+        self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
+        words = QVBoxLayout()
+        words.setSpacing(SPACE)
+        words.addWidget(self.problem)
+        words.addWidget(self.advice)
+        row = QHBoxLayout()
+        row.setSpacing(3 * SPACE)
+        row.addWidget(Picture("triangle-alert", 22, Role.BAD))
+        row.addLayout(words, 1)
+        for button in (self.copy, self.open, self.resume):
+            row.addWidget(button)
+        self.body.addLayout(row)
+        self.body.addWidget(self.details)
+        self.hide()
+
+    def show_run(self, row: RunRow) -> None:
+        """Show the problem of this run, or nothing."""
+        wrong = row.state in ("failed", "crashed") or bool(row.problem)
+        self.setVisible(wrong)
+        if not wrong:
+            return
+        self.problem.setText(row.problem or self.tr("The run ended without a word."))
+        advice = row.advice
+        if row.bug:
+            advice = self.tr(
+                "This is a mistake of BERT Studio: please report it with the details. {0}"
+            ).format(advice)
+        self.advice.setText(advice)
+        self.advice.setVisible(bool(advice))
+        details = visible(row.details)
+        if self.details.toPlainText() != details:
+            self.details.setPlainText(details)
+            bar = self.details.verticalScrollBar()
+            bar.setValue(bar.maximum())
+        self.open.setVisible(bool(details))
+        self.resume.setVisible(row.can_resume)
+        text = resume_text(row)
+        self.resume.setText(text)
+        self.resume.setAccessibleName(text.replace("&", ""))
+
+    def _on_copy(self) -> None:
+        parts = (self.problem.text(), self.advice.text(), self.details.toPlainText())
+        QGuiApplication.clipboard().setText("\n".join(part for part in parts if part))

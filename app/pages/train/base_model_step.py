@@ -1,0 +1,145 @@
+"""Third step: what the training starts from: a checkpoint, or a fresh network of some size."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.library import ModelEntry
+from app.pages.train import advice
+from app.pages.train.choices import Kind, network
+from app.pages.train.estimate_box import EstimateBox, verdict_word
+from app.pages.train.pickers import Pick, PickList
+from app.pages.train.scratch_form import ScratchForm
+from app.pages.train.state import TrainState
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.facts import Facts
+from app.widgets.page import Card, scrolling
+from app.widgets.text import Text
+
+
+class StartStep(QWidget):
+    """Models or sizes on the left; facts and the verdict on the right.
+
+    Signals:
+        import_wanted: the user wants to bring in a model.
+    """
+
+    import_wanted = Signal()
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self.list = PickList(self.tr("Models"))
+        self.list.picked.connect(self._on_picked)
+        self.scratch = ScratchForm(state)
+        self._left = QStackedWidget()
+        self._left.addWidget(self._models())
+        self._left.addWidget(scrolling(self.scratch))
+        self._facts = Facts(self.tr("What is trained"))
+        self.about = Card(self.tr("What is trained"))
+        self.about.body.addWidget(self._facts)
+        right = QVBoxLayout()
+        right.setSpacing(4 * SPACE)
+        right.addWidget(self.about)
+        right.addWidget(EstimateBox(state))
+        right.addStretch()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(5 * SPACE)
+        row.addWidget(self._left, 4)
+        row.addLayout(right, 3)
+        state.listed.connect(self._show)
+        state.changed.connect(self._show)
+        state.measured.connect(self._show)
+        self._show()
+
+    def focus(self) -> None:
+        """Give the keyboard to the list of models, or to the sizes."""
+        if self._state.choices.kind is Kind.SCRATCH:
+            self.scratch.focus()
+        else:
+            self.list.setFocus()
+
+    def _models(self) -> QWidget:
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        head = QHBoxLayout()
+        head.addWidget(Text(self.tr("Models"), "heading"), 1)
+        head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
+        self._none = Text(self.tr("There is no model here yet. Import one to start from."), "muted")
+        column.addLayout(head)
+        column.addWidget(self._none)
+        column.addWidget(self.list, 1)
+        return whole
+
+    def _show(self) -> None:
+        choices = self._state.choices
+        self._left.setCurrentIndex(1 if choices.kind is Kind.SCRATCH else 0)
+        entries = self._state.models
+        self._none.setVisible(entries is not None and not entries)
+        chosen = choices.model.path if choices.model else None
+        self.list.show_picks([self._pick(entry) for entry in entries or ()], chosen)
+        self._facts.show_facts(self._what())
+
+    def _pick(self, entry: ModelEntry) -> Pick:
+        if entry.info is None:
+            return Pick(entry.path, entry.name, "", entry.problem)
+        info = entry.info
+        facts = [
+            self.tr("{0} layers of width {1}").format(info.layers, info.width),
+            self.tr("{0} parameters").format(numbers.short(info.parameters)),
+            self._origin(entry),
+        ]
+        chosen = self._state.choices.model
+        estimate = self._state.estimate if chosen and chosen.path == entry.path else None
+        return Pick(
+            entry.path,
+            entry.name,
+            " · ".join(facts),
+            verdict=verdict_word(estimate) if estimate else "",
+            warns=estimate is not None and advice.verdict(estimate) != "fits",
+        )
+
+    def _origin(self, entry: ModelEntry) -> str:
+        match entry.origin:
+            case "starter":
+                return self.tr("comes with BERT Studio")
+            case "imported":
+                return self.tr("imported")
+            case "run":
+                return self.tr("saved by a run at step {0}").format(numbers.count(entry.step))
+
+    def _on_picked(self, path: object) -> None:
+        for entry in self._state.models or ():
+            if entry.path == path:
+                self._state.choose_model(entry)
+
+    def _what(self) -> list[tuple[str, str]]:
+        spec = network(self._state.choices)
+        if spec is None:
+            return [(self.tr("Model"), self.tr("none chosen yet"))]
+        facts = [
+            (self.tr("Layers"), numbers.count(spec.layers)),
+            (self.tr("Width"), numbers.count(spec.width)),
+            (self.tr("Heads"), self.tr("{0} in each layer").format(spec.heads)),
+            (self.tr("Vocabulary"), self.tr("%Ln word piece(s)", "", spec.vocabulary)),
+            (self.tr("Longest input"), self.tr("%Ln word piece(s)", "", spec.positions)),
+        ]
+        choices = self._state.choices
+        info = choices.model.info if choices.model else None
+        if choices.kind is Kind.SCRATCH or info is None:
+            parameters = advice.parameters(spec)
+        else:
+            parameters = info.parameters
+            case = self.tr("ignored") if info.lowercase else self.tr("kept")
+            facts.append((self.tr("Upper and lower case"), case))
+            facts.append((self.tr("Heads for"), ", ".join(info.task_heads) or self.tr("none")))
+        facts.append((self.tr("Parameters"), numbers.short(parameters)))
+        return facts

@@ -1,0 +1,149 @@
+"""What a network will see of a data set: a few examples in word pieces, and how long all are.
+
+Reads files; runs off the window's thread.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.pages.train.advice import Lengths
+from engine.data.columns.choices import list_in
+from engine.data.columns.label_sets import joined, yes_or_no
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.packing.pairs import sentences
+from engine.messages.answers import Token
+from engine.spec.dataset import Mapping
+from engine.spec.task import Pretraining, TaskSpec
+from engine.tokenizers.tokenizer import Tokenizer
+
+EXAMPLES = 3
+SHOWN_PIECES = 64  # of each example
+PLACES, ROWS = 8, 64  # how many rows are measured, in so many places of the data set
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row as the network sees it; without a vocabulary only its `text`."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    label: str | None
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first examples, and the lengths of a sample; no lengths without a vocabulary."""
+
+    examples: tuple[Example, ...]
+    lengths: Lengths | None
+    unknown: int = -1  # the id of [UNK]
+
+
+def look(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Look:
+    """Read the first training rows of a version of a data set.
+
+    Args:
+        vocabulary: the checkpoint folder whose word pieces are shown; None: it is made later.
+        task: shown as it will be asked, with words hidden for pre-training.
+
+    Raises:
+        StudioError: the data set or the vocabulary cannot be read.
+    """
+    dataset = open_dataset(folder)
+    tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
+    masking = task if isinstance(task, Pretraining) else None
+    rows = _rows(dataset, 0, EXAMPLES)
+    examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
+    if tokenizer is None:
+        return Look(examples, None)
+    return Look(examples, _lengths(dataset, tokenizer), tokenizer.unknown)
+
+
+@dataclass(frozen=True)
+class _Row:
+    text: str
+    pair: str | None
+    label: str | None
+
+
+def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
+    mapping = dataset.spec.mapping
+    return [
+        _Row(
+            str(cells[mapping.text]),
+            _second(mapping, cells),
+            _label(mapping, cells),
+        )
+        for cells in dataset.page(first, count, "train")
+    ]
+
+
+def _second(mapping: Mapping, cells: dict[str, Any]) -> str | None:
+    """The second text; where there are endings to choose from, the longest of them."""
+    if not mapping.endings:
+        return None if mapping.pair is None else str(cells[mapping.pair])
+    given = [str(cells[name]) for name in mapping.endings]
+    endings = given if len(given) > 1 else list_in(given[0]) or given
+    begun = "" if mapping.beginning is None else str(cells[mapping.beginning])
+    return f"{begun} {max(endings, key=len)}".strip()
+
+
+def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
+    """What is wanted of a row, as it stands there."""
+    if mapping.flags:
+        return joined([name for name in mapping.flags if yes_or_no(str(cells[name]))])
+    return None if mapping.label is None else str(cells[mapping.label])
+
+
+def _example(
+    row: _Row, tokenizer: Tokenizer | None, masking: Pretraining | None, number: int
+) -> Example:
+    text = row.text if row.pair is None else f"{row.text} / {row.pair}"
+    label = None if masking else row.label
+    if tokenizer is None:
+        return Example(text[:400], (), label, len(text) > 400)
+    first, second = row.text, None if masking else row.pair
+    if masking and masking.objective == "next_token":
+        masking = None  # nothing is hidden, and nothing follows
+    elif masking and masking.next_sentence:
+        first, second = _spans(row.text)
+    encoded = tokenizer.encode(first, second, SHOWN_PIECES)
+    tokens = encoded.tokens
+    if masking:
+        tokens = _masked(tokens, tokenizer, masking, random.Random(number))
+    return Example(text[:400], tokens, label, encoded.cut)
+
+
+def _spans(text: str) -> tuple[str, str | None]:
+    """The first two sentences of a text; the worker draws longer spans, and others."""
+    found = sentences(text)
+    return (found[0], found[1]) if len(found) > 1 else (text, None)
+
+
+def _masked(
+    tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, chance: random.Random
+) -> tuple[Token, ...]:
+    """Some tokens hidden, to show what pre-training asks; the worker draws others."""
+    open_places = [n for n, token in enumerate(tokens) if not token.special]
+    count = min(len(open_places), max(1, round(masking.chosen * len(open_places))))
+    hidden = set(chance.sample(open_places, count))
+    mask = tokenizer.piece(tokenizer.mask)
+    return tuple(
+        token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in hidden else token
+        for n, token in enumerate(tokens)
+    )
+
+
+def _lengths(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
+    """How long rows from all over the training part are, with [CLS] and [SEP]."""
+    total = dataset.spec.rows.get("train", 0)
+    step = max(ROWS, total // PLACES)
+    rows = [row for first in range(0, total, step) for row in _rows(dataset, first, ROWS)]
+    if not rows:
+        return None
+    pairs = None if rows[0].pair is None else [row.pair or "" for row in rows]
+    encoded = tokenizer.encode_many([row.text for row in rows], pairs, max_length=2048)
+    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)))

@@ -1,0 +1,1 @@
+"""What starts, claims and ends the program."""

@@ -1,0 +1,123 @@
+"""From an empty screen to the window, and from its end to the end of the program."""
+
+import logging
+import sys
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
+
+from app import background, library, resources, theme
+from app.notices import Notices, catch_exceptions, log_qt_messages, one_line
+from app.shell.claim import Claim
+from app.shell.garbage import Collector
+from app.shell.logs import log_to
+from app.shell.signals import Ending
+from app.shell.single import Doorbell, ring
+from app.studio import Studio
+from app.translation import English
+from app.widgets.dialogs import Choice, Question
+from app.window import MainWindow
+from engine.errors import StudioError
+from engine.home import Home
+
+log = logging.getLogger("studio")
+
+
+def run_window() -> int:
+    """Be the window of the home until it is closed; gives the exit code."""
+    home = Home()
+    try:
+        home.make()
+    except OSError as error:
+        print(f"bert-studio: {home.root} cannot be used: {error.strerror}.", file=sys.stderr)
+        return 1
+    claim = Claim()
+    try:
+        is_first = claim.take(home)
+    except StudioError as error:
+        print(f"bert-studio: {error}", file=sys.stderr)
+        return 1
+    if not is_first:
+        came = ring(home)
+        print(
+            "BERT Studio is open already; its window comes to the front."
+            if came
+            else "BERT Studio is open already, and its window does not answer."
+        )
+        return 0
+    handler = log_to(home.log)
+    try:
+        return _run(home)
+    finally:
+        logging.getLogger("studio").removeHandler(handler)
+        handler.close()
+        claim.release()
+
+
+def _run(home: Home) -> int:
+    app = make_application(sys.argv[:1])
+    _load_drawing()
+    notices = Notices(app)
+    catch_exceptions(notices)
+    log_qt_messages()
+    look = theme.FollowSystem(app, "system")
+    look.choose("system")
+    try:
+        studio = Studio.open(home, notices, app)
+    except StudioError as error:
+        log.error("%s", one_line(str(error)))
+        _say_and_end(error)
+        return 1
+    try:
+        look.choose(studio.settings.preferences.theme)
+        studio.settings.changed.connect(
+            lambda name: look.choose(studio.settings.preferences.theme) if name == "theme" else None
+        )
+        return _show(app, home, studio)
+    finally:
+        studio.close()
+
+
+def _load_drawing() -> None:
+    """Import what curves are drawn with, half a second that the first of them need not wait for.
+
+    It touches every class of Qt, and PySide makes each when it is touched first: done on another
+    thread while the window was opening, that ended one start in fifteen with a segmentation fault.
+    """
+    import pyqtgraph  # noqa: F401
+
+
+def _show(app: QApplication, home: Home, studio: Studio) -> int:
+    """Show the window until it is closed."""
+    window = MainWindow(studio)
+    doorbell = Doorbell(home, window.come_to_front, studio)
+    if not doorbell.is_listening:
+        log.warning("no local socket: a second start cannot bring this window to the front")
+    ending = Ending(window.end, studio)
+    window.show()
+    window.begin()
+    background.run(studio, lambda: library.clear_away(home), lambda _: None)
+    code = app.exec()
+    ending.close()
+    return code
+
+
+def make_application(arguments: list[str]) -> QApplication:
+    """The application with its names, fonts and styles."""
+    app = QApplication(arguments)
+    app.setApplicationName("bert-studio")
+    app.setApplicationDisplayName("BERT Studio")
+    app.setDesktopFileName("bert-studio")
+    app.installTranslator(English(app))
+    resources.load(app)
+    Collector(app)
+    app.setWindowIcon(resources.app_icon())
+    return app
+
+
+def _say_and_end(error: StudioError) -> None:
+    """There is no window yet to show this in."""
+    print(f"bert-studio: {error}", file=sys.stderr)
+    title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
+    text = f"{error.problem}\n\n{error.advice}"
+    Question(None, title, text, [Choice("close", close, "primary")], lambda _: None).exec()

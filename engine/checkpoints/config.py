@@ -1,0 +1,119 @@
+"""A config.json ↔ the spec of a network, of each family."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.checkpoints.families import BERT, FAMILIES, ROBERTA, Family
+from engine.errors import BadCheckpoint
+from engine.spec.model import AnySpec
+from engine.untrusted import shown
+
+CONFIG = "config.json"
+CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
+# Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
+# nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
+POOLED_FROM, LAST = "pooled_from", "last"
+ACTIVATIONS = {"gelu_python": "gelu", "gelu_pytorch_tanh": "gelu_new"}  # other names of the same
+ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # and the values that leave it ours
+    "position_embedding_type": (None, "absolute"),
+    "add_cross_attention": (None, False),
+    "pruned_heads": (None, {}),
+    "quantization_config": (None, {}),
+}
+
+
+def family_of(config: dict[str, Any]) -> Family:
+    """The family that a config.json names; BERT where nothing is said, as in Google's.
+
+    Raises BadCheckpoint for another kind of network.
+    """
+    named = config.get("model_type") or first_architecture(config)
+    if named == "":
+        return BERT
+    for family in FAMILIES.values():
+        if named == family.name or str(named).startswith(family.classes):
+            return family
+    *others, last = (family.title for family in FAMILIES.values())
+    raise BadCheckpoint(
+        f"This is a model of the kind “{shown(named)}”; BERT Studio reads {', '.join(others)} "
+        f"and {last}.",
+        "Choose a checkpoint whose config.json names one of these as its model_type.",
+    )
+
+
+def spec_of(config: dict[str, Any], file: str = CONFIG) -> AnySpec:
+    """The network that a config.json describes, or another `file` that is made like one.
+
+    Raises BadCheckpoint for another kind of network, and for values that none can have.
+    """
+    family = family_of(config)
+    for name, usual in (ANOTHER_NETWORK | family.others).items():
+        if config.get(name) not in usual:
+            raise BadCheckpoint(
+                f"{file} says {name} “{shown(config[name])}”, which this {family.title} "
+                "does not have.",
+                f"Choose a checkpoint of the plain {family.title} encoder.",
+            )
+    pools_last = config.get(POOLED_FROM) == LAST
+    if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
+        raise BadCheckpoint(
+            f"{file} says {CAUSAL}, and its classes are told from [CLS], which sees only itself.",
+            "Choose a checkpoint without a head for classes, and fine-tune it here.",
+        )
+    absent = [name for name in family.sizes if name not in config]
+    if absent:
+        raise _bad_config(file, f"it lacks {', '.join(absent)}")
+    try:
+        return family.spec.model_validate(_values(family, config), strict=True)
+    except ValidationError as error:
+        names = {ours: name for name, ours in (family.sizes | family.settings).items()}
+        names["causal"] = CAUSAL
+        raise _bad_config(
+            file,
+            "; ".join(
+                f"{names.get(str(item['loc'][0]), '') if item['loc'] else 'sizes'}: {item['msg']}"
+                for item in error.errors()
+            ),
+        ) from error
+
+
+def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
+    """What a config.json says of the fields of a spec; the values may be anything."""
+    known = family.sizes | family.settings
+    values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
+    if isinstance(values.get("activation"), str):
+        values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
+    if family is BERT:
+        values["causal"] = config.get(CAUSAL) or False
+    if family is ROBERTA:
+        rows, padding = values.get("positions", 512), values.get("padding", 1)
+        if type(rows) is int and type(padding) is int:
+            values["positions"] = rows - padding - 1  # those up to padding's stand for no place
+    return values
+
+
+def entries_of(spec: AnySpec) -> dict[str, Any]:
+    """What config.json says of a network without its heads."""
+    family = FAMILIES[spec.family]
+    known = family.sizes | family.settings
+    entries = {theirs: getattr(spec, ours) for theirs, ours in known.items()}
+    return entries | {"max_position_embeddings": spec.places}
+
+
+def first_architecture(config: dict[str, Any]) -> str:
+    """The class in transformers that the weights were saved from; empty where none is named."""
+    named = config.get("architectures")
+    return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
+
+
+def is_whole_text_head(config: dict[str, Any]) -> bool:
+    """Whether the weights were saved from a class that reads the pooled vector of [CLS]."""
+    read_it = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
+    return first_architecture(config).endswith(read_it)
+
+
+def _bad_config(file: str, why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{file} describes no network: {why}.", "Copy it again from where the model came."
+    )

@@ -1,0 +1,246 @@
+"""The families of networks as they are published: entries of config.json, names of tensors.
+
+A name is put together from our name of a part and the published one for it; a layer's number goes
+where the braces stand.
+"""
+
+from dataclasses import dataclass, field
+
+from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.task import HeadKind
+from engine.tokenizers.byte_bpe import BytePieces
+from engine.tokenizers.unigram import SentencePieces
+from engine.tokenizers.vocabulary import Vocabulary
+
+NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
+OWN_POOLER: tuple[HeadKind, ...] = ("classes", "labels", "number")  # kinds that read the whole text
+
+SIZES = {  # config.json → spec; a config has all of these
+    "vocab_size": "vocabulary",
+    "hidden_size": "width",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "intermediate_size": "inner",
+}
+SETTINGS = {  # and may leave out these
+    "max_position_embeddings": "positions",
+    "type_vocab_size": "segments",
+    "hidden_dropout_prob": "dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "hidden_act": "activation",
+    "layer_norm_eps": "norm_eps",
+    "initializer_range": "initial_spread",
+}
+BERT_LAYER = {  # ours → published, inside a layer
+    "attention.query.": "attention.self.query.",
+    "attention.key.": "attention.self.key.",
+    "attention.value.": "attention.self.value.",
+    "attention.output.": "attention.output.dense.",
+    "attention.norm.": "attention.output.LayerNorm.",
+    "feed_forward.wide.": "intermediate.dense.",
+    "feed_forward.narrow.": "output.dense.",
+    "feed_forward.norm.": "output.LayerNorm.",
+}
+
+
+def _embeddings(prefix: str) -> dict[str, str]:
+    return {
+        "encoder.embeddings.token.": f"{prefix}.embeddings.word_embeddings.",
+        "encoder.embeddings.position.": f"{prefix}.embeddings.position_embeddings.",
+        "encoder.embeddings.segment.": f"{prefix}.embeddings.token_type_embeddings.",
+        "encoder.embeddings.norm.": f"{prefix}.embeddings.LayerNorm.",
+    }
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of network, and how transformers writes it.
+
+    Args:
+        title: as papers call it.
+        name: the “model_type” of a config.json, and the beginning of the tensors' names.
+        classes: the beginning of the names of classes in transformers.
+        vocabularies: the kinds of vocabulary that its models have.
+        sizes: entries of config.json → spec that no config lacks.
+        settings: those that one may leave out.
+        layer: the published name of a layer, with {} for its number.
+        inner: ours → published, of the parts of a layer.
+        names: ours → published, of all other parts; heads that it has none of are absent.
+        decoder: names under which the token embedding and the bias of masked words are stored
+            once more.
+        parts: the beginnings of tensors in files without `name` before them.
+        own_pooler: where its classes have a pooler of their own, that one and the layer behind it.
+        others: entries of config.json that would make it another network, and the values that
+            do not.
+    """
+
+    title: str
+    name: str
+    classes: str
+    spec: type[AnySpec]
+    vocabularies: tuple[str, ...]
+    sizes: dict[str, str]
+    settings: dict[str, str]
+    layer: str
+    inner: dict[str, str]
+    names: dict[str, str]
+    decoder: tuple[str, ...]
+    parts: tuple[str, ...] = ("embeddings.", "encoder.", "pooler.")
+    own_pooler: tuple[str, str] | None = None
+    others: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+    def published(self, ours: str) -> str:
+        """The name under which transformers keeps one of our tensors; not for the task head."""
+        if ours.startswith("encoder.layers."):
+            _, _, number, inside = ours.split(".", 3)
+            return self.layer.format(number) + _replaced(inside, self.inner)
+        return _replaced(ours, self.names)
+
+    def task_names(self, kind: HeadKind) -> tuple[str, str]:
+        """The published names of the weight and the bias of the layer that fine-tuning adds."""
+        if kind == "answer":
+            return "qa_outputs.weight", "qa_outputs.bias"
+        added = self.own_pooler[1] if self.own_pooler and kind in OWN_POOLER else "classifier."
+        return f"{added}weight", f"{added}bias"
+
+    @property
+    def knows_next_sentence(self) -> bool:
+        """Whether it has a head for two sentences."""
+        return "next_sentence.dense." in self.names
+
+    def pooler(self, kind: HeadKind | None) -> str:
+        """The published name of the pooler in a network with such a task head; None: with none."""
+        if self.own_pooler and kind in OWN_POOLER:
+            return self.own_pooler[0]
+        return self.names["encoder.pooler.dense."]
+
+
+def _replaced(name: str, beginnings: dict[str, str]) -> str:
+    for ours, published in beginnings.items():
+        if name.startswith(ours):
+            return published + name.removeprefix(ours)
+    raise ValueError(f"{name} has no published name")
+
+
+BERT = Family(
+    title="BERT",
+    name="bert",
+    classes="Bert",
+    spec=BertSpec,
+    vocabularies=(Vocabulary.kind,),
+    sizes=SIZES,
+    settings=SETTINGS | {"classifier_dropout": "head_dropout"},
+    layer="bert.encoder.layer.{}.",
+    inner=BERT_LAYER,
+    names={
+        **_embeddings("bert"),
+        "encoder.pooler.dense.": "bert.pooler.dense.",
+        "masked_words.dense.": "cls.predictions.transform.dense.",
+        "masked_words.norm.": "cls.predictions.transform.LayerNorm.",
+        "masked_words.bias": "cls.predictions.bias",
+        "next_sentence.dense.": "cls.seq_relationship.",
+    },
+    decoder=("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+)
+DISTILBERT = Family(
+    title="DistilBERT",
+    name="distilbert",
+    classes="DistilBert",
+    spec=DistilBertSpec,
+    vocabularies=(Vocabulary.kind,),
+    sizes={
+        "vocab_size": "vocabulary",
+        "dim": "width",
+        "n_layers": "layers",
+        "n_heads": "heads",
+        "hidden_dim": "inner",
+    },
+    settings={
+        "max_position_embeddings": "positions",
+        "dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "activation": "activation",
+        "initializer_range": "initial_spread",
+        "seq_classif_dropout": "head_dropout",
+        "qa_dropout": "answer_dropout",
+    },
+    layer="distilbert.transformer.layer.{}.",
+    inner={
+        "attention.query.": "attention.q_lin.",
+        "attention.key.": "attention.k_lin.",
+        "attention.value.": "attention.v_lin.",
+        "attention.output.": "attention.out_lin.",
+        "attention.norm.": "sa_layer_norm.",
+        "feed_forward.wide.": "ffn.lin1.",
+        "feed_forward.narrow.": "ffn.lin2.",
+        "feed_forward.norm.": "output_layer_norm.",
+    },
+    names={
+        **_embeddings("distilbert"),
+        "encoder.pooler.dense.": "pre_classifier.",
+        "masked_words.dense.": "vocab_transform.",
+        "masked_words.norm.": "vocab_layer_norm.",
+        "masked_words.bias": "vocab_projector.bias",
+    },
+    decoder=("vocab_projector.weight", ""),
+    parts=("embeddings.", "transformer."),
+    others=NOT_CAUSAL,
+)
+ROBERTA = Family(
+    title="RoBERTa",
+    name="roberta",
+    classes="Roberta",
+    spec=RobertaSpec,
+    vocabularies=(BytePieces.kind,),
+    sizes=SIZES,
+    settings=SETTINGS | {"classifier_dropout": "head_dropout", "pad_token_id": "padding"},
+    layer="roberta.encoder.layer.{}.",
+    inner=BERT_LAYER,
+    names={
+        **_embeddings("roberta"),
+        "encoder.pooler.dense.": "roberta.pooler.dense.",
+        "masked_words.dense.": "lm_head.dense.",
+        "masked_words.norm.": "lm_head.layer_norm.",
+        "masked_words.bias": "lm_head.bias",
+    },
+    decoder=("lm_head.decoder.weight", "lm_head.decoder.bias"),
+    own_pooler=("classifier.dense.", "classifier.out_proj."),
+    others=NOT_CAUSAL,
+)
+ALBERT = Family(
+    title="ALBERT",
+    name="albert",
+    classes="Albert",
+    spec=AlbertSpec,
+    vocabularies=(SentencePieces.kind, Vocabulary.kind),
+    sizes=SIZES,
+    settings=SETTINGS
+    | {
+        "embedding_size": "embedding",
+        "num_hidden_groups": "groups",
+        "classifier_dropout_prob": "head_dropout",
+    },
+    layer="albert.encoder.albert_layer_groups.{}.albert_layers.0.",
+    inner={
+        "attention.query.": "attention.query.",
+        "attention.key.": "attention.key.",
+        "attention.value.": "attention.value.",
+        "attention.output.": "attention.dense.",
+        "attention.norm.": "attention.LayerNorm.",
+        "feed_forward.wide.": "ffn.",
+        "feed_forward.narrow.": "ffn_output.",
+        "feed_forward.norm.": "full_layer_layer_norm.",
+    },
+    names={
+        **_embeddings("albert"),
+        "encoder.embeddings.widen.": "albert.encoder.embedding_hidden_mapping_in.",
+        "encoder.pooler.dense.": "albert.pooler.",
+        "masked_words.dense.": "predictions.dense.",
+        "masked_words.norm.": "predictions.LayerNorm.",
+        "masked_words.bias": "predictions.bias",
+        "next_sentence.dense.": "sop_classifier.classifier.",
+    },
+    decoder=("predictions.decoder.weight", "predictions.decoder.bias"),
+    others=NOT_CAUSAL | {"inner_group_num": (None, 1)},
+)
+FAMILIES = {family.name: family for family in (BERT, DISTILBERT, ROBERTA, ALBERT)}

@@ -1,0 +1,235 @@
+"""What is known of a checkpoint folder from its config and the header of its weights; no torch.
+
+It reads a few kilobytes, and the vocabulary where only that tells whether it is lowercase, so a
+page can list many folders. Whether the weights fit the config in every tensor is for
+`engine.models.checkpoint` to find out when it loads them.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoints.config import family_of
+from engine.checkpoints.families import ROBERTA, Family
+from engine.checkpoints.heads import NAMED, READER_ANSWER, head_kind
+from engine.checkpoints.tf1.bundle import open_bundle
+from engine.checkpoints.tf1.folder import find_index
+from engine.checkpoints.tf1.names import published_name
+from engine.errors import BadCheckpoint
+from engine.messages.reports import CheckpointInfo
+from engine.spec.task import HeadKind
+from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
+
+LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
+LARGEST_HEADER = 32_000_000  # bytes
+CONFIG = "config.json"
+TOKENIZER = "tokenizer_config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+BUFFERS = ("position_ids",)
+DAMAGE = (
+    *(OSError, ValueError, TypeError, KeyError, IndexError, AttributeError),
+    RecursionError,
+    OverflowError,
+)
+
+Tensors = dict[str, tuple[str, list[int]]]  # published name → dtype as torch names it, and shape
+Stamp = tuple[tuple[str, int, int], ...]  # name, ns and bytes of each file
+
+_known: dict[Path, tuple[Stamp, CheckpointInfo]] = {}
+
+
+def checkpoint_info(folder: Path) -> CheckpointInfo:
+    """Describe the checkpoint in `folder`; quick for one that did not change since the last time.
+
+    Raises BadCheckpoint where the folder is no checkpoint or a damaged one.
+    """
+    try:
+        stamp = _stamp(folder)
+    except OSError as error:
+        raise _bad(folder, "it cannot be read") from error
+    known = _known.get(folder)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    info = _read(folder)
+    _known[folder] = (stamp, info)
+    return info
+
+
+def _stamp(folder: Path) -> Stamp:
+    """What changes with the files that are read; of weights that are not torch's, with any file."""
+    if _has_torch(folder):
+        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX)
+        files = [folder / name for name in names]
+    else:
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+    stats = [(file.name, file.stat()) for file in files if file.exists()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _read(folder: Path) -> CheckpointInfo:
+    config = _object(folder, _config_name(folder))
+    files, tensors = _weights(folder)
+    family = family_of(config)
+    sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
+    positions = _number(folder, config, "max_position_embeddings")
+    if family is ROBERTA:
+        positions -= 1 + int(config.get("pad_token_id", 1))
+    kind = _head_kind(family, config, tensors)
+    counted = [
+        math.prod(shape)
+        for name, (_, shape) in tensors.items()
+        if name not in family.decoder and not name.endswith(BUFFERS)
+    ]
+    dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
+    return CheckpointInfo(
+        family=family.name,
+        **sizes,
+        positions=positions,
+        parameters=sum(counted),
+        task_heads=(
+            *_heads(family, kind, tensors),
+            *([kind] if kind else []),
+        ),
+        labels=_labels(config) if kind in NAMED else (),
+        lowercase=_lowercase(folder, family),
+        causal=config.get("is_decoder") is True,
+        dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
+        bytes=sum(file.stat().st_size for file in files),
+    )
+
+
+def _config_name(folder: Path) -> str:
+    return GOOGLE_CONFIG if _has(folder, GOOGLE_CONFIG) and not _has(folder, CONFIG) else CONFIG
+
+
+def _lowercase(folder: Path, family: Family) -> bool:
+    if _config_name(folder) == GOOGLE_CONFIG:
+        return read_folder(folder).lowercase
+    tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
+    return family is not ROBERTA and bool(tokenizer.get("do_lower_case", True))
+
+
+def _heads(family: Family, kind: HeadKind | None, tensors: Tensors) -> list[str]:
+    """The heads of pre-training that have tensors, and the pooler."""
+    beginnings = {"masked words": "masked_words.", "next sentence": "next_sentence."}
+    names = {
+        head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
+        for head, beginning in beginnings.items()
+    }
+    names["pooler"] = (family.pooler(kind),)
+    return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
+
+
+def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> HeadKind | None:
+    """What the layer that fine-tuning added answers; None where there is none."""
+    if family.task_names("answer")[0] in tensors:
+        return "answer"
+    names = [family.task_names(kind)[0] for kind in ("classes", "tags")]
+    shape = next((tensors[name][1] for name in (*names, READER_ANSWER) if name in tensors), [])
+    return head_kind(config, shape[0]) if shape else None
+
+
+def _labels(config: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the classes or tags by id."""
+    names = config.get("id2label")
+    if not isinstance(names, dict):
+        return ()
+    numbered = sorted((int(key), str(name)) for key, name in names.items() if str(key).isdigit())
+    return tuple(name for _, name in numbered)
+
+
+def _has_torch(folder: Path) -> bool:
+    return _has(folder, WEIGHTS) or _has(folder, INDEX)
+
+
+def _weights(folder: Path) -> tuple[list[Path], Tensors]:
+    """The files with the weights, and the tensors in them."""
+    tensors: Tensors = {}
+    if not _has_torch(folder) and (found := find_index(folder)):
+        bundle = open_bundle(folder, found[0])
+        for name, entry in bundle.entries.items():
+            if published := published_name(name):
+                tensors[published] = (entry.dtype, list(entry.shape))
+        return [folder / name for name in bundle.files], tensors
+    files = _weight_files(folder)
+    for file in files:
+        tensors |= _header(folder, file)
+    return files, tensors
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The safetensors of the folder; a shard has a plain name and lies in the folder itself."""
+    if _has(folder, WEIGHTS):
+        return [folder / WEIGHTS]
+    if not _has(folder, INDEX):
+        raise _bad(folder, f"it has no {WEIGHTS}")
+    shards = _object(folder, INDEX).get("weight_map")
+    if not isinstance(shards, dict):
+        raise _bad(folder, f"{INDEX} names no files")
+    names = {str(name) for name in shards.values()}
+    for name in names:
+        if Path(name).name != name or not _has(folder, name):
+            raise _bad(folder, f"{INDEX} names a file that is not in the folder")
+    return [folder / name for name in sorted(names)]
+
+
+def _header(folder: Path, file: Path) -> Tensors:
+    """The tensors of a safetensors file: 8 bytes of length, then JSON, then the data."""
+    try:
+        with open(file, "rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            if length > LARGEST_HEADER:
+                raise _bad(folder, f"{file.name} is no safetensors file")
+            header = json.loads(opened.read(length))
+        tensors = {
+            name: (
+                DTYPES.get(entry["dtype"], str(entry["dtype"])),
+                [int(size) for size in entry["shape"]],
+            )
+            for name, entry in header.items()
+            if name != "__metadata__"
+        }
+        end = max(
+            (int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0
+        )
+    except DAMAGE as error:
+        raise _bad(folder, f"{file.name} is damaged") from error
+    if file.stat().st_size != 8 + length + end:
+        raise _bad(folder, f"{file.name} is not complete")
+    return tensors
+
+
+def _object(folder: Path, name: str) -> dict[str, Any]:
+    file = folder / name
+    if not _has(folder, name):
+        raise _bad(folder, f"it has no {name}")
+    try:
+        if file.stat().st_size > LARGEST_CONFIG:
+            raise ValueError("too large")
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(whole, dict):
+            raise ValueError("no object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise _bad(folder, f"{name} is damaged") from error
+    return whole
+
+
+def _number(folder: Path, config: dict[str, Any], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
+        raise _bad(folder, f"config.json has no usable “{name}”")
+    return value
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / name).is_file()
+
+
+def _bad(folder: Path, why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{folder.name} cannot be used as a model: {why}.",
+        "Import it again from where it came, or choose another one.",
+    )

@@ -1,0 +1,255 @@
+"""Tensors in files as TensorFlow's Saver writes them since 2016 (its tensor_bundle.proto).
+
+`PREFIX.index` is a sorted table: under the empty name a header, under each other name the type,
+the shape, the place and the checksum of a tensor. The numbers themselves lie one tensor after the
+other, the lowest byte first, in `PREFIX.data-00000-of-00001`, or in several such files.
+
+Tensors are read one at a time and never mapped: a file that is cut meanwhile is an error then, and
+not the end of the process.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.sstable import read_table, table_of
+from engine.checkpoints.tf1.wire import (
+    Damage,
+    Unknown,
+    Unreadable,
+    as_field,
+    as_fixed32,
+    fields,
+    messages,
+    number,
+)
+from engine.errors import BadCheckpoint
+from engine.untrusted import AGAIN, check_content, plain_file, shown
+
+INDEX = ".index"
+LARGEST_INDEX = 32_000_000  # bytes
+MOST_SIDES = 8  # of a shape
+VERSION = 1  # of the format, as it is written, and the newest that is read
+OTHER_FORM = "Choose a copy of this model that is stored otherwise, as model.safetensors at best."
+OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # ends the names of TensorFlow 2
+SLICE = b"\0"  # begins the names of parts of a tensor
+DTYPES = {  # the numbers of types.proto
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    7: "string",
+    9: "int64",
+    10: "bool",
+    14: "bfloat16",
+    17: "uint16",
+    19: "float16",
+    22: "uint32",
+    23: "uint64",
+}
+NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+WIDTHS = {  # bytes of one number; a string has no fixed ones
+    dtype: 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+    for dtype in NUMBERS
+    if dtype != "string"
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the index says of one tensor."""
+
+    dtype: str  # as in DTYPES, or “type 42” for one that is not there
+    shape: tuple[int, ...]
+    shard: int
+    first: int  # byte in the file of the shard
+    size: int  # bytes
+    checksum: int  # CRC-32C, masked
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """An index that was found sound, and files that are as long as it says."""
+
+    folder: Path
+    index: str
+    shards: int
+    entries: dict[str, Entry]
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the index and of all files that hold tensors."""
+        used = sorted({entry.shard for entry in self.entries.values()})
+        return [self.index, *(self.shard_name(number) for number in used)]
+
+    def shard_name(self, number: int) -> str:
+        return f"{self.index.removesuffix(INDEX)}.data-{number:05}-of-{self.shards:05}"
+
+    def read(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a tensor, uint8 [size].
+
+        Raises BadCheckpoint where they are not those that were written.
+        """
+        entry = self.entries[name]
+        file_name = self.shard_name(entry.shard)
+        content = np.empty(entry.size, np.uint8)
+        try:
+            with open(self.folder / file_name, "rb") as file:
+                file.seek(entry.first)
+                count = file.readinto(content.data)
+        except OSError as error:
+            raise BadCheckpoint(f"{shown(file_name)} cannot be read.", AGAIN) from error
+        if count != entry.size or masked(crc32c(content)) != entry.checksum:
+            raise BadCheckpoint(
+                f"{shown(name)} in {shown(file_name)} is damaged: its checksum does not agree.",
+                AGAIN,
+            )
+        return content
+
+
+def open_bundle(folder: Path, index: str) -> Bundle:
+    """The tensors that a `.index` of `folder` names; nothing but the index is read.
+
+    Raises BadCheckpoint for an index that is damaged or of another kind, and for files with tensors
+    that are missing or too short.
+    """
+    path = plain_file(folder, index)
+    if path is None:
+        raise BadCheckpoint(f"{shown(index)} in {shown(folder.name)} is missing.", AGAIN)
+    check_content(path)
+    if path.stat().st_size > LARGEST_INDEX:
+        raise BadCheckpoint(f"{shown(index)} is far too large to be what its name says.", AGAIN)
+    try:
+        shards, entries = _contents(path.read_bytes())
+    except Unreadable as error:
+        advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
+        raise BadCheckpoint(f"{shown(index)} cannot be read: {error}.", advice) from error
+    if any(name.endswith(OBJECTS) for name in entries):
+        raise BadCheckpoint(
+            f"{shown(index)} is a checkpoint of TensorFlow 2, which keeps objects of a program.",
+            OTHER_FORM,
+        )
+    bundle = Bundle(folder, index, shards, entries)
+    _check_shards(bundle)
+    return bundle
+
+
+def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
+    """The number of shards, and the entries by name."""
+    table = read_table(content)
+    if b"" not in table:
+        raise Damage("it has no header")
+    shards = _shards(table.pop(b""))
+    entries = {}
+    for key, value in table.items():
+        if key.startswith(SLICE):
+            raise Unknown("its tensors are stored in slices")
+        try:
+            name = key.decode()
+        except UnicodeDecodeError as error:
+            raise Damage("a name in it is not text in UTF-8") from error
+        entries[name] = _entry(name, value)
+        if not 0 <= entries[name].shard < shards:
+            raise Damage(f"{shown(name)} lies in a file that there is not")
+    if not entries:
+        raise Damage("it names no tensors")
+    return shards, entries
+
+
+def _shards(header: bytes) -> int:
+    found = fields(header)
+    if number(found, 2):
+        raise Unknown("it was written on a machine that puts the highest byte first")
+    for version in messages(found, 3):
+        if number(fields(version), 2) > VERSION:
+            raise Unknown("it was written by a newer TensorFlow")
+    return number(found, 1)
+
+
+def _entry(name: str, message: bytes) -> Entry:
+    found = fields(message)
+    dtype = DTYPES.get(number(found, 1), f"type {number(found, 1)}")
+    shape = _shape(name, messages(found, 2))
+    checksum = number(found, 6)
+    entry = Entry(dtype, shape, number(found, 3), number(found, 4), number(found, 5), checksum)
+    if entry.first < 0 or entry.size < 0:
+        raise Damage(f"{shown(name)} lies outside of its file")
+    if dtype in WIDTHS and math.prod(shape) * WIDTHS[dtype] != entry.size:
+        raise Damage(f"{shown(name)} has another size than its shape says")
+    return entry
+
+
+def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
+    found = fields(described[-1]) if described else {}
+    shape = tuple(number(fields(side), 1) for side in messages(found, 2))
+    if number(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
+        raise Damage(f"{shown(name)} has no shape that a tensor can have")
+    return shape
+
+
+def _check_shards(bundle: Bundle) -> None:
+    """Raise BadCheckpoint where a file with tensors is missing, or ends too early."""
+    last: dict[int, tuple[int, str]] = {}  # the end of the last tensor in each file, and its name
+    for name, entry in bundle.entries.items():
+        here = (entry.first + entry.size, name)
+        last[entry.shard] = max(here, last.get(entry.shard, here))
+    for shard, (end, name) in sorted(last.items()):
+        file_name = bundle.shard_name(shard)
+        path = plain_file(bundle.folder, file_name)
+        if path is None:
+            raise BadCheckpoint(
+                f"{shown(file_name)}, to which {shown(bundle.index)} belongs, is missing.",
+                "Put it into the folder beside the others, or download the model again.",
+            )
+        size = path.stat().st_size
+        if size < end:
+            check_content(path)  # why it is so short, if it is plain why
+            raise BadCheckpoint(
+                f"{shown(file_name)} was cut: it has {size} bytes, {shown(name)} ends at {end}.",
+                AGAIN,
+            )
+
+
+def write_bundle(
+    folder: Path, prefix: str, tensors: Mapping[str, tuple[str, NDArray[np.generic]]]
+) -> None:
+    """Write `PREFIX.index` and one file with the tensors.
+
+    Args:
+        tensors: by name, a type of `WIDTHS` and the numbers; bfloat16 as uint16 of the same bits.
+    """
+    entries: list[tuple[bytes, bytes]] = [(b"", packed_header(1))]
+    with open(folder / f"{prefix}.data-00000-of-00001", "xb") as file:
+        for name, (dtype, array) in sorted(tensors.items(), key=lambda item: item[0].encode()):
+            ordered = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+            content = ordered.reshape(-1).view(np.uint8)
+            checksum = masked(crc32c(content))
+            entry = Entry(dtype, array.shape, 0, file.tell(), content.size, checksum)
+            entries.append((name.encode(), packed_entry(entry)))
+            file.write(content.data)
+    with open(folder / f"{prefix}{INDEX}", "xb") as file:
+        file.write(table_of(entries))
+
+
+def packed_header(shards: int) -> bytes:
+    """A BundleHeaderProto."""
+    return as_field(1, shards) + as_field(3, as_field(1, VERSION))
+
+
+def packed_entry(entry: Entry) -> bytes:
+    """A BundleEntryProto."""
+    return (
+        as_field(1, NUMBERS[entry.dtype])
+        + as_field(2, b"".join(as_field(2, as_field(1, side)) for side in entry.shape))
+        + as_field(3, entry.shard)
+        + as_field(4, entry.first)
+        + as_field(5, entry.size)
+        + as_fixed32(6, entry.checksum)
+    )

@@ -1,0 +1,54 @@
+"""Which TensorFlow checkpoint of a folder is meant."""
+
+import re
+from pathlib import Path
+
+from engine.checkpoints.tf1.bundle import INDEX
+from engine.errors import BadCheckpoint
+from engine.untrusted import AGAIN, plain_file, shown
+
+STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
+LARGEST_STATE = 1_000_000  # bytes that are read; the last one is named first
+LATEST = re.compile(rb'^\s*model_checkpoint_path:\s*"(?:[^"\n]*[/\\])?([^"\n/\\]+)"', re.MULTILINE)
+DATA = re.compile(r"(.+)\.data-\d{5}-of-\d{5}")
+
+
+def find_index(folder: Path) -> tuple[str, str] | None:
+    """The name of the index to read, and what is to be said of it; None where there is none.
+
+    Raises BadCheckpoint where there are several and nothing names one, or where the index of what
+    is there is missing.
+    """
+    names = sorted(path.name for path in folder.iterdir())
+    found = [name for name in names if name.endswith(INDEX)]
+    latest = _latest(folder)
+    if latest is not None and f"{latest}{INDEX}" in found:
+        return f"{latest}{INDEX}", ""
+    if len(found) > 1:
+        raise BadCheckpoint(
+            f"{shown(folder.name)} holds {len(found)} TensorFlow checkpoints, "
+            f"{shown(found[0])} for one.",
+            "Put one of them into a folder of its own, with its config and vocabulary.",
+        )
+    if found and latest is None:
+        return found[0], ""
+    if found:
+        missing, read = shown(latest), shown(found[0])
+        return found[0], f"The file “{STATE}” names {missing}, which is not there; {read} was read."
+    prefix = next((match[1] for match in map(DATA.fullmatch, names) if match), latest)
+    if prefix is None:
+        return None
+    raise BadCheckpoint(
+        f"{shown(prefix)}{INDEX} is missing in {shown(folder.name)}.",
+        f"A TensorFlow checkpoint cannot be read without it. {AGAIN}",
+    )
+
+
+def _latest(folder: Path) -> str | None:
+    """The prefix that the file `checkpoint` names, wherever it lay when it was written."""
+    path = plain_file(folder, STATE) if (folder / STATE).is_file() else None
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        named = LATEST.search(file.read(LARGEST_STATE))
+    return named[1].decode("utf-8", "replace") if named else None

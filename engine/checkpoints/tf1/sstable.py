@@ -1,0 +1,142 @@
+"""A sorted table of keys and values in one file, as LevelDB has it (its doc/table_format).
+
+    data block … | metaindex block | index block | footer
+
+A block is a run of entries, the places at which a key is written in full, and their number; a byte
+that says how it is packed and a checksum follow it. An entry says how much its key shares with the
+one before. The index block names the place of every data block; the footer, that of the index.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.wire import Damage, Unknown, as_varint, varint
+
+MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
+FOOTER = 48  # bytes, MAGIC among them
+TRAILER = 5  # bytes after a block: how it is packed, and a checksum
+PLAIN, SNAPPY = 0, 1
+RESTART_EVERY = 16  # entries
+BLOCK = 4096  # bytes, about
+LONGEST_KEY = 1000  # bytes
+MOST_ENTRIES = 50_000
+
+
+def read_table(content: bytes) -> dict[bytes, bytes]:
+    """All entries, in their order.
+
+    Raises Damage for what is no table, for a wrong checksum, and for keys that do not rise, Unknown
+    for a packed one; memory and time stay in proportion to the content whatever it claims.
+    """
+    if len(content) < FOOTER or not content.endswith(MAGIC):
+        raise Damage("its last bytes are not those of a table")
+    footer = len(content) - FOOTER
+    _, index = _handle(content, footer)
+    found: dict[bytes, bytes] = {}
+    last, end = b"", 0
+    for _, place in _entries(_block(content, *_handle(content, index)[0], footer)):
+        (first, size), _ = _handle(place, 0)
+        if first < end:
+            raise Damage("its blocks lie over one another")
+        end = first + size
+        for key, value in _entries(_block(content, first, size, footer)):
+            if found and key <= last:
+                raise Damage("its names are not in order")
+            if len(found) == MOST_ENTRIES:
+                raise Damage(f"it has more than {MOST_ENTRIES} entries")
+            found[key] = value
+            last = key
+    return found
+
+
+def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
+    """Where a block begins and how long it is; and where the next thing begins."""
+    first, at = varint(content, at)
+    size, at = varint(content, at)
+    return (first, size), at
+
+
+def _block(content: bytes, first: int, size: int, end: int) -> bytes:
+    """The block at a place before `end`."""
+    if first + size + TRAILER > end:
+        raise Damage("a block in it lies outside of it")
+    block, packing = content[first : first + size], content[first + size]
+    stored = int.from_bytes(content[first + size + 1 : first + size + TRAILER], "little")
+    if stored != masked(crc32c(content[first : first + size + 1])):
+        raise Damage("a checksum in it does not agree")
+    if packing == SNAPPY:
+        raise Unknown("it is packed with Snappy")
+    if packing != PLAIN:
+        raise Unknown("it is packed in an unknown way")
+    return block
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of a block, one at least; the places in full are not needed for that."""
+    restarts = int.from_bytes(block[-4:], "little")
+    end = len(block) - 4 * (restarts + 1)
+    if end <= 0:
+        raise Damage("a block in it is empty")
+    at, key = 0, b""
+    while at < end:
+        shared, at = varint(block, at)
+        own, at = varint(block, at)
+        size, at = varint(block, at)
+        if shared > len(key) or at + own + size > end:
+            raise Damage("an entry in it is longer than its block")
+        if shared + own > LONGEST_KEY:
+            raise Damage("a name in it is too long")
+        key = key[:shared] + block[at : at + own]
+        at += own + size
+        yield key, block[at - size : at]
+
+
+def table_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A table of entries whose keys rise."""
+    whole = bytearray()
+    index: list[tuple[bytes, bytes]] = []
+    waiting: list[tuple[bytes, bytes]] = []
+    size = 0
+
+    def put(block: bytes) -> bytes:
+        place = as_varint(len(whole)) + as_varint(len(block))
+        sealed = block + bytes([PLAIN])
+        whole.extend(sealed + masked(crc32c(sealed)).to_bytes(4, "little"))
+        return place
+
+    for key, value in entries:
+        waiting.append((key, value))
+        size += len(key) + len(value)
+        if size >= BLOCK:
+            index.append((key, put(_block_of(waiting))))
+            waiting, size = [], 0
+    if waiting:
+        index.append((waiting[-1][0], put(_block_of(waiting))))
+    places = put(_block_of([])) + put(_block_of(index))
+    return bytes(whole) + places.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
+
+
+def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
+    block = bytearray()
+    restarts = []
+    last = b""
+    for number, (key, value) in enumerate(entries):
+        shared = 0
+        if number % RESTART_EVERY == 0:
+            restarts.append(len(block))
+        else:
+            shared = _shared(last, key)
+        for size in (shared, len(key) - shared, len(value)):
+            block += as_varint(size)
+        block += key[shared:] + value
+        last = key
+    places = restarts or [0]
+    return bytes(block) + b"".join(n.to_bytes(4, "little") for n in (*places, len(places)))
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes two keys begin alike with."""
+    return next(
+        (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )

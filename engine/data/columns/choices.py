@@ -1,0 +1,180 @@
+"""Multiple choice: the endings of each row, and which of them is right.
+
+The endings stand in a column each, as in SWAG (Zellers et al. 2018), or as a JSON list in one. The
+right one is said by its number from 0 or 1, by its letter, or by its text.
+"""
+
+import json
+import re
+from collections.abc import Mapping as Columns
+from collections.abc import Sequence
+
+from engine.data.columns.names import plain_name
+from engine.data.columns.numbers import where
+from engine.errors import StudioError
+from engine.spec.dataset import Mapping
+
+CONTEXTS = (
+    *("sent1", "ctxa", "context", "ctx", "premise", "prompt", "questionprompt", "startphrase"),
+    *("questionstem", "stem", "question", "article", "passage", "text"),
+)
+BEGINNINGS = ("sent2", "ctxb")
+ENDING = re.compile(r"(ending|choice|option|answer|alternative|solution|sol)(\d{1,2}|[a-j])")
+LISTS = ("endings", "choices", "options", "candidateanswers", "answers", "alternatives")
+LABELS = (
+    *("label", "gold", "goldlabel", "correct", "correctansweridx", "answeridx", "answerindex"),
+    *("answer", "answerkey", "target"),
+)
+FEWEST_UNNAMED = 3  # endings by which a table without names is known
+ALIKE = 3.0  # times that one of its columns may hold longer texts than another
+NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
+MEND = "Mend this row, or leave it out."
+
+
+def endings_in(
+    cells: Sequence[tuple[str, ...]], lines: Sequence[int] | None = None
+) -> list[tuple[str, ...]]:
+    """The endings of each row, the same number of them in all.
+
+    Raises:
+        StudioError: with the line, where a row has too few, an empty one, or another number of
+            them than the first row.
+    """
+    found: list[tuple[str, ...]] = []
+    for place, row in enumerate(cells):
+        endings = row if len(row) > 1 else list_in(row[0])
+        if endings is None:
+            raise StudioError(
+                f"The endings in {where(place, lines)} are not a list of texts.",
+                "Write [“…”, “…”], in straight quotes, or give each ending a column.",
+            )
+        if len(endings) < 2:
+            raise StudioError(
+                f"There is a choice of {len(endings)} in {where(place, lines)}, and two endings "
+                "are needed at least.",
+                MEND,
+            )
+        if found and len(endings) != len(found[0]):
+            raise StudioError(
+                f"There are {len(endings)} endings in {where(place, lines)}, and "
+                f"{len(found[0])} in {where(0, lines)}.",
+                "All rows need the same number of endings: leave out or mend those that differ.",
+            )
+        empty = next((n for n, ending in enumerate(endings, start=1) if not ending.strip()), 0)
+        if empty:
+            raise StudioError(
+                f"Ending {empty} of {len(endings)} is empty in {where(place, lines)}.", MEND
+            )
+        found.append(endings)
+    return found
+
+
+def list_in(cell: str) -> tuple[str, ...] | None:
+    """The texts of a JSON list; None where the cell is none."""
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        return None
+    return tuple(found)
+
+
+def right_ones(
+    labels: Sequence[str],
+    endings: Sequence[tuple[str, ...]],
+    first: int | None = None,
+    lines: Sequence[int] | None = None,
+) -> list[int]:
+    """The number of the right ending of each row, from 0.
+
+    `first` is the number that the labels give to the first ending; None: told from these labels.
+
+    Raises:
+        StudioError: with the line, where a label names no ending.
+    """
+    if first is None:
+        first = first_number(labels, max(map(len, endings), default=0))
+    rows = enumerate(zip(labels, endings, strict=True))
+    return [
+        _right_one(label.strip(), some, first, where(row, lines)) for row, (label, some) in rows
+    ]
+
+
+def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> int:
+    if NUMBER.fullmatch(label) and 0 <= int(label) - first < len(endings):
+        return int(label) - first
+    if len(label) == 1 and 0 <= (place := ord(label.upper()) - ord("A")) < len(endings):
+        return place
+    if label in endings:
+        return endings.index(label)
+    last = chr(ord("A") + len(endings) - 1)
+    raise StudioError(
+        f"The label “{label[:60]}” in {line} names no ending.",
+        f"Write a number from {first} to {first + len(endings) - 1} there, a letter from A to "
+        f"{last}, or the ending itself; or choose another label column.",
+    )
+
+
+def first_number(labels: Sequence[str], endings: int) -> int:
+    """Whether labels count the endings from 0 or from 1: from 1 where the last number occurs."""
+    found = {label.strip() for label in labels}
+    return 1 if str(endings) in found and "0" not in found else 0
+
+
+def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Mapping | None:
+    """The columns by their names, else by the numbers in the last one; None where neither tells."""
+    cells = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else {}
+    return _by_names(columns, cells) or _by_numbers(columns, cells)
+
+
+def _by_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
+    names = {plain_name(column): column for column in reversed(columns)}
+    context = next((names[name] for name in CONTEXTS if name in names), None)
+    endings = _named_endings(names) or _list_column(names, cells)
+    if context is None or not endings:
+        return None
+    return Mapping(
+        text=context,
+        beginning=next((names[name] for name in BEGINNINGS if name in names), None),
+        endings=endings,
+        label=next((names[n] for n in LABELS if n in names and names[n] not in endings), None),
+    )
+
+
+def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
+    """The largest family of columns such as ending0, ending1, …, in their order."""
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name, column in names.items():
+        match = ENDING.fullmatch(name)
+        if match:
+            stem, mark = match.groups()
+            order = int(mark) if mark.isdigit() else ord(mark)
+            families.setdefault(stem, []).append((order, column))
+    largest = max(families.values(), key=len, default=[])
+    return tuple(column for _, column in sorted(largest)) if len(largest) > 1 else ()
+
+
+def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """A column with a usual name that begins with a list of two texts or more."""
+    found = (names[name] for name in LISTS if name in names)
+    return next(((c,) for c in found if c in cells and len(list_in(cells[c][0]) or ()) > 1), ())
+
+
+def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
+    """A table without names: a context, its endings, and the number of the right one at the end."""
+    last = {cell.strip() for cell in cells.get(columns[-1], ())} if columns else set[str]()
+    if not last or not all(NUMBER.fullmatch(cell) for cell in last):
+        return None
+    numbers = sorted(map(int, last))
+    count = numbers[-1] - numbers[0] + 1
+    if numbers[0] > 1 or not FEWEST_UNNAMED <= count == len(numbers) <= len(columns) - 2:
+        return None
+    context, *endings = columns[-2 - count : -1]
+    if not all(cell.strip() for name in endings for cell in cells[name]):
+        return None
+    lengths = [sum(map(len, cells[name])) for name in endings]
+    worded = all(any(" " in cell.strip() for cell in cells[name]) for name in (context, *endings))
+    if not worded or max(lengths) > ALIKE * min(lengths):
+        return None
+    return Mapping(text=context, endings=tuple(endings), label=columns[-1])

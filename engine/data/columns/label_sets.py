@@ -1,0 +1,96 @@
+"""Several labels of one row: in one cell, or as columns that say yes or no."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from engine.data.columns.numbers import where
+from engine.errors import StudioError
+
+SEPARATORS = ("|", ";", ",")  # the first that stands in any cell is taken
+YES = ("1", "1.0", "true", "yes")
+NO = ("0", "0.0", "false", "no")
+LONGEST_LABEL = 60  # characters, of what is taken for one of several labels by its looks
+
+
+def sets_in(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """The labels in each cell, each once, in their order; an empty cell has none.
+
+    They stand in a JSON list, or between “|”, “;” or “,”: the first of these signs that is found
+    in any of the cells parts all of them. A cell that is one of the `known` labels stays whole.
+    """
+    given = list(cells)
+    lists = [(cell.strip(),) if cell.strip() in known else _list_in(cell) for cell in given]
+    rest = [cell for cell, labels in zip(given, lists, strict=True) if labels is None]
+    sign = next((sign for sign in SEPARATORS if any(sign in cell for cell in rest)), None)
+    return [
+        _parted(cell, sign) if labels is None else labels
+        for cell, labels in zip(given, lists, strict=True)
+    ]
+
+
+def _list_in(cell: str) -> tuple[str, ...] | None:
+    """The labels of a JSON list; None where the cell is none."""
+    if not cell.strip().startswith("["):
+        return None
+    try:
+        found = json.loads(cell, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    if not all(isinstance(label, str) for label in found):
+        return None
+    return _each_once(found)
+
+
+def _parted(cell: str, sign: str | None) -> tuple[str, ...]:
+    return _each_once([cell] if sign is None else cell.split(sign))
+
+
+def _each_once(labels: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))
+
+
+def joined(labels: Sequence[str]) -> str:
+    """Labels as one cell, from which `sets_in` gives them back."""
+    plain = not any("|" in label or label.startswith("[") for label in labels)
+    return "|".join(labels) if plain else json.dumps(list(labels), ensure_ascii=False)
+
+
+def counted(cells: Mapping[str, int]) -> dict[str, int] | None:
+    """How many rows have each label, from how many have each cell; None where cells hold one each.
+
+    They hold several where most of the labels that stand in company stand in other cells too.
+    """
+    sets = sets_in(cells)
+    company = [label for labels in sets if len(labels) > 1 for label in labels]
+    stands = Counter(label for labels in sets for label in labels)  # in so many different cells
+    again = sum(stands[label] > 1 for label in company)
+    if not company or again < len(company) / 2 or max(map(len, stands)) > LONGEST_LABEL:
+        return None
+    counts = Counter[str]()
+    for labels, rows in zip(sets, cells.values(), strict=True):
+        counts.update(dict.fromkeys(labels, rows))
+    return dict(sorted(counts.items()))
+
+
+def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:
+    """Whether each cell of a column says yes.
+
+    Raises:
+        StudioError: with the line, where one says neither yes nor no.
+    """
+    said = [yes_or_no(cell) for cell in cells]
+    for place, yes in enumerate(said):
+        if yes is None:
+            raise StudioError(
+                f"The column “{name[:60]}” says neither yes nor no in {where(place, lines)}: "
+                f"there stands “{cells[place][:60]}”.",
+                "Write 1 or 0, true or false, yes or no.",
+            )
+    return [bool(yes) for yes in said]
+
+
+def yes_or_no(cell: str) -> bool | None:
+    """What a cell says in one of the usual spellings; None where it says neither."""
+    folded = cell.strip().casefold()
+    return True if folded in YES else False if folded in NO else None

@@ -1,0 +1,180 @@
+"""Which columns hold what the tasks read: by name, else by what is in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.data.columns.answers import Unfit, answers_of
+from engine.data.columns.choices import guess_choices
+from engine.data.columns.names import plain_name
+from engine.data.columns.words import words_of
+from engine.spec.dataset import Mapping
+
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("text1", "text2"),
+    ("texta", "textb"),
+    ("sentencea", "sentenceb"),
+    ("1string", "2string"),
+    ("string1", "string2"),
+    ("claim", "evidence"),
+    ("question", "sentence"),
+    ("question", "passage"),
+    ("question", "context"),
+    ("query", "passage"),
+    ("query", "document"),
+    ("text", "pair"),
+    ("text", "textpair"),
+)
+TEXTS = (
+    *("text", "sentence", "review", "reviewtext", "content", "comment", "commenttext", "tweet"),
+    *("sentence1", "premise", "question1", "text1", "texta", "sentencea", "1string", "string1"),
+    *("sentence2", "hypothesis", "question2", "text2", "textb", "sentenceb", "2string", "string2"),
+    *("body", "message", "document", "article", "news", "question", "questiontext", "utterance"),
+    *("headline", "description", "abstract", "summary", "post", "statement", "snippet", "phrase"),
+    *("query", "input", "passage", "claim", "title", "tokens", "words"),
+)
+LABELS = (
+    *("label", "labels", "class", "category", "quality", "target", "sentiment", "goldlabel"),
+    *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
+    *("similarity", "tag", "genre", "type", "y"),
+)
+ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
+TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
+LONGEST_LABEL = 60  # characters, of what is taken for a label by its looks
+MOST_LABELS = 250
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What a column looks like in the first rows."""
+
+    name: str
+    length: float  # characters of a cell, in the mean
+    distinct: int
+    rows: int
+    worded: float  # share of the cells with a space
+    longest: int
+
+    @property
+    def is_text(self) -> bool:
+        return self.worded >= 0.5 and self.length >= 10
+
+    @property
+    def is_label(self) -> bool:
+        few = self.distinct <= max(2, min(MOST_LABELS, self.rows // 3))
+        return few and 0 < self.longest <= LONGEST_LABEL and self.rows > self.distinct
+
+
+def guess_mapping(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> tuple[Mapping | None, str]:
+    """The likely mapping, and a sentence where it is no more than a guess.
+
+    None where no column looks like text.
+    """
+    if not columns:
+        return None, ""
+    names = {plain_name(column): column for column in reversed(columns)}
+    looks = [_look(column, [row[i] for row in rows]) for i, column in enumerate(columns)]
+    text, pair = _named_texts(names)
+    if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
+        return Mapping(text=text, pair=pair, answers=answers), ""
+    if (choices := guess_choices(columns, rows)) is not None:
+        return choices, ""
+    guessed = text is None
+    if text is None:
+        text, pair = _likely_texts(looks)
+    if text is None:
+        return None, "No column looks like text; choose one."
+    tags = _tags(columns, names, rows, text)
+    if tags is not None:
+        return Mapping(text=text, tags=tags), ""
+    used = {text, pair}
+    label = next((names[n] for n in LABELS if n in names and names[n] not in used), None)
+    if label is None:
+        label = _likely_label(looks, used, columns.index(text))
+        guessed = guessed or label is not None
+    note = "The columns were chosen by what is in them; check them." if guessed else ""
+    return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
+
+
+def _answers(
+    names: dict[str, str], passage: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> str | None:
+    """The column whose cells are found in the passage, or are empty."""
+    column = next((names[n] for n in ANSWERS if n in names), None)
+    if column is None:
+        return None
+    cell, text = columns.index(column), columns.index(passage)
+    fits = 0
+    for row in rows:
+        try:
+            answers_of(row[cell], row[text])
+        except Unfit:
+            continue
+        fits += 1
+    return column if 2 * fits > len(rows) else None
+
+
+def _look(name: str, cells: list[str]) -> _Looks:
+    count = max(len(cells), 1)
+    return _Looks(
+        name=name,
+        length=sum(map(len, cells)) / count,
+        distinct=len(set(cells)),
+        rows=len(cells),
+        worded=sum(" " in cell.strip() for cell in cells) / count,
+        longest=max(map(len, cells), default=0),
+    )
+
+
+def _named_texts(names: dict[str, str]) -> tuple[str | None, str | None]:
+    for first, second in PAIRS:
+        if first in names and second in names:
+            return names[first], names[second]
+    return next((names[n] for n in TEXTS if n in names), None), None
+
+
+def _tags(
+    columns: tuple[str, ...],
+    names: dict[str, str],
+    rows: Sequence[tuple[str, ...]],
+    text: str,
+) -> str | None:
+    """A column that is called so and has, in every row, as many tags as the text has words."""
+    candidates = [names[name] for name in TAGS if name in names and names[name] != text]
+    if not candidates:
+        return None
+    place = columns.index(text)
+    words = [len(words_of(row[place])) for row in rows]
+    if max(words, default=0) < 2:
+        return None
+    for name in candidates:
+        tags = columns.index(name)
+        if all(len(words_of(row[tags])) == n for row, n in zip(rows, words, strict=True)):
+            return name
+    return None
+
+
+def _likely_texts(looks: list[_Looks]) -> tuple[str | None, str | None]:
+    """The only two columns of text, or the longest one."""
+    texts = [one for one in looks if one.is_text and not one.is_label]
+    if len(texts) == 2 and min(t.length for t in texts) >= 0.3 * max(t.length for t in texts):
+        return texts[0].name, texts[1].name
+    if texts:
+        return max(texts, key=lambda one: one.length).name, None
+    others = [one for one in looks if not one.is_label and one.length > 0]
+    if len(looks) == 1:
+        return looks[0].name, None
+    return (max(others, key=lambda one: one.length).name, None) if others else (None, None)
+
+
+def _likely_label(looks: list[_Looks], used: set[str | None], text: int) -> str | None:
+    """A column with few and short values; of several, the one that stands nearest to the text."""
+    found = [(abs(i - text), one) for i, one in enumerate(looks) if one.name not in used]
+    varied = [(far, one) for far, one in found if one.is_label and one.distinct > 1]
+    same = [(far, one) for far, one in found if one.is_label]
+    candidates = varied or same
+    return min(candidates, key=lambda c: c[0])[1].name if candidates else None

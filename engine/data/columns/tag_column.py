@@ -1,0 +1,99 @@
+"""The tags of a file: as many as there are words, and in BIO, whatever they were written in."""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
+from engine.data.columns.words import cell_of, words_of
+from engine.data.formats.reading import read
+from engine.data.formats.rows import Remarks, Row
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+
+ADVICE = "Give every word one tag: as many between spaces, or in a list, as there are words."
+
+
+class TagColumn:
+    """Checks the tags of each row of a file and gives them in BIO.
+
+    `scheme` is what they are written in; None where they name no spans and stay as they are.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        reading: Reading,
+        text: int,
+        tags: int,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        """Read the file once to tell the scheme.
+
+        Args:
+            path: of the file.
+            reading: how it becomes rows.
+            text: the place of the words among the cells of a row.
+            tags: the place of their tags.
+            cancelled: whether to break off.
+
+        Raises:
+            BadFile: with the line, where nearly all tags name spans and one does not.
+            StudioError: where they are marked in two ways.
+            Cancelled: soon after `cancelled()` is true.
+        """
+        self._path, self._text, self._tags = path, text, tags
+        self._word_lines = reading.format == "conll"  # every word has a line of its own
+        lines = array("q")
+
+        def sentences() -> Iterator[list[str]]:
+            for row in read(path, reading, None, cancelled):
+                lines.append(row.line)
+                yield words_of(row.cells[tags])
+
+        try:
+            self.scheme: Scheme | None = recognise_scheme(sentences())
+        except UnknownTag as error:
+            line = self._line(lines[error.sentence - 1], error.token)
+            shown = error.tag if len(error.tag) <= 60 else error.tag[:60] + "…"
+            problem = f"“{shown}” is no tag of a span."
+            raise BadFile(path, problem, error.advice, line=line) from error
+
+    @property
+    def note(self) -> str:
+        """What becomes of the tags, where something does."""
+        if self.scheme in (None, "BIO"):
+            return ""
+        return f"The tags are written in {self.scheme}; the same spans are kept in BIO."
+
+    def read(self, row: Row, remarks: Remarks) -> tuple[str, list[str]]:
+        """The cell with the tags of a row, in BIO, and the tags in it.
+
+        Raises BadFile where there are not as many tags as words.
+        """
+        words, tags = words_of(row.cells[self._text]), words_of(row.cells[self._tags])
+        if len(words) != len(tags):
+            problem = f"there are {_count(len(words), 'word')} and {_count(len(tags), 'tag')}."
+            raise BadFile(self._path, problem, ADVICE, line=row.line)
+        if self.scheme is None:
+            return row.cells[self._tags], tags
+        (kept,), repairs = to_bio([tags], self.scheme)
+        for repair in repairs:
+            what = f"A tag such as “{repair.tag[:1]}-” cannot stand where it does, and is mended"
+            remarks.saw(what, self._line(row.line, repair.token))
+        return (row.cells[self._tags] if kept == tags else cell_of(kept)), kept
+
+    def _line(self, first: int, token: int) -> int:
+        """The line of a tag in the row that begins in line `first`; tokens count from 1."""
+        return first + token - 1 if self._word_lines else first
+
+
+def counted(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
+    """What is counted in the tags of a row: the type of each span, or each tag itself."""
+    if scheme is None:
+        return list(tags)
+    return [tag[2:] for tag in tags if tag.startswith("B")]
+
+
+def _count(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,181 @@
+"""Make a version of a data set from files: read them once, deal their rows out, write a folder."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.atomic_write import whole_folder
+from engine.data.columns.label_sets import counted
+from engine.data.columns.numbers import bins_of, is_scale
+from engine.data.datasets.collecting import Collected, Source, collect
+from engine.data.datasets.splitting import deal
+from engine.data.formats.lines import Cancelled, Progress
+from engine.errors import StudioError
+from engine.spec.dataset import PARTS, DatasetSpec, Mapping, Reading, Split
+
+SPEC, DATA = "spec.json", "data.parquet"
+
+
+def import_dataset(
+    name: str,
+    sources: dict[Source, Path],
+    reading: Reading,
+    mapping: Mapping,
+    split: Split,
+    into: Path,
+    version: int = 1,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> DatasetSpec:
+    """Import files as one version; `into` appears whole or not at all.
+
+    `reading` is that of the first source. Of the others, encoding and header are recognised, for
+    published parts often differ in these. A part without a source of its own is dealt out from the
+    rows for training. `progress` is told bytes of all sources.
+
+    Raises:
+        BadFile: with the line.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    for path in sources.values():
+        _refuse_unwritable(path)
+    with whole_folder(into) as folder:
+        collected = collect(sources, reading, mapping, split, folder, progress, cancelled)
+        parts, rare = deal_rows(collected, sources, split)
+        notes = [*collected.notes, *_label_notes(collected.labels, rare)]
+        fingerprint = Fingerprint(collected.columns, mapping)
+        _write(folder, collected, parts, fingerprint, cancelled)
+        counts = np.bincount(parts, minlength=len(PARTS))
+        spec = DatasetSpec(
+            name=name,
+            version=version,
+            sources={part: path.absolute() for part, path in sources.items()},
+            source_sha256=collected.sha256,
+            reading=reading,
+            mapping=mapping,
+            split=split,
+            columns=collected.columns,
+            rows={part: int(count) for part, count in zip(PARTS, counts, strict=True)},
+            labels=dict(sorted((collected.flags or collected.labels).items())),
+            spans=dict(sorted(collected.spans.items())),
+            notes=tuple(notes),
+            fingerprint=fingerprint.hexdigest(),
+        )
+        text = spec.model_dump_json(indent=1)
+        (folder / SPEC).write_text(text, encoding="utf-8")
+    return spec
+
+
+class Fingerprint:
+    """SHA-256 over mapping, cells and parts; the grouping of rows makes no difference."""
+
+    def __init__(self, columns: tuple[str, ...], mapping: Mapping) -> None:
+        self._names = [*columns, "_part"]
+        self._hash = hashlib.sha256(mapping.identity().encode("utf-8"))
+        self._add_cells(self._names)
+
+    def add(self, batch: pa.RecordBatch | pa.Table) -> None:
+        lists = [batch.column(name).to_pylist() for name in self._names]
+        self._add_cells([cell for row in zip(*lists, strict=True) for cell in row])
+
+    def _add_cells(self, cells: list[str]) -> None:
+        joined = "".join([f"{len(cell)}:{cell}" for cell in cells])
+        self._hash.update(joined.encode("utf-8"))
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """A name in bytes that are no text cannot stand in `spec.json`."""
+    try:
+        str(path.absolute()).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise StudioError(
+            "The name of the file, or of a folder above it, is not valid text.", "Rename it."
+        ) from error
+
+
+def deal_rows(
+    collected: Collected, sources: dict[Source, Path], split: Split
+) -> tuple[NDArray[np.int8], int]:
+    """The part of each row, int8 [rows], and how many labels have a single row to deal out."""
+    free = np.flatnonzero(collected.given < 0)
+    labels = _strata(collected)[free] if collected.labels and split.stratified else None
+    parts = collected.given.copy()
+    if collected.passages is not None:  # questions about one passage stay together
+        _, passages = np.unique(collected.passages[free], return_inverse=True)
+        dealt, _ = deal(
+            int(passages.max(initial=-1)) + 1,
+            0.0 if "dev" in sources else split.dev,
+            0.0 if "test" in sources else split.test,
+            split.seed,
+        )
+        parts[free] = dealt[passages]
+        return parts, 0
+    parts[free], rare = deal(
+        len(free),
+        0.0 if "dev" in sources else split.dev,
+        0.0 if "test" in sources else split.test,
+        split.seed,
+        labels,
+    )
+    return parts, rare
+
+
+def _strata(collected: Collected) -> NDArray[np.int32]:
+    """The groups of which each part gets the same share, int32 [rows]: labels, tenths of a scale,
+    or for rows with several labels all together."""
+    if is_scale(collected.labels):
+        return bins_of(collected.labels)[collected.label_numbers]
+    if counted(collected.labels) is not None:
+        return np.zeros_like(collected.label_numbers)
+    return collected.label_numbers
+
+
+def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
+    notes = []
+    if rare:
+        notes.append(
+            "One label has a single row, which is kept for training."
+            if rare == 1
+            else f"{rare} labels have a single row each, which is kept for training."
+        )
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        alike.setdefault(label.strip().casefold(), []).append(label)
+    for twins in list(alike.values())[:1_000]:
+        if len(twins) > 1:
+            names = " and ".join(f"“{label[:60]}”" for label in sorted(twins)[:4])
+            notes.append(f"The labels {names} differ only by case or spaces; they stay different.")
+    return notes
+
+
+def _write(
+    folder: Path,
+    collected: Collected,
+    parts: NDArray[np.int8],
+    fingerprint: "Fingerprint",
+    cancelled: Callable[[], bool] | None,
+) -> None:
+    """Copy the collected rows to their place, with their parts."""
+    names = np.array(PARTS, dtype=object)
+    source = pq.ParquetFile(collected.rows)
+    schema = source.schema_arrow.append(pa.field("_part", pa.string()))
+    first = 0
+    with source, pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer:
+        for group in range(source.num_row_groups):
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            table = source.read_row_group(group)
+            inside = names[parts[first : first + len(table)]]
+            table = table.append_column("_part", pa.array(inside, type=pa.string()))
+            first += len(table)
+            fingerprint.add(table)
+            writer.write_table(table, row_group_size=len(table))
+    collected.rows.unlink()

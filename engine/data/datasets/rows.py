@@ -1,0 +1,128 @@
+"""The examples of one part of a data set, as a task reads them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Columns
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.columns.words import words_of
+from engine.spec.dataset import Mapping
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The examples of one part, in the order of the source; None for what nobody has mapped.
+
+    Each is a cell as it stands in its column: what is in it, the task knows. A column is a list, or
+    is read from the disk when it is needed; `texts` may be a `StoredTexts` where a task needs no
+    more than to go through them.
+    """
+
+    texts: Sequence[str]
+    pairs: Sequence[str] | None = None
+    labels: Sequence[str] | None = None
+    flags: Columns[str, Sequence[str]] | None = None  # by label
+    tags: Sequence[str] | None = None
+    answers: Sequence[str] | None = None
+    beginnings: Sequence[str] | None = None
+    endings: list[tuple[str, ...]] | None = None  # of each row
+    lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def all_texts(self) -> Sequence[str]:
+        """Every text, every second one, and every ending with what it begins with."""
+        texts = self.texts
+        if self.tags is not None:  # no lists of words
+            texts = [" ".join(words_of(cell)) for cell in texts]
+        if self.pairs is None and self.endings is None:
+            return texts
+        endings = [ending for row in self.endings or () for ending in row]
+        return [*texts, *(self.pairs or ()), *(self.beginnings or ()), *endings]
+
+    def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
+        """Some of the rows."""
+
+        def some(cells: Sequence[Any] | None) -> list[Any] | None:
+            return None if cells is None else [cells[number] for number in numbers]
+
+        flags = self.flags
+        return type(self)(
+            texts=[self.texts[number] for number in numbers],
+            pairs=some(self.pairs),
+            labels=some(self.labels),
+            flags=flags and {label: [cells[n] for n in numbers] for label, cells in flags.items()},
+            tags=some(self.tags),
+            answers=some(self.answers),
+            beginnings=some(self.beginnings),
+            endings=some(self.endings),
+            lines=some(self.lines),
+        )
+
+    def unanswered(self) -> Self:
+        """The same rows without what a task wants to be said of them."""
+        return replace(self, labels=None, flags=None, tags=None, answers=None)
+
+    @classmethod
+    def of(
+        cls,
+        mapping: Mapping,
+        cells: Columns[str, Sequence[str]],
+        lines: list[int] | None = None,
+    ) -> Self:
+        """The cells of all columns that `mapping` names, by the name of the column."""
+
+        def column(name: str | None) -> Sequence[str] | None:
+            return None if name is None else cells[name]
+
+        endings = [cells[name] for name in mapping.endings]
+        return cls(
+            texts=cells[mapping.text],
+            pairs=column(mapping.pair),
+            labels=column(mapping.label),
+            flags={name: cells[name] for name in mapping.flags} or None,
+            tags=column(mapping.tags),
+            answers=column(mapping.answers),
+            beginnings=column(mapping.beginning),
+            endings=list(zip(*endings, strict=True)) if endings else None,
+            lines=lines,
+        )
+
+
+class StoredColumn(Sequence[str]):
+    """The cells of a column in one part; read, all at once, when one of them is needed.
+
+    A run whose token ids were made before needs no text of a million rows.
+    """
+
+    def __init__(self, count: int, read: Callable[[], list[str]]) -> None:
+        self._count, self._read = count, read
+
+    @cached_property
+    def _cells(self) -> list[str]:
+        return self._read()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, which: int) -> str: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[str]: ...
+
+    def __getitem__(self, which: int | slice) -> str | list[str]:
+        return self._cells[which]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._cells == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as a list has none

@@ -1,0 +1,353 @@
+"""Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from engine.atomic_write import MANIFEST, verify
+from engine.data.columns.label_sets import YES, counted, sets_in
+from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
+from engine.data.datasets.rows import Rows, StoredColumn
+from engine.data.formats.lines import Cancelled, Progress
+from engine.data.formats.reading import recognise
+from engine.errors import BadCheckpoint, StudioError, describe_validation
+from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Part, StoredData
+
+__all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
+
+BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
+GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
+READ_ROWS = 256  # that are in memory at once while a part is gone through
+PLACES = 8  # row groups that a sample is taken from
+
+
+class StoredTexts(Sequence[str]):
+    """The texts of one part, read from the disk a few at a time whenever they are gone through."""
+
+    def __init__(self, dataset: "Dataset", part: Part) -> None:
+        self._dataset, self._part = dataset, part
+
+    def __len__(self) -> int:
+        return self._dataset.spec.rows.get(self._part, 0)
+
+    @overload
+    def __getitem__(self, which: int) -> str: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[str]: ...
+
+    def __getitem__(self, which: int | slice) -> str | list[str]:
+        numbers = range(len(self))[which]
+        if isinstance(numbers, int):
+            return next(islice(self, numbers, None))
+        if numbers.step < 0:
+            raise ValueError("texts are read in their order")
+        return list(islice(self, numbers.start, numbers.stop, numbers.step))
+
+    def __iter__(self) -> Iterator[str]:
+        for group in self._dataset.groups_of(self._part):
+            yield from self._dataset.texts_of(group, self._part)
+
+    def some(self, count: int, random: np.random.Generator) -> list[str]:
+        """About `count` texts, drawn from at most `PLACES` places of the part."""
+        groups = self._dataset.groups_of(self._part)
+        chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
+        found: list[str] = []
+        for group in chosen:
+            texts = list(self._dataset.texts_of(int(group), self._part))
+            wanted = random.permutation(len(texts))[: -(-count // len(chosen))]
+            found += [texts[number] for number in wanted]
+        return found
+
+
+class Dataset:
+    """One version of a data set, read as it is needed, from any thread."""
+
+    def __init__(self, folder: Path, spec: DatasetSpec) -> None:
+        self.folder, self.spec = folder, spec
+        self._lock = threading.Lock()
+        self._groups: dict[int, pa.Table] = {}
+        try:
+            self._file = pq.ParquetFile(folder / DATA)
+            names = set(self._file.schema_arrow.names)
+            if {*spec.columns, "_line", "_part"} - names:
+                raise _damaged(folder)
+            self._parts = self._read_parts()  # int8 [rows], an index into PARTS
+        except BROKEN as error:
+            raise _damaged(folder) from error
+        if len(self._parts) != sum(spec.rows.values()):
+            raise _damaged(folder)
+        metadata = self._file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])  # [groups + 1], the first row of each group
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def _read_parts(self) -> NDArray[np.int8]:
+        known = pa.array(PARTS)
+        found = [np.zeros(0, dtype=np.int8)]
+        for batch in self._file.iter_batches(columns=["_part"]):
+            numbers = pc.index_in(batch.column(0), value_set=known)
+            if numbers.null_count:
+                raise _damaged(self.folder)
+            found.append(numbers.to_numpy().astype(np.int8))
+        return np.concatenate(found)
+
+    def _are_of(self, part: Part) -> NDArray[np.bool_]:
+        """bool [rows]"""
+        return np.equal(self._parts, PARTS.index(part))
+
+    def stream(self, part: Part) -> Rows:
+        """The texts of a part alone, which are read as they are gone through."""
+        return Rows(StoredTexts(self, part))
+
+    def groups_of(self, part: Part) -> list[int]:
+        """The row groups in which there are rows of a part."""
+        rows = np.flatnonzero(self._are_of(part))
+        return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
+
+    def texts_of(self, group: int, part: Part) -> Iterator[str]:
+        """The texts of a part in one row group."""
+        wanted = self._are_of(part)[self._starts[group] : self._starts[group + 1]]
+        column = self.spec.mapping.text
+        batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
+        first = 0
+        while True:
+            try:
+                with self._lock:
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    inside = pa.array(wanted[first : first + len(batch)])
+                    texts = batch.column(0).filter(inside).to_pylist()
+            except BROKEN as error:
+                raise _damaged(self.folder) from error
+            first += len(batch)
+            yield from ("" if text is None else text for text in texts)
+
+    def rows(self, part: Part) -> Rows:
+        """All examples of a part; each column is in memory once it was needed."""
+        mapping, count = self.spec.mapping, int(self._are_of(part).sum())
+        cells = {
+            name: StoredColumn(count, partial(self._cells_of, name, part))
+            for name in mapping.columns
+        }
+        lines: list[int] = self._column("_line", part).to_numpy().tolist()
+        return Rows.of(mapping, cells, lines)
+
+    def _cells_of(self, column: str, part: Part) -> list[str]:
+        return _texts(self._column(column, part))
+
+    def _column(self, name: str, part: Part) -> "pa.ChunkedArray[Any]":
+        try:
+            with self._lock:
+                table = self._file.read(columns=[name])
+            return table.filter(pa.array(self._are_of(part))).column(0)
+        except BROKEN as error:
+            raise _damaged(self.folder) from error
+
+    def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
+        """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
+        if part is None:
+            return self.take(np.arange(first, min(first + count, len(self))))
+        return self.take(np.flatnonzero(self._are_of(part))[first : first + count])
+
+    def take(
+        self, numbers: NDArray[np.int64], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows with these numbers, in rising order; all columns, or only these."""
+        groups = np.searchsorted(self._starts, numbers, side="right") - 1
+        found: list[dict[str, Any]] = []
+        for group in np.unique(groups):
+            inside = numbers[groups == group] - self._starts[group]
+            table = self._group(int(group))
+            chosen = table if columns is None else table.select(list(columns))
+            found += chosen.take(pa.array(inside)).to_pylist()
+        return found
+
+    def find(
+        self,
+        text: str = "",
+        part: Part | None = None,
+        label: str | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> NDArray[np.int64]:
+        """The numbers of the rows with `text` in some cell, upper or lower case; of one part; with
+        one label.
+
+        Raises:
+            Cancelled: soon after `cancelled()` is true.
+        """
+        chosen = np.ones(len(self), dtype=bool) if part is None else self._are_of(part)
+        for group in range(len(self._starts) - 1) if text or label is not None else ():
+            if cancelled is not None and cancelled():
+                raise Cancelled
+            inside = slice(self._starts[group], self._starts[group + 1])
+            if chosen[inside].any():
+                chosen[inside] &= self._hits(group, text, label)
+        return np.flatnonzero(chosen)
+
+    def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
+        """bool [rows of the group]"""
+        wanted = self.spec.columns if text else ()
+        named, cells = (None, ()) if label is None else self._cells_with(label)
+        columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
+        try:
+            with self._lock:
+                table = self._file.read_row_group(group, columns=list(columns))
+        except BROKEN as error:
+            raise _damaged(self.folder) from error
+        hits = np.zeros(len(table), dtype=bool) if text else np.ones(len(table), dtype=bool)
+        for name in wanted:
+            found = pc.match_substring(table.column(name), text, ignore_case=True)
+            hits |= found.to_numpy(zero_copy_only=False)
+        if named is not None:
+            column = table.column(named)
+            if named in self.spec.mapping.flags:
+                column = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+            alike = pc.is_in(column, pa.array(cells, type=pa.string()))
+            hits &= alike.to_numpy(zero_copy_only=False)
+        return hits
+
+    def _cells_with(self, label: str) -> tuple[str | None, tuple[str, ...]]:
+        """The column that says which rows have a label, and what stands in it there."""
+        mapping, cells = self.spec.mapping, self.spec.labels
+        if label in mapping.flags:
+            return label, YES
+        if counted(cells) is None:
+            return mapping.label, (label,)
+        sets = zip(cells, sets_in(cells), strict=True)
+        return mapping.label, tuple(cell for cell, labels in sets if label in labels)
+
+    def verify(self) -> None:
+        """See whether the files are those that were imported.
+
+        By the sums of the manifest; a folder without one, as of an early version, by the
+        fingerprint of all its rows, which takes a hundred times as long.
+
+        Raises:
+            StudioError: when they differ.
+        """
+        if not (self.folder / MANIFEST).is_file():
+            self._verify_rows()
+            return
+        try:
+            verify(self.folder)
+        except BadCheckpoint as error:
+            raise _damaged(self.folder) from error
+
+    def _verify_rows(self) -> None:
+        fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
+        try:
+            with self._lock:
+                for group in range(self._file.num_row_groups):
+                    for batch in self._file.iter_batches(READ_ROWS, row_groups=[group]):
+                        fingerprint.add(batch)
+        except BROKEN as error:
+            raise _damaged(self.folder) from error
+        if fingerprint.hexdigest() != self.spec.fingerprint:
+            raise _damaged(self.folder)
+
+    def _group(self, number: int) -> pa.Table:
+        with self._lock:
+            if number not in self._groups:
+                try:
+                    table = self._file.read_row_group(number)
+                except BROKEN as error:
+                    raise _damaged(self.folder) from error
+                while len(self._groups) >= GROUPS_KEPT:
+                    del self._groups[next(iter(self._groups))]
+                self._groups[number] = table
+            return self._groups[number]
+
+
+def open_dataset(folder: Path) -> Dataset:
+    """Open a version.
+
+    Raises:
+        StudioError: when the folder is not one, or is damaged.
+    """
+    try:
+        content = (folder / SPEC).read_text(encoding="utf-8")
+        spec = DatasetSpec.model_validate_json(content)
+    except ValidationError as error:
+        raise describe_validation(error, f"The data set {folder.name}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudioError(
+            "The folder holds no data set.",
+            f"It was looked for in {folder}; choose its folder, or import it again.",
+        ) from error
+    return Dataset(folder, spec)
+
+
+def resolve(
+    source: DataSource,
+    into: Path,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Dataset:
+    """The data of a job: a stored version, checked; or files, of which `into` keeps a copy.
+
+    A copy that stands in `into` already is taken as it is, so that a run goes on with what it
+    began with.
+
+    Raises:
+        StudioError: when the data is missing, damaged, or no longer what the job was made for.
+    """
+    if isinstance(source, StoredData):
+        dataset = open_dataset(source.folder)
+        if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
+            raise StudioError(
+                f"The data set in {source.folder.name} is not the one that this job was made for.",
+                "Bring back the version that was there, or make a new job.",
+            )
+        dataset.verify()
+        return dataset
+    if into.exists():
+        return open_dataset(into)
+    sources: dict[Part | Literal["all"], Path] = {"all": source.path}
+    if source.dev is not None:
+        sources = {"train": source.path, "dev": source.dev}
+    recognised = recognise(source.path, source.reading)
+    mapping = source.mapping or recognised.mapping
+    if mapping is None:
+        raise StudioError(
+            f"It is not clear which column of {source.path.name} holds the text.",
+            f"Name it; the columns are {', '.join(recognised.columns[:20])}.",
+        )
+    import_dataset(
+        source.path.stem,
+        sources,
+        recognised.reading,
+        mapping,
+        source.split,
+        into,
+        progress=progress,
+        cancelled=cancelled,
+    )
+    return open_dataset(into)
+
+
+def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
+    """The cells of a column; none of ours is null."""
+    cells = column.fill_null(pa.scalar("")) if column.null_count else column
+    found: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
+    return found
+
+
+def _damaged(folder: Path) -> StudioError:
+    return StudioError(
+        f"The data set in {folder.name} is damaged: its rows are not what was imported.",
+        "Import its source again.",
+    )

@@ -1,0 +1,158 @@
+"""What kind of bytes a file holds: text in which encoding, or no text at all."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.data.formats.lines import reason, size_of
+from engine.errors import BadFile
+
+SAMPLE = 1 << 16  # bytes that are looked at closely
+CHECKED = 1 << 26  # bytes in which UTF-8 is tried
+KINDS: tuple[tuple[bytes, str], ...] = (
+    (b"PAR1", "a Parquet file"),
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"ARROW1", "an Arrow file"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"\x7fELF", "a program"),
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04", "a Python pickle"),
+    (b"\x80\x05", "a Python pickle"),
+    (b"{\\rtf", "a rich text document"),
+)
+MARKS: tuple[tuple[bytes, str], ...] = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+ADVICE = "Save it as CSV, TSV, JSON lines or plain text first."
+CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+class Encoded(NamedTuple):
+    """The name of an encoding, and a sentence where it was guessed."""
+
+    encoding: str
+    note: str = ""
+
+
+def recognise_encoding(path: Path) -> Encoded:
+    """Tell the encoding of a text file.
+
+    Raises:
+        BadFile: when it is another kind of file, which is named where it is known.
+    """
+    size_of(path)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(SAMPLE)
+            _refuse_other_kinds(path, start)
+            for mark, name in MARKS:
+                if start.startswith(mark):
+                    return Encoded(name)
+            wide = _wide(start)
+            if wide:
+                return Encoded(wide, f"The file has no byte order mark; it is read as {wide}.")
+            content = start + file.read(CHECKED - SAMPLE)
+    except OSError as error:
+        raise BadFile(path, f"it cannot be read: {reason(error)}.", "Try again.") from error
+    if _mostly_utf8(content):
+        _refuse_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
+        return Encoded("utf-8")
+    _refuse_control_characters(path, start.decode("latin-1"))
+    name = _single_byte(content)
+    return Encoded(
+        name, f"The file is not UTF-8; it is read as {name}. Look at its special letters."
+    )
+
+
+def _refuse_other_kinds(path: Path, start: bytes) -> None:
+    kind = next((name for magic, name in KINDS if start.startswith(magic)), "")
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        kind = "an Excel file" if b"xl/" in start or path.suffix == ".xlsx" else "a ZIP archive"
+    if kind:
+        raise BadFile(path, f"this is {kind}, not text.", ADVICE)
+    begin = start[:1_000].lstrip().lower()
+    if begin.startswith((b"<!doctype html", b"<html")):
+        raise BadFile(path, "this is a web page, not data.", "Download the file itself.")
+    if begin.startswith(b"version https://git-lfs"):
+        raise BadFile(
+            path,
+            "this is a pointer of git-lfs, not the file.",
+            "Fetch the file with “git lfs pull”.",
+        )
+
+
+def _wide(start: bytes) -> str:
+    """UTF-16 without a mark: every other byte of Latin letters, spaces and line ends is zero."""
+    even, odd = start[0::2].count(0), start[1::2].count(0)
+    name = "utf-16-le" if odd > 10 * even else "utf-16-be" if even > 10 * odd else ""
+    if not name or (max(even, odd) < 0.2 * len(start) and _mostly_utf8(start)):
+        return ""
+    text = start[: len(start) // 2 * 2].decode(name, errors="replace")
+    usual = sum(c.isalnum() or c.isspace() or c in ",;.\"'-_:!?()、。" for c in text)
+    return name if usual > 0.8 * len(text) else ""
+
+
+def _mostly_utf8(content: bytes) -> bool:
+    """Whether content is UTF-8, though a few places in much of it may be broken."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start >= len(content) - 3 and len(content) == CHECKED:
+            return True  # a character at the end of what was looked at
+    else:
+        return True
+    text = content.decode("utf-8", errors="replace")
+    wrong = text.count("\N{REPLACEMENT CHARACTER}")
+    right = sum(map(len, re.findall(r"[^\x00-\x7f]+", text))) - wrong
+    return right > 10 * wrong
+
+
+def _refuse_control_characters(path: Path, text: str) -> None:
+    if len(CONTROL.findall(text)) > max(1, len(text) // 20):
+        raise BadFile(path, "this is a binary file, not text.", ADVICE)
+
+
+def _single_byte(content: bytes) -> str:
+    """An encoding with one byte for a letter, or one of East Asia."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        text = ""
+    if text and _looks_western(text):
+        return "cp1252"
+    from charset_normalizer import from_bytes  # slow, and seldom needed
+
+    lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
+    best = from_bytes(lines[:SAMPLE]).best()
+    if best is not None and best.encoding not in ("ascii", "utf_8"):
+        try:
+            content.decode(best.encoding)
+        except UnicodeDecodeError:
+            return "cp1252" if text else "latin-1"
+        return best.encoding.replace("_", "-")
+    return "cp1252" if text else "latin-1"
+
+
+def _looks_western(text: str) -> bool:
+    """Few letters are special, and hardly any stand where no western language has them."""
+    special = len(re.findall(r"[^\x00-\x7f]", text))
+    odd = len(re.findall(r"[A-Za-zÀ-ÿ][¡-¿×÷][a-zß-ÿ]|[a-zß-ÿ][À-Þ]", text))
+    letters = sum(map(str.isalpha, text))
+    return odd * 5 <= special and special <= 0.3 * letters + 3

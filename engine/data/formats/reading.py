@@ -1,0 +1,359 @@
+"""Open, recognise, preview and check files of data."""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Counts
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.data.columns.label_sets import counted
+from engine.data.columns.mapping import guess_mapping
+from engine.data.columns.numbers import is_scale, number_in
+from engine.data.formats.conll import SUFFIXES as CONLL
+from engine.data.formats.conll import guess_conll, open_conll
+from engine.data.formats.encodings import recognise_encoding
+from engine.data.formats.folder import first_text, never, no_lines, open_folder
+from engine.data.formats.jsonl import guess_jsonl, open_jsonl
+from engine.data.formats.lines import Cancelled, Lines, Progress
+from engine.data.formats.plain import guess_plain, open_plain
+from engine.data.formats.rows import Format, Remarks, Row
+from engine.data.formats.squad import guess_squad, open_squad
+from engine.data.formats.table import guess_table, open_table
+from engine.errors import BadFile, MissingColumn, StudioError
+from engine.spec.dataset import FormatName, Mapping, Reading
+from engine.spec.task import (
+    Classification,
+    MultiLabel,
+    MultipleChoice,
+    Pretraining,
+    QuestionAnswering,
+    Regression,
+    Tagging,
+    TaskSpec,
+)
+
+__all__ = [
+    "FORMATS",
+    "Cancelled",
+    "Preview",
+    "Recognised",
+    "Row",
+    "Table",
+    "check",
+    "likely_task",
+    "preview",
+    "read",
+    "recognise",
+]
+
+FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
+    "squad": Format("SQuAD", (".json",), open_squad, guess_squad),
+    "jsonl": Format("JSON lines", (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
+    "conll": Format("CoNLL", CONLL, open_conll, guess_conll),
+    "csv": Format("CSV", (".csv",), open_table, guess_table),
+    "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
+    "text": Format("Plain text", (".txt", ".text", ".md"), open_plain, guess_plain),
+    "folder": Format("Folder of texts", (), no_lines, never),
+}
+SAMPLE_LINES = 20_000
+SAMPLE_CHARACTERS = 2_000_000
+MAPPED_ROWS = 2_000  # rows by which columns are told apart
+SHOWN_CHARACTERS = 2_000
+SHOWN_COLUMNS = 200
+MOST_CLASSES = 1_000
+
+
+class Recognised(NamedTuple):
+    """How a file can be read, and what its columns seem to mean."""
+
+    reading: Reading
+    columns: tuple[str, ...]
+    mapping: Mapping | None
+    notes: tuple[str, ...]
+
+
+class Preview(NamedTuple):
+    """The first rows, cut so that any window can show them."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+    notes: tuple[str, ...]
+
+
+class Table:
+    """The columns of a file, and its rows, to be looped over once; nothing is held in memory.
+
+    `notes` are complete when the last row was read.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: Iterator[Row], remarks: Remarks) -> None:
+        self.columns, self._rows, self._remarks = columns, rows, remarks
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._remarks.sentences()
+
+
+def read(
+    path: Path,
+    reading: Reading,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    glance: bool = False,
+) -> Table:
+    """Read a file, or a folder of texts, as `reading` says; `progress` is told bytes.
+
+    `glance` says that only the first rows are wanted: columns that first appear far below, as they
+    may in JSON lines, are then not known.
+
+    Raises:
+        BadFile: with the line, here or while the rows are looped over.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    remarks = Remarks()
+    if reading.format == "folder" and path.is_dir():
+        content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
+        return Table(*content, remarks)
+    lines = Lines(path, reading.encoding, progress, cancelled, glance)
+    columns, rows = FORMATS[reading.format].open(lines, reading, remarks)
+    return Table(columns, rows, remarks)
+
+
+def recognise(path: Path, reading: Reading | None = None) -> Recognised:
+    """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
+
+    With `reading`, only the meaning of the columns is told.
+
+    Raises:
+        BadFile: when it is no text, or its first rows cannot be read in any way.
+    """
+    notes: tuple[str, ...] = ()
+    if reading is None:
+        reading, notes = recognise_reading(path)
+    table = read(path, reading, glance=True)
+    rows = [row.cells for row in islice(table, MAPPED_ROWS)]
+    mapping, guessed = guess_mapping(table.columns, rows)
+    return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
+
+
+def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
+    """A reading, and what was noticed on the way."""
+    if path.is_dir():
+        encoding, note = recognise_encoding(first_text(path))
+        reading = Reading(format="folder", encoding=encoding)
+        return reading, (note,) if note else ()
+    encoding, note = recognise_encoding(path)
+    lines, whole = _first_lines(path, encoding)
+    if not any(line.strip() for line in lines):
+        raise BadFile(path, "there is nothing in it but white space.", "Choose a file with text.")
+    suffix = path.suffix.lower()
+    guesses = dict.fromkeys(one.guess for one in FORMATS.values())
+    readings = (guess(lines, suffix, whole) for guess in guesses)
+    reading = next(one for one in readings if one is not None)
+    notes = (note, _quotes_note(lines, reading))
+    return reading.model_copy(update={"encoding": encoding}), tuple(one for one in notes if one)
+
+
+def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
+    """Whole lines from the beginning, and whether they are all."""
+    found: list[str] = []
+    characters = 0
+    for line in Lines(path, encoding):
+        if len(found) == SAMPLE_LINES or (len(found) > 1 and characters > SAMPLE_CHARACTERS):
+            return found, False
+        found.append(line)
+        characters += len(line)
+    return found, True
+
+
+def _quotes_note(lines: list[str], reading: Reading) -> str:
+    if reading.format == "csv" and not reading.quoted and any('"' in line for line in lines):
+        return "Double quotes are taken for a part of the text, since they do not pair up."
+    return ""
+
+
+def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
+    """The first rows of a file, with long cells and many columns cut."""
+    table = read(path, reading, glance=True)
+    shown = [
+        Row(row.line, tuple(_cut(cell) for cell in row.cells[:SHOWN_COLUMNS]))
+        for row in islice(table, rows)
+    ]
+    notes = list(table.notes)
+    if len(table.columns) > SHOWN_COLUMNS:
+        notes.append(f"Only {SHOWN_COLUMNS} of {len(table.columns):,} columns are shown.")
+    return Preview(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= SHOWN_CHARACTERS else cell[:SHOWN_CHARACTERS] + "…"
+
+
+def check(
+    columns: tuple[str, ...],
+    mapping: Mapping,
+    task: TaskSpec,
+    labels: Counts[str, int] | None = None,
+) -> list[StudioError]:
+    """Everything that keeps this data from this task; `labels` None means not yet counted."""
+    problems: list[StudioError] = [
+        MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
+    ]
+    match task:
+        case Classification():
+            problems += _label_problems(mapping, task, labels)
+        case MultiLabel():
+            problems += _label_set_problems(mapping, task, labels)
+        case Regression():
+            problems += _number_problems(mapping, labels)
+        case MultipleChoice():
+            problems += _choice_problems(mapping)
+        case QuestionAnswering():
+            problems += _answer_problems(mapping)
+        case Tagging() if mapping.tags is None:
+            problems.append(
+                StudioError(
+                    "Tagging needs a tag for each word.",
+                    "Choose the column that holds the tags: as many as the text has words.",
+                )
+            )
+    return problems
+
+
+def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
+    """What rows with these columns are most likely for."""
+    if mapping.endings:
+        return MultipleChoice()
+    if mapping.answers is not None:
+        return QuestionAnswering()
+    if mapping.tags is not None:
+        return Tagging()
+    if mapping.flags:
+        return MultiLabel()
+    if mapping.label is None:
+        return Pretraining()
+    if labels and is_scale(labels):
+        return Regression()
+    if labels and counted(labels) is not None:
+        return MultiLabel()
+    return Classification()
+
+
+def _label_set_problems(
+    mapping: Mapping, task: MultiLabel, labels: Counts[str, int] | None
+) -> Iterator[StudioError]:
+    if mapping.label is None and not mapping.flags:
+        yield StudioError(
+            "Several labels for each row need a column that holds them.",
+            "Choose one with all labels of a row, or several that say yes or no to a label each.",
+        )
+    if labels is None or mapping.flags:
+        return
+    names = set(counted(labels) or labels) - {""}
+    if not names:
+        yield StudioError("No row has a label.", "Choose another column as label.")
+    if len(names) > MOST_CLASSES:
+        yield StudioError(
+            f"There are {len(names):,} different labels, too many to learn.",
+            "Choose another column as label.",
+        )
+    strange = sorted(names - set(task.labels)) if task.labels else []
+    if strange:
+        yield _unnamed(strange)
+
+
+def _number_problems(mapping: Mapping, labels: Counts[str, int] | None) -> Iterator[StudioError]:
+    if mapping.label is None:
+        yield StudioError(
+            "Regression needs a number for each row.", "Choose the column that holds the number."
+        )
+        return
+    wrong = [label for label in labels or () if number_in(label) is None]
+    if labels and wrong:
+        rows = sum(labels[label] for label in wrong)
+        yield StudioError(
+            f"{rows:,} of {sum(labels.values()):,} rows have no number as label: there stands "
+            f"“{_short(wrong[0])}”.",
+            "Choose another column as label, or write numbers such as 3.5 there.",
+        )
+    elif labels and len({number_in(label) for label in labels}) == 1:
+        yield StudioError(
+            f"The number is {_short(next(iter(labels)))} in all rows: nothing can be learned.",
+            "Choose another column as label.",
+        )
+
+
+def _choice_problems(mapping: Mapping) -> Iterator[StudioError]:
+    if not mapping.endings:
+        yield StudioError(
+            "Multiple choice needs the endings to choose from in each row.",
+            "Choose the columns that hold them, or the one that holds a list of them.",
+        )
+    if mapping.label is None:
+        yield StudioError(
+            "Multiple choice needs to know which ending is right.",
+            "Choose the column that holds the number, the letter or the text of the right ending.",
+        )
+
+
+def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
+    if mapping.pair is None or mapping.answers is None:
+        yield StudioError(
+            "Question answering needs a question, a passage and its answers in each row.",
+            "Import a file in the form of SQuAD, or choose the columns that hold them.",
+        )
+
+
+def _label_problems(
+    mapping: Mapping, task: Classification, labels: Counts[str, int] | None
+) -> Iterator[StudioError]:
+    if mapping.label is None:
+        yield StudioError(
+            "Classification needs a label for each row.", "Choose the column that holds the class."
+        )
+        return
+    if labels is None:
+        return
+    rows = sum(labels.values())
+    if not rows:
+        yield StudioError("There are no rows to learn from.", "Choose another file.")
+        return
+    if labels.get("", 0):
+        yield StudioError(
+            f"{labels['']:,} of {rows:,} rows have no label.",
+            "Fill in their labels, or leave these rows out of the file.",
+        )
+    classes = [label for label in labels if label]
+    if len(classes) == 1:
+        yield StudioError(
+            f"Every label is “{_short(classes[0])}”: there is nothing to tell apart.",
+            "Choose another column as label, or a file with two classes at least.",
+        )
+    if is_scale(labels):
+        yield StudioError(
+            f"The labels are {len(classes):,} different numbers on a scale, and no classes.",
+            "Learn the numbers themselves, or choose another column as label.",
+        )
+    elif len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
+        yield StudioError(
+            f"There are {len(classes):,} labels in {rows:,} rows, too many to be classes.",
+            "Choose another column as label.",
+        )
+    strange = sorted(set(classes) - set(task.labels)) if task.labels else []
+    if strange:
+        yield _unnamed(strange)
+
+
+def _unnamed(labels: list[str]) -> StudioError:
+    names = ", ".join(f"“{_short(name)}”" for name in labels[:5])
+    return StudioError(
+        f"The data has labels that the task does not name: {names}.",
+        "Add them to the task, or leave the labels of the task empty.",
+    )
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 60 else label[:60] + "…"

@@ -1,0 +1,46 @@
+"""How often the right one of several endings is chosen; N examples, E endings of each."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from engine.evaluation.report import Report
+from engine.evaluation.text_classification import cross_entropy
+
+
+class ChoiceReport(Report):
+    """All figures of one evaluation; 0 where there are no examples."""
+
+    examples: int
+    correct: int
+    accuracy: float
+    chance: float = Field(description="The accuracy of guessing: one over the number of endings.")
+    loss: float = Field(description="Mean cross entropy, in nats.")
+
+    def figures(self) -> dict[str, float]:
+        return {"accuracy": self.accuracy, "loss": self.loss, "examples": self.examples}
+
+    def lines(self) -> list[str]:
+        return [
+            f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
+            f"by chance it would be {self.chance:.4f}; loss {self.loss:.4f}",
+        ]
+
+
+def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
+    """All figures of N examples.
+
+    Args:
+        scores: float [N, E]; the highest is chosen, the first of equals.
+        right: int [N], from 0 to E - 1.
+    """
+    given = np.asarray(scores, dtype=np.float64)
+    wanted = np.asarray(right, dtype=np.int64)
+    correct = int((given.argmax(axis=1) == wanted).sum())
+    return ChoiceReport(
+        examples=len(wanted),
+        correct=correct,
+        accuracy=correct / max(len(wanted), 1),
+        chance=1 / given.shape[1],
+        loss=cross_entropy(given, wanted),
+    )

@@ -1,0 +1,148 @@
+"""How well guessed tags fit the true ones, as conlleval and seqeval count them.
+
+A guessed span is right where its type and both its ends are those of a true one (Tjong Kim Sang and
+De Meulder 2003, §2.2). Where the tags name no spans but a class for each word, as those of parts of
+speech do, every word is counted as a span of its own whose type is its tag.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.data.columns.tags import Scheme, Span, lawful_spans, spans
+from engine.evaluation.report import Report
+
+
+class SpanFigures(BaseModel):
+    """The spans of one type. A figure with nothing to divide by is 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str = Field(description="Empty where the tags name no type.")
+    precision: float
+    recall: float
+    f1: float
+    support: int = Field(description="How many spans there are in truth.")
+    found: int = Field(0, description="How many spans were guessed.")
+    correct: int = Field(0, description="How many of these are right.")
+
+
+class TagReport(Report):
+    """All figures of one evaluation. A figure with nothing to divide by is 0."""
+
+    sentences: int
+    tokens: int
+    accuracy: float = Field(description="Share of the tokens whose tag is right, O included.")
+    precision: float = Field(description="Share of the guessed spans that are right.")
+    recall: float = Field(description="Share of the true spans that were found.")
+    f1: float = Field(description="Of all spans, whatever their type (micro).")
+    types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
+    are_spans: bool = Field(True, description="Whether the tags name spans, or classes of words.")
+    loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")
+    unseen: int = Field(
+        0, description="Words without a piece in the input, mostly beyond its end; counted as O."
+    )
+
+    def figures(self) -> dict[str, float]:
+        spans_too = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
+        always = {"accuracy": self.accuracy, "loss": self.loss, "examples": self.sentences}
+        return (spans_too if self.are_spans else {}) | always
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.sentences} sentences, {self.tokens} words, loss {self.loss:.4f}"]
+        if self.are_spans:
+            wanted, found, correct = (
+                sum(getattr(one, name) for one in self.types)
+                for name in ("support", "found", "correct")
+            )
+            lines.append(f"{wanted} spans; {found} found; {correct} correct")
+            lines.append(
+                f"accuracy {self.accuracy:.2%}, precision {self.precision:.2%}, "
+                f"recall {self.recall:.2%}, F1 {100 * self.f1:.2f}"
+            )
+        else:
+            lines.append(f"accuracy {self.accuracy:.2%}")
+        lines += [
+            f"{one.type or 'spans'}: precision {one.precision:.2%}, recall {one.recall:.2%}, "
+            f"F1 {100 * one.f1:.2f}, {one.support} {'spans' if self.are_spans else 'words'}"
+            for one in self.types
+        ]
+        if self.unseen:
+            lines.append(
+                f"{self.unseen} words have no piece in the input, most of them beyond the longest "
+                "that is read; they count as O."
+            )
+        return lines
+
+
+def report(
+    true: Sequence[Sequence[str]],
+    guessed: Sequence[Sequence[str]],
+    strict: Scheme | None = None,
+    are_spans: bool = True,
+) -> TagReport:
+    """All figures of some sentences, each given as the tags of its tokens.
+
+    Args:
+        true: the tags as they should be.
+        guessed: as many tags in every sentence.
+        strict: count only spans that are written as this scheme wants. None: count whatever
+            conlleval takes for a span.
+        are_spans: whether the tags name spans; else each is the class of a word.
+
+    Raises:
+        UnknownTag: for a tag of no scheme.
+        ValueError: where the numbers of sentences or tokens differ.
+    """
+    tokens = same = 0
+    right, support, found = Counter[str](), Counter[str](), Counter[str]()
+    for wanted, given in zip(true, guessed, strict=True):
+        same += sum(a == b for a, b in zip(wanted, given, strict=True))
+        tokens += len(wanted)
+        ours, theirs = (set(_spans(tags, strict, are_spans)) for tags in (wanted, given))
+        support.update(span.type for span in ours)
+        found.update(span.type for span in theirs)
+        right.update(span.type for span in ours & theirs)
+    precision, recall, f1 = _figures(right.total(), found.total(), support.total())
+    return TagReport(
+        sentences=len(true),
+        tokens=tokens,
+        accuracy=_ratio(same, tokens),
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        types=tuple(
+            _of_type(type_, right[type_], found[type_], support[type_])
+            for type_ in sorted(support | found)
+        ),
+        are_spans=are_spans,
+    )
+
+
+def _spans(tags: Sequence[str], strict: Scheme | None, are_spans: bool) -> list[Span]:
+    if not are_spans:
+        return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
+    return spans(tags) if strict is None else lawful_spans(tags, strict)
+
+
+def _of_type(type_: str, right: int, found: int, support: int) -> SpanFigures:
+    precision, recall, f1 = _figures(right, found, support)
+    return SpanFigures(
+        type=type_,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        support=support,
+        found=found,
+        correct=right,
+    )
+
+
+def _figures(right: int, found: int, support: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 of so many spans."""
+    return _ratio(right, found), _ratio(right, support), _ratio(2 * right, found + support)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,140 @@
+"""softmax(q kᵀ / √K) v over a batch without padding; see ragged.py for the shapes.
+
+`attend` is held equal to `Attention` by the tests. On a processor its way back is written out:
+torch's own would keep more, and fill the gradients of what was gathered one by one.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.fast.dropout import drawn
+from engine.models.fast.unpadded import Ragged
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+    """Attend within each sequence.
+
+    Args:
+        q: float [M, D], of the tokens that ask.
+        k, v: float [N, D], of all.
+        dropout: share of the weights that are dropped.
+
+    Returns:
+        float [M, D].
+    """
+    if q.device.type == "cpu" and torch.is_grad_enabled():
+        found: Tensor = _Attend.apply(q, k, v, where, dropout)  # type: ignore[no-untyped-call]
+        return found
+    return _by_the_library(q, k, v, where, dropout)
+
+
+def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+    """In one step of the library for each rectangle; it is quick on a GPU, and without a way back.
+
+    A bias in the type of q keeps to the quick kernels.
+    """
+    H, parts = where.heads, []
+    sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+    for one, (Q, K, V) in enumerate(zip(*sides, strict=True)):
+        bias = where.biases[one]
+        mask = None if bias is None else bias.to(Q.dtype)
+        found = F.scaled_dot_product_attention(
+            Q.unflatten(0, (-1, H)),  # [n, H, m, K]
+            K.unflatten(0, (-1, H)),
+            V.unflatten(0, (-1, H)),
+            attn_mask=mask,
+            dropout_p=dropout,
+        )
+        parts.append(found.flatten(0, 2))
+    return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
+
+
+def _gathered(x: Tensor, where: Ragged, asks: bool = False) -> list[Tensor]:
+    """[N, D] → a rectangle [n * H, w, K] for each group of sequences."""
+    cells = where.queries if asks else where.keys
+    rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
+    return _rectangles(rows, where, asks)
+
+
+def _rectangles(rows: Tensor, where: Ragged, asks: bool = False) -> list[Tensor]:
+    """[cells, K] → views of it, [n * H, w, K] each."""
+    shapes = (where.queries if asks else where.keys).shapes
+    sizes = [n * where.heads * w for n, w in shapes]
+    split = rows.split(sizes)
+    return [part.view(-1, w, rows.size(1)) for part, (_, w) in zip(split, shapes, strict=True)]
+
+
+class _Attend(torch.autograd.Function):
+    """Keeps the weights before dropout, and which of them were dropped."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+        with torch.autocast("cpu", enabled=False):
+            k, v = k.to(q.dtype), v.to(q.dtype)
+            rows, heads = q.size(0), where.heads
+            scale = 1 / math.sqrt(q.size(1) // heads)
+            sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+            out = q.new_empty(len(where.queries.source), q.size(1) // heads)  # [cells, K]
+            kept = list[Tensor]()
+            for Q, K, V, room, bias in zip(
+                *sides, _rectangles(out, where, True), where.biases, strict=True
+            ):
+                scores = _product(Q, K.mT, scale)  # [n * H, m, w]
+                if bias is not None:
+                    scores.unflatten(0, (-1, heads)).add_(bias.to(scores.dtype))
+                weights = scores.softmax(-1)
+                dropped = drawn(weights.numel(), dropout)
+                kept += [Q, K, V, weights, dropped]
+                shares = _without(weights, dropped)
+                room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
+            ctx.save_for_backward(*kept)
+            ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
+            return out.index_select(0, where.queries.back).view(rows, -1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        where, rest, scale = ctx.where, 1 / (1 - ctx.dropout), ctx.scale
+        saved = ctx.saved_tensors
+        width = saved[0].size(2)
+        rows = gradient.reshape(-1, width).index_select(0, where.queries.source)
+        rows.index_fill_(0, where.queries.padding, 0)
+        to_q = torch.empty_like(rows)
+        to_k, to_v = (rows.new_empty(len(where.keys.source), width) for _ in range(2))
+        for number, (G, to_Q, to_K, to_V) in enumerate(
+            zip(
+                _rectangles(rows, where, True),
+                _rectangles(to_q, where, True),
+                _rectangles(to_k, where),
+                _rectangles(to_v, where),
+                strict=True,
+            )
+        ):
+            Q, K, V, weights, dropped = saved[5 * number : 5 * number + 5]
+            to_V.baddbmm_(_without(weights, dropped).mT, G, beta=0, alpha=rest)
+            flow = _product(G, V.mT, rest)  # [n * H, m, w], to the weights
+            flow.view(-1).index_fill_(0, dropped, 0)
+            flow.mul_(weights)
+            flow.addcmul_(weights, flow.sum(-1, keepdim=True), value=-1)  # to the scores
+            to_Q.baddbmm_(flow, K, beta=0, alpha=scale)
+            to_K.baddbmm_(flow.mT, Q, beta=0, alpha=scale)
+        joined = [to_q.index_select(0, where.queries.back)]
+        joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
+        D = where.heads * width
+        return (*(x.view(-1, D) for x in joined), None, None)
+
+
+def _product(one: Tensor, other: Tensor, factor: float) -> Tensor:
+    """factor * one @ other, [n, m, w]."""
+    room = one.new_empty(one.size(0), one.size(1), other.size(2))
+    return room.baddbmm_(one, other, beta=0, alpha=factor)
+
+
+def _without(weights: Tensor, dropped: Tensor) -> Tensor:
+    """The weights with 0 where they are dropped."""
+    if not len(dropped):
+        return weights
+    return weights.clone().view(-1).index_fill_(0, dropped, 0).view(weights.shape)

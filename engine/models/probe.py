@@ -1,0 +1,121 @@
+"""A small network that reads the vectors of an encoder (Devlin et al. 2019, §5.3).
+
+Shapes: B sequences, T tokens in each, D width, N vectors of each token, L layers, C outputs.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from engine.models.fast.dropout import Dropout
+from engine.spec.features import Features
+
+ALL = -1  # in the place of a height: the sum of all layers
+
+
+def heights(features: Features, layers: int) -> tuple[int, ...]:
+    """Which vectors of a token are read: 0 the embeddings, 1 to L the layers, ALL their sum.
+
+    A model of fewer than four layers gives those it has.
+    """
+    last_four = tuple(range(max(1, layers - 3), layers + 1))
+    match features.vectors:
+        case "embeddings":
+            return (0,)
+        case "second-to-last":
+            return (layers - 1,)
+        case "sum of last four" | "concatenation of last four":
+            return last_four
+        case "sum of all":
+            return (ALL,)
+        case "learned mix":
+            return tuple(range(layers + 1))
+        case "one layer":
+            return (min(features.layer, layers),)
+    return (layers,)
+
+
+def chosen(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
+    """Of the vectors at all L + 1 heights, each [B, T, D], those at some: [B, T, N, D]."""
+    parts = [sum(hidden[2:], hidden[1]) if height == ALL else hidden[height] for height in wanted]
+    return torch.stack(parts, 2)
+
+
+class Reader(nn.Module):
+    """Mixes the vectors of a token, reads along the tokens, and answers."""
+
+    def __init__(
+        self,
+        features: Features,
+        width: int,
+        layers: int,
+        outputs: int,
+        dropout: float,
+        tokens: bool,
+    ) -> None:
+        """`tokens`: answer for each token, and not for the whole input."""
+        super().__init__()
+        self.features, self.reads_tokens = features, tokens
+        self.heights = heights(features, layers)
+        count = len(self.heights)
+        self.mix_bias: nn.Parameter | None = None
+        if features.vectors == "learned mix":  # Peters et al. 2018, §3.2; begins as the mean
+            self.mix_bias = nn.Parameter(torch.zeros(count))
+            self.gain_bias = nn.Parameter(torch.zeros(1))
+        if features.vectors == "concatenation of last four":
+            width *= count
+        self.dropout = Dropout(dropout)
+        self.lstm: nn.LSTM | None = None
+        if features.reader == "bilstm":
+            self.lstm = nn.LSTM(
+                width,
+                features.width // 2,
+                num_layers=2,
+                batch_first=True,
+                bidirectional=True,
+                dropout=dropout,
+            )
+            width = features.width
+        self.dense = nn.Linear(width, outputs)
+
+    def forward(self, vectors: Tensor, real: Tensor | None) -> Tensor:
+        """Logits as float32: [B, C], or [B, T, C] where each token is answered for.
+
+        Args:
+            vectors: float [B, T, N, D], those at `heights`.
+            real: bool [B, T], False on padding; None where there is none.
+        """
+        x = self.dropout(self._mixed(vectors.float()))  # [B, T, D]
+        if self.lstm is not None:
+            x = self.dropout(self._along(self.lstm, x, real))
+        if not self.reads_tokens:
+            x = self._pooled(x, real)
+        logits: Tensor = self.dense(x)
+        return logits.float()
+
+    def _mixed(self, vectors: Tensor) -> Tensor:
+        """[B, T, N, D] → [B, T, D], or [B, T, N * D] where they are put side by side."""
+        if self.mix_bias is not None:
+            shares = self.mix_bias.softmax(0)  # [N]
+            return (1 + self.gain_bias) * (vectors * shares[:, None]).sum(2)
+        if self.features.vectors == "concatenation of last four":
+            return vectors.flatten(2)
+        return vectors.sum(2)
+
+    def _along(self, lstm: nn.LSTM, x: Tensor, real: Tensor | None) -> Tensor:
+        """Read from both ends; padding is not read."""
+        if real is None:
+            read: Tensor = lstm(x)[0]
+            return read
+        lengths = real.sum(1).cpu()
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
+
+    def _pooled(self, x: Tensor, real: Tensor | None) -> Tensor:
+        """[B, T, W] → [B, W]"""
+        if self.features.pooling == "first":
+            return x[:, 0]
+        if real is None:
+            return x.mean(1)
+        weights = real.to(x.dtype)[..., None]
+        return (x * weights).sum(1) / weights.sum(1)

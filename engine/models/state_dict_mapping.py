@@ -1,0 +1,298 @@
+"""Which stored tensor goes where in our network, and what is wrong or missing.
+
+All of it is decided by names and shapes, before a network is made or a tensor is read.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints.config import CONFIG, first_architecture
+from engine.checkpoints.families import BERT, FAMILIES
+from engine.checkpoints.heads import ARCHITECTURES, NAMED, READER_ANSWER, head_kind
+from engine.errors import BadCheckpoint
+from engine.models.heads import Heads
+from engine.models.network import shell
+from engine.models.published import (
+    is_buffer,
+    labels_of,
+    present_name,
+    published_name,
+    reader_of,
+)
+from engine.models.weight_files import Stored
+from engine.spec.model import AnySpec
+from engine.spec.task import HeadKind
+from engine.untrusted import AGAIN, shown
+
+MASKED_WORDS = [
+    f"masked_words.{part}"
+    for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
+]
+NEXT_SENTENCE = ["next_sentence.dense.weight", "next_sentence.dense.bias"]
+KINDS: tuple[HeadKind, ...] = ("classes", "tags", "answer")  # of each name a task head can have
+
+
+@dataclass
+class Fit:
+    """A plan of loading: `take` from our names to those in the file; the rest is for the report."""
+
+    heads: Heads
+    take: dict[str, str] = field(default_factory=dict)
+    fresh: list[str] = field(default_factory=list)
+    left_over: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Fitting:
+    """Holds a file's tensors against a spec."""
+
+    def __init__(
+        self, stored: Stored, spec: AnySpec, config: dict[str, Any], file: str = CONFIG
+    ) -> None:
+        """`file` is the name of the config, for what is said."""
+        self._stored, self._spec, self._config, self._file = stored, spec, config, file
+        self._family = FAMILIES[spec.family]
+        self._decoder, self._decoder_bias = self._family.decoder
+        self._notes: list[str] = []
+        self._names: dict[str, str] = {}  # as written today → as in the file
+        for name in stored.shapes:
+            if not is_buffer(name):
+                self._names.setdefault(present_name(name, self._family), name)
+        if self._decoder_bias in self._names:  # the same bias under two names
+            bias = self._family.published("masked_words.bias")
+            self._names.setdefault(bias, self._names[self._decoder_bias])
+        self._decoder_is_tied = self._compare_decoder()
+
+    def fit(self, wanted: Heads | None, labels: tuple[str, ...]) -> Fit:
+        """Plan to load the wanted heads, or those that the file has.
+
+        Raises BadCheckpoint where a tensor of the encoder is missing, or one has another shape
+        than config.json says.
+        """
+        self._check_layers()
+        plan = Fit(self._present_heads() if wanted is None else wanted, notes=self._notes)
+        if plan.heads.masked_words and not self._decoder_is_tied and self._is_untied():
+            raise BadCheckpoint(
+                "The masked-word head of this model has a decoder of its own, "
+                "which is not the token embedding.",
+                "It can be fine-tuned for other tasks; for masked words choose another model.",
+            )
+        self._check_next_sentence(plan.heads)
+        keep_head = wanted is None or self._is_same_head(plan.heads, labels)
+        keep_reader = plan.heads == self._reader_in_file() and (
+            wanted is None or labels_of(self._config) == labels
+        )
+        network = shell(self._spec, plan.heads)
+        missing: list[str] = []
+        for ours, parameter in network.named_parameters():
+            published = published_name(ours, self._family, plan.heads)
+            name = self._names.get(published)
+            dropped = (ours.startswith("task.") and not keep_head) or (
+                ours.startswith("reader.") and not keep_reader
+            )
+            if name is None or dropped:
+                needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
+                (missing if needed else plan.fresh).append(published if needed else ours)
+            else:
+                self._check_shape(name, tuple(parameter.shape))
+                plan.take[ours] = name
+        self._refuse_missing(missing)
+        used = {*plan.take.values(), *self._stored_twice(plan)}
+        unused = [n for n in self._stored.shapes if n not in used and not is_buffer(n)]
+        plan.left_over = [*unused, *self._stored.besides]
+        return plan
+
+    def _present_heads(self) -> Heads:
+        """The heads that are in the file in full."""
+        if (read := self._reader_in_file()) is not None:
+            return read
+        kind, outputs = self._head_in_file()
+        family = self._family
+        masked_words = self._has([family.published(n) for n in MASKED_WORDS], "masked-word head")
+        if masked_words and not self._decoder_is_tied and self._is_untied():
+            self._notes.append(
+                "The masked-word head has a decoder of its own, which is not the token embedding; "
+                "it was left out."
+            )
+            masked_words = False
+        promised = first_architecture(self._config)
+        if promised.endswith(tuple(ARCHITECTURES.values())) and not outputs:
+            self._notes.append(f"{self._file} names {promised}, and the file has no head for it.")
+        if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
+            self._notes.append(f"{self._file} names a masked-word head, and none was loaded.")
+        pooler = family.pooler(kind if outputs else None)
+        return Heads(
+            masked_words=masked_words,
+            next_sentence=self._family.knows_next_sentence
+            and self._has([family.published(n) for n in NEXT_SENTENCE], "next-sentence head"),
+            outputs=outputs,
+            pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
+            kind=kind,
+        )
+
+    def _reader_in_file(self) -> Heads | None:
+        """A reader with all its tensors; None where the file has none."""
+        reader = reader_of(self._config)
+        if reader is None or not reader.reads or READER_ANSWER not in self._names:
+            return None
+        count = self._rows(READER_ANSWER)
+        heads = Heads(outputs=count, kind=head_kind(self._config, count), reader=reader)
+        names = [n for n, _ in shell(self._spec, heads).named_parameters()]
+        needed = [name for name in names if name.startswith("reader.")]
+        return heads if count and self._has(needed, "reader") else None
+
+    def _has(self, names: list[str], what: str) -> bool:
+        found = [name for name in names if name in self._names]
+        if found and len(found) < len(names):
+            self._notes.append(f"The {what} in the file is not complete; it was left out.")
+        return len(found) == len(names)
+
+    def _head_in_file(self) -> tuple[HeadKind, int]:
+        """What the task head of the file answers, and its outputs; 0 where there is none."""
+        known = [self._family.task_names(kind) for kind in KINDS]
+        names = next((n for n in known if n[0] in self._names), known[0])
+        if not self._has(list(names), "task head"):
+            return "classes", 0
+        count = self._rows(names[0])
+        is_answer = names == self._family.task_names("answer")
+        kind: HeadKind = "answer" if is_answer else head_kind(self._config, count)
+        wanted = {"answer": 2, "choices": 1, "number": 1}.get(kind, max(count, 1))
+        if self._family.task_names(kind) != names or count != wanted:
+            self._notes.append("The file has a head for a task that is not known; it was left out.")
+            return "classes", 0
+        named = len(self._config.get("id2label") or ()) or count
+        if kind in NAMED and named != count:
+            raise BadCheckpoint(
+                f"{self._file} names {named} labels, and the task head in the file has {count}.",
+                AGAIN,
+            )
+        return kind, count
+
+    def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
+        """Whether the task head of the file, if there is one, answers just what is wanted."""
+        weight = self._family.task_names(wanted.kind)[0]
+        if not wanted.outputs or weight not in self._names:
+            return True
+        theirs, count = labels_of(self._config), self._rows(weight)
+        kind: HeadKind = "answer" if wanted.kind == "answer" else head_kind(self._config, count)
+        same = (kind, count) == (wanted.kind, wanted.outputs)
+        if same and (not labels or not theirs or theirs == labels):
+            return True
+        self._notes.append(
+            f"The task head in the file is for something else ({kind}, {count} outputs); "
+            f"the one that is needed ({wanted.kind}, {wanted.outputs}) was newly made."
+        )
+        return False
+
+    def _rows(self, name: str) -> int:
+        shape = self._stored.shapes[self._names[name]]
+        return shape[0] if shape else 0
+
+    def _check_layers(self) -> None:
+        """Compare the number of layers, which a config can claim for the price of a digit."""
+        before, after = (re.escape(part) for part in self._family.layer.split("{}"))
+        layer = re.compile(rf"{before}(\d{{1,9}}){after}")
+        numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
+        found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
+        layers = "layers" if wanted == self._spec.layers else "groups of layers"
+        if not found:
+            some = shown(next(iter([*self._stored.shapes, *self._stored.besides])))
+            raise BadCheckpoint(
+                f"The file holds no layer of {self._family.title}; it holds {some}, for one.",
+                f"Choose a checkpoint of {self._family.title}.",
+            )
+        if found < wanted:
+            raise BadCheckpoint(
+                f"{self._file} describes {wanted} {layers}, and the file has {found}.",
+                AGAIN,
+            )
+        if found > wanted:
+            self._notes.append(
+                f"The file has {found} {layers} and {self._file} describes {wanted}; "
+                "those above were left over."
+            )
+
+    def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
+        found, dtype = self._stored.shapes[name], self._stored.dtypes[name]
+        if found != wanted:
+            raise BadCheckpoint(
+                f"{shown(name)} is {list(found)} in the file, and {list(wanted)} by {self._file}.",
+                "The two files belong to different models. " + AGAIN,
+            )
+        if dtype not in ("float64", "float32", "float16", "bfloat16"):
+            raise BadCheckpoint(
+                f"{shown(name)} is stored as {shown(dtype)}, not as plain numbers with a point.",
+                "Choose a copy of this model that is not quantised.",
+            )
+
+    def _refuse_missing(self, missing: list[str]) -> None:
+        if missing:
+            raise BadCheckpoint(
+                f"The file lacks {len(missing)} tensors of the encoder, {missing[0]} for one.",
+                f"It is not complete, or not for this {self._file}. {AGAIN}",
+            )
+
+    def _check_next_sentence(self, heads: Heads) -> None:
+        """A family without this head was not made to learn it."""
+        if heads.next_sentence and not self._family.knows_next_sentence:
+            raise BadCheckpoint(
+                f"{self._family.title} has no head for next sentence.",
+                "Turn next sentence off, or start from a BERT.",
+            )
+        if heads.next_sentence and self._family is not BERT:
+            self._notes.append(
+                f"What {self._family.title} has for the order of two sentences is used as the head "
+                "for next sentence."
+            )
+
+    def _compare_decoder(self) -> bool:
+        """Whether the decoder of masked words is the token embedding, or is not stored at all."""
+        embedded = self._family.published("encoder.embeddings.token.weight")
+        decoder, embedding = self._names.get(self._decoder), self._names.get(embedded)
+        if decoder is None or embedding is None:
+            return True
+        shapes, dtypes, read = self._stored.shapes, self._stored.dtypes, self._stored.read
+        if (shapes[decoder], dtypes[decoder]) != (shapes[embedding], dtypes[embedding]):
+            return False
+        return torch.equal(read(decoder), read(embedding))
+
+    def _is_untied(self) -> bool:
+        """Whether the config says that a decoder that differs is meant to."""
+        return self._config.get("tie_word_embeddings") is False
+
+    def _stored_twice(self, plan: Fit) -> set[str]:
+        """What the file holds once more under another name, if the head that needs it is loaded."""
+        if not plan.heads.masked_words:
+            return set()
+        twice = {self._names[name] for name in (self._decoder_bias,) if name in self._names}
+        if self._decoder_is_tied and self._decoder in self._names:
+            return twice | {self._names[self._decoder]}
+        if self._decoder in self._names:
+            self._notes.append(
+                f"The decoder in the file differs from the token embedding, to which {self._file} "
+                "ties it; the token embedding is used."
+            )
+        return twice
+
+
+def as_float32(name: str, tensor: Tensor) -> Tensor:
+    """Widen or narrow a stored tensor; raise BadCheckpoint where a number is not finite."""
+    ours = tensor.detach().float().contiguous()
+    if not is_finite(ours):
+        raise BadCheckpoint(
+            f"{shown(name)} holds numbers that are not finite: the file is damaged, "
+            "or its training diverged.",
+            "Use an earlier checkpoint, or " + AGAIN[0].lower() + AGAIN[1:],
+        )
+    return ours
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether all of a tensor's numbers are; in one pass and without a second tensor."""
+    least, greatest = tensor.aminmax()
+    return math.isfinite(least) and math.isfinite(greatest)

@@ -1,0 +1,203 @@
+"""The tensors of a checkpoint folder: first what they are said to be, then themselves.
+
+What a file declares is known before anything is loaded, so that a lie is refused and not paid for.
+Tensors are read into memory, never mapped: a file that is replaced meanwhile does no harm.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.checkpoints.tf1.bundle import open_bundle
+from engine.checkpoints.tf1.folder import find_index
+from engine.checkpoints.tf1.names import is_turned, published_name
+from engine.errors import BadCheckpoint
+from engine.models.pickled import read_pickled
+from engine.untrusted import AGAIN, check_content, json_object, plain_file, shown
+
+LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
+MOST_TENSORS = 50_000  # a thousand layers have 16,000
+SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
+ELSEWHERE = {
+    "tf_model.h5": "TensorFlow",
+    "flax_model.msgpack": "Flax",
+    "model.onnx": "ONNX",
+}
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+@dataclass
+class Stored:
+    """Tensors in files: `shapes` and `dtypes` by name, and a way to read one of them."""
+
+    files: list[str]
+    bytes: int
+    shapes: dict[str, tuple[int, ...]]
+    dtypes: dict[str, str]  # as torch names them, or as the file does where torch has no floats
+    read: Callable[[str], Tensor]
+    besides: list[str] = field(default_factory=list)  # what no network has: of an optimiser, say
+    notes: list[str] = field(default_factory=list)  # in whole sentences
+
+    @property
+    def dtype(self) -> str:
+        """The type that most tensors have."""
+        kinds = list(self.dtypes.values())
+        return max(set(kinds), key=kinds.count) if kinds else "float32"
+
+
+@contextmanager
+def open_stored(folder: Path) -> Iterator[Stored]:
+    """The weights of a folder: safetensors, else a pickle that is checked, else TensorFlow's.
+
+    Raises BadCheckpoint where there are none, or files that are not what they should be.
+    """
+    with ExitStack() as opened:
+        if names := _weight_files(folder):
+            yield _joined(names, [_open(folder / name, opened) for name in names])
+        elif found := find_index(folder):
+            yield _open_tf1(folder, *found)
+        else:
+            raise _without_weights(folder)
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """The names of torch's files with weights, all in the folder; empty where there are none."""
+    for name in (SAFE, PICKLED):
+        if plain_file(folder, name) is not None:
+            return [name]
+        if index := json_object(folder, f"{name}.index.json"):
+            return _shards(folder, f"{name}.index.json", index.get("weight_map"), Path(name).suffix)
+    return []
+
+
+def _without_weights(folder: Path) -> BadCheckpoint:
+    for name, program in ELSEWHERE.items():
+        if (folder / name).exists():
+            return BadCheckpoint(
+                f"{shown(folder.name)} holds weights for {program} only ({name}).",
+                f"Choose a copy of this model with {SAFE}.",
+            )
+    return BadCheckpoint(
+        f"{shown(folder.name)} has no weights: neither {SAFE} nor {PICKLED} is there.",
+        "Choose the folder that holds the files of a model.",
+    )
+
+
+def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]:
+    if not isinstance(mapping, dict) or not mapping:
+        raise BadCheckpoint(f"{index} names no files.", AGAIN)
+    names = sorted({str(name) for name in mapping.values()})
+    for name in names:
+        if plain_file(folder, name) is None:
+            raise BadCheckpoint(f"{shown(name)}, which {index} names, is missing.", AGAIN)
+        if Path(name).suffix != suffix:
+            raise BadCheckpoint(f"{index} names {shown(name)}, which is no {suffix} file.", AGAIN)
+    return names
+
+
+def _open(path: Path, opened: ExitStack) -> Stored:
+    check_content(path)
+    check_memory(path.stat().st_size, path.name)
+    return _open_safe(path, opened) if path.suffix == ".safetensors" else _open_pickled(path)
+
+
+def _open_safe(path: Path, opened: ExitStack) -> Stored:
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        header = int.from_bytes(file.read(8), "little")
+    if not 2 <= header <= min(size - 8, LARGEST_HEADER):
+        raise BadCheckpoint(f"{path.name} is no safetensors file, or was cut.", AGAIN)
+    try:
+        handle = opened.enter_context(safe_open(path, "pt", backend="pread"))
+        slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
+        shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+        dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BadCheckpoint(f"{path.name} is damaged, or was cut.", AGAIN) from error
+
+    def read(name: str) -> Tensor:
+        try:
+            tensor: Tensor = handle.get_tensor(name)
+        except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError) as error:
+            raise BadCheckpoint(f"{shown(name)} in {path.name} cannot be read.", AGAIN) from error
+        return tensor
+
+    known = {name: DTYPES.get(dtype, dtype) for name, dtype in dtypes.items()}
+    return Stored([path.name], size, shapes, known, read)
+
+
+def _open_pickled(path: Path) -> Stored:
+    size = path.stat().st_size
+    check_memory(2 * size, path.name)
+    tensors = read_pickled(path)
+    return Stored(
+        [path.name],
+        size,
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in tensors.items()},
+        tensors.__getitem__,
+    )
+
+
+def _open_tf1(folder: Path, index: str, told: str) -> Stored:
+    """Google's tensors under their published names, and turned as torch has them."""
+    bundle = open_bundle(folder, index)
+    google = {published: name for name in bundle.entries if (published := published_name(name))}
+    entries = {published: bundle.entries[name] for published, name in google.items()}
+    notes = [told] if told else []
+    if "classifier.weight" in google:
+        notes.append(
+            "The file does not say whether its class head is for whole texts or for single words; "
+            "it was taken for whole texts."
+        )
+
+    def read(name: str) -> Tensor:
+        entry = entries[name]
+        flat = torch.from_numpy(bundle.read(google[name])).view(getattr(torch, entry.dtype))
+        tensor = flat.reshape(entry.shape)
+        return tensor.t() if is_turned(google[name]) else tensor
+
+    return Stored(
+        bundle.files,
+        sum((folder / name).stat().st_size for name in bundle.files),
+        {
+            name: entry.shape[::-1] if is_turned(google[name]) else entry.shape
+            for name, entry in entries.items()
+        },
+        {name: entry.dtype for name, entry in entries.items()},
+        read,
+        [name for name in bundle.entries if published_name(name) is None],
+        notes,
+    )
+
+
+def _joined(names: list[str], parts: list[Stored]) -> Stored:
+    """Shards as one."""
+    owner = {name: part for part in parts for name in part.shapes}
+    if len(owner) != sum(len(part.shapes) for part in parts):
+        raise BadCheckpoint(f"A tensor stands in more than one of {len(names)} files.", AGAIN)
+    if not owner or len(owner) > MOST_TENSORS:
+        raise BadCheckpoint(f"{names[0]} holds {len(owner)} tensors: no network of ours.", AGAIN)
+    return Stored(
+        names,
+        sum(part.bytes for part in parts),
+        {name: part.shapes[name] for name, part in owner.items()},
+        {name: part.dtypes[name] for name, part in owner.items()},
+        lambda name: owner[name].read(name),
+    )
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raise BadCheckpoint where so many bytes are not free."""
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise BadCheckpoint(
+            f"{shown(what)} needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free.",
+            "Close other programs, or choose a smaller model.",
+        )

@@ -1,0 +1,106 @@
+"""A network at work on examples, those of a length together, with no chance in it.
+
+On a processor two threads go through a batch each, instead of sharing out every operation of one;
+see `engine.training.gradients` for what that saves.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from engine.models.network import Network
+from engine.tasks.learner import Examples, Learner, Progress, Tally
+from engine.tasks.rng import DEV, chance
+from engine.tokenizers.tokenizer import Tokenizer
+
+Item = TypeVar("Item")
+Precision = Callable[[], AbstractContextManager[object]]
+
+
+def judge(
+    network: Network,
+    learner: Learner,
+    tokenizer: Tokenizer,
+    examples: Examples,
+    batch: int,
+    seed: int = 0,
+    device: torch.device | None = None,
+    precision: Precision = nullcontext,
+    report: Progress = lambda done, total: None,
+    at_once: int = 0,
+    together: bool = False,
+) -> Tally:
+    """What a network does on `examples`; where a task needs chance, the same every time.
+
+    Args:
+        at_once: examples of a batch that are computed at a time; 0: all.
+        together: whether other processes must go through the same batches in the same order.
+    """
+    network.eval()
+    tally = learner.tally(examples)
+    batches = in_turn(examples.lengths, batch)
+    device = device or torch.device("cpu")
+
+    def add(number: int) -> None:
+        numbers = batches[number]
+        random = chance(seed, DEV, number)
+        one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
+        one = one._replace(numbers=torch.from_numpy(numbers))
+        for part in one.parts(at_once):
+            network(tally.add, part.to(device))
+
+    longest_first = range(len(batches))[::-1]
+    for_each(longest_first, add, precision, report, not together and gains_by_two(device))
+    return tally
+
+
+def gains_by_two(device: torch.device) -> bool:
+    """Whether two threads are best at work, each with half of those that there are."""
+    return device.type == "cpu" and torch.get_num_threads() > 1
+
+
+def for_each(
+    items: Sequence[Item],
+    do: Callable[[Item], None],
+    precision: Precision,
+    report: Progress,
+    by_two: bool,
+) -> None:
+    """Do what learns nothing with all items, and say on this thread how many are done.
+
+    An error, here or in the other thread, ends it after the items that are being worked on.
+    """
+    threads, by_two = torch.get_num_threads(), by_two and len(items) > 1
+    coming, done = iter(items), list[Item]()
+
+    def work(say: Callable[[], None]) -> None:
+        torch.set_num_threads(threads // 2 if by_two else threads)  # of this thread
+        try:
+            with torch.inference_mode(), precision():
+                for item in coming:
+                    do(item)
+                    done.append(item)
+                    say()
+        finally:
+            deque(coming, maxlen=0)  # after an error nothing is left for the other thread
+
+    try:
+        with ThreadPoolExecutor(1) as beside:
+            other = beside.submit(work, lambda: None) if by_two else None
+            work(lambda: report(len(done), len(items)))
+            if other is not None:
+                other.result()
+                report(len(done), len(items))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
+    """Batches for judging: each example once, those of a length together, no chance in it."""
+    order = np.argsort(lengths, kind="stable")
+    return [order[i : i + batch] for i in range(0, len(order), batch)]

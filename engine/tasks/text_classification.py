@@ -1,0 +1,141 @@
+"""One label for a sentence or a pair (Devlin et al. 2019, §4.1).
+
+Shapes: B sequences, C classes.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.data.datasets.store import Rows
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.text_classification import ClassReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import Classification
+from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
+from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
+from engine.tokenizers.tokenizer import Tokenizer
+
+
+class ClassificationLearner(WholeTextLearner):
+    """A linear layer on the pooled vector of [CLS], and cross-entropy.
+
+    A weighted loss is divided by the weights of the rows, so that it stays a mean.
+    """
+
+    judged_by = "accuracy"
+    higher_is_better = True
+
+    def __init__(self, task: Classification) -> None:
+        self._task, self._labels = task, task.labels
+        self._weights: Tensor | None = None  # float32 [C]
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=len(self._labels))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def study(self, rows: Rows) -> None:
+        counts = Counter(_labels(rows))
+        found = sorted(counts, key=by_number_then_name)
+        if not self._labels:
+            self._labels = tuple(found)
+        if len(found) < 2:
+            only = f"all {len(rows)} have “{found[0]}”" if found else "there are none"
+            raise StudioError(
+                f"The training rows need at least two different labels, and {only}.",
+                "Choose another label column, or add rows of another class.",
+            )
+        balanced = None
+        if self._task.balanced:
+            known = same_labels(set(counts), self._labels)
+            frequent = Counter({known[label]: count for label, count in counts.items()})
+            # a class without rows weighs 1: no row feels it
+            share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
+            balanced = np.array([1 / one if one else 1 for one in share])
+        self._weights = weights_of(self._labels, self._task.weights, balanced)
+
+    def targets(self, rows: Rows) -> np.ndarray | None:
+        if rows.labels is None:
+            return None
+        ids = {label: number for number, label in enumerate(self._labels)}
+        known = same_labels(set(rows.labels), self._labels)
+        return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
+
+    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+        return random.integers(0, len(self._labels), count)
+
+    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        return [self._labels[number] for number in batch.targets.tolist()]
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        targets, weights = (whole or batch).targets, self._weights
+        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
+        count = float(len(targets))
+        if weights is not None:
+            count = float(weights[targets.cpu()].sum())
+            weights = weights.to(logits.device)
+        smoothing = self._task.smoothing
+        return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
+
+    def tally(self, examples: Examples) -> "ClassTally":
+        return ClassTally(examples, self._labels)
+
+
+class ClassTally(LogitsTally):
+    """The most likely class of each example."""
+
+    def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:
+        super().__init__(examples, len(labels))
+        self._targets, self._labels = examples.targets, labels
+
+    def report(self) -> ClassReport:
+        if self._targets is None:
+            raise MissingColumn("label", ["text"])
+        return report(self.logits, self._targets, self._labels)
+
+    def answers(self) -> list[dict[str, Any]]:
+        shares = torch.from_numpy(self.logits).softmax(1).numpy()
+        return [
+            {
+                "label": self._labels[best],
+                "probability": float(row[best]),
+                **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
+            }
+            for row, best in zip(shares, shares.argmax(1), strict=True)
+        ]
+
+
+def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
+    """From the labels of a file to those of a model: by name, else by number (its id).
+
+    Raises StudioError where a label of the file cannot be one of the model's.
+    """
+    if found <= set(known):
+        return {label: label for label in found}
+    folded = {label.casefold(): label for label in known}
+    if all(label.strip().casefold() in folded for label in found):
+        return {label: folded[label.strip().casefold()] for label in found}
+    if all(label.strip().isdecimal() and int(label) < len(known) for label in found):
+        return {label: known[int(label)] for label in found}
+    stranger = min(found - set(known))
+    raise StudioError(
+        f"The file has the label “{stranger}”, and the model knows {quoted(known)}.",
+        "Choose the right label column, or a model that was trained with these labels.",
+    )
+
+
+def _labels(rows: Rows) -> Sequence[str]:
+    if rows.labels is None:
+        raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+    return rows.labels

@@ -1,0 +1,326 @@
+"""A tag for each word (Devlin et al. 2019, §5.3).
+
+Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words of a batch.
+"""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from engine.data.columns.tag_column import ADVICE
+from engine.data.columns.tags import are_spans, spans, type_of
+from engine.data.columns.words import words_of
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed_words import NOWHERE, pack_words
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.token_classification import TagReport, report
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.task import Tagging
+from engine.tasks.learner import (
+    AnswerTally,
+    Batch,
+    Examples,
+    Learner,
+    Progress,
+    pad,
+    random_pieces,
+    share_of_mean,
+)
+from engine.tasks.whole_text import quoted
+from engine.tokenizers.tokenizer import Tokenizer
+
+OUTSIDE = "O"
+UNKNOWN = -1  # a tag that the model does not have
+MOST_TAGS = 1_000
+
+
+@dataclass
+class Sentences(Examples):
+    """Examples of words; `targets` is int64 [W], the tag of each word, UNKNOWN where it has none
+    that the model knows.
+    """
+
+    cells: Sequence[str] = ()  # each with the words of an example
+    tags: "TagNumbers | None" = None  # as the rows have them
+    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # [W], in its input
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
+
+    def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The words of these examples that have a piece: which of them all each is, and in which
+        row of a batch it stands; both int64 [N].
+        """
+        counts = self.starts[numbers + 1] - self.starts[numbers]
+        rows = np.repeat(np.arange(len(numbers)), counts)
+        begins = np.cumsum(counts) - counts
+        words = np.arange(len(rows)) + np.repeat(self.starts[numbers] - begins, counts)
+        chosen = self.firsts[words] != NOWHERE
+        return words[chosen], rows[chosen]
+
+
+class TaggingLearner(Learner):
+    """A linear layer on the vector of each word's first piece, and cross-entropy."""
+
+    higher_is_better = True
+
+    def __init__(self, task: Tagging) -> None:
+        self._task, self._tags = task, task.labels
+        self._weights: torch.Tensor | None = None  # float32 [C]
+        self._studied: tuple[Rows, TagNumbers] | None = None
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(outputs=len(self._tags), kind="tags")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._tags
+
+    @property
+    def judged_by(self) -> str:  # type: ignore[override]
+        return "f1" if are_spans(self._tags) else "accuracy"
+
+    @property
+    def packing(self) -> str:
+        return "words-2"  # the first had no places where sentences begin
+
+    def study(self, rows: Rows) -> None:
+        self._studied = (rows, tag_numbers(rows))
+        found = set(self._studied[1].names)
+        if not self._tags:
+            self._tags = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
+        if len(found) < 2:
+            only = f"all have “{min(found)}”" if found else "there are none"
+            raise StudioError(
+                f"The words of the training rows need at least two different tags, and {only}.",
+                "Choose another column for the tags, or add rows with other tags.",
+            )
+        if len(found) > MOST_TAGS:
+            raise StudioError(
+                f"There are {len(found):,} different tags, too many to be learned.",
+                "Choose another column for the tags.",
+            )
+        self._weights = tag_weights(self._tags, self._task.weights)
+
+    def pack(
+        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+    ) -> Sentences:
+        words = map(words_of, rows.texts)
+        packed, firsts, starts = pack_words(
+            words, len(rows), tokenizer, max_length, folder, progress
+        )
+        notes = []
+        if lost := int((firsts == NOWHERE).sum()):
+            notes.append(
+                f"{lost:,} of {len(firsts):,} words have no piece in their input, most of them "
+                f"because it ends after {max_length} pieces; they are taken for {OUTSIDE}."
+            )
+        targets, tags = None, None
+        if rows.tags is not None:
+            tags = self._tags_of(rows)
+            targets = self._targets(tags)
+            if strange := int((targets == UNKNOWN).sum()):
+                notes.append(f"{strange:,} words have a tag that the model does not know.")
+        return Sentences(
+            packed,
+            targets,
+            notes=tuple(notes),
+            cells=rows.texts,
+            tags=tags,
+            firsts=firsts,
+            starts=starts,
+        )
+
+    def _tags_of(self, rows: Rows) -> "TagNumbers":
+        """Those of the rows that were studied are kept until their token ids are there."""
+        studied, self._studied = self._studied, None
+        return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
+
+    def _targets(self, tags: "TagNumbers") -> np.ndarray:
+        """The number of each tag, int64 [W].
+
+        Raises StudioError where no span or class in the rows is one that the model knows.
+        """
+        ids = {tag: number for number, tag in enumerate(self._tags)}
+        found = set(tags.names) - {OUTSIDE}
+        if found and not found & set(ids):
+            raise StudioError(
+                f"The rows have tags such as “{min(found)}”, and the model knows none of them.",
+                f"Its tags are {', '.join(self._tags[:10])}. Choose the right column for the tags.",
+            )
+        known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
+        return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        random: np.random.Generator,
+    ) -> Batch:
+        assert isinstance(examples, Sentences)
+        padded = pad(examples.packed, numbers, tokenizer.pad)
+        words, rows = examples.seen(numbers)
+        targets = np.full(len(words), UNKNOWN)
+        if examples.targets is not None:
+            targets = examples.targets[words]
+        places = rows * padded.tokens.size(1) + examples.firsts[words]
+        return Batch(*padded, targets=torch.from_numpy(targets), places=torch.from_numpy(places))
+
+    def made_up(
+        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    ) -> Batch:
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
+        targets = torch.from_numpy(random.integers(0, len(self._tags), tokens.numel()))
+        return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, torch.Tensor]:
+        known, weights = batch.targets != UNKNOWN, self._weights  # [N], [C]
+        wanted = (whole or batch).targets
+        wanted = wanted[wanted != UNKNOWN]
+        count = float(len(wanted))
+        logits = _logits(network, batch)  # [N, C]
+        if weights is not None:
+            count = float(weights[wanted.cpu()].sum())
+            weights = weights.to(logits.device)
+        smoothing = self._task.smoothing
+        loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
+        return {"tags": loss}
+
+    def tally(self, examples: Examples) -> "TagTally":
+        assert isinstance(examples, Sentences)
+        return TagTally(examples, self._tags)
+
+
+class TagTally(AnswerTally):
+    """The most likely tag of each word; O for those of which the network sees no piece."""
+
+    def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
+        self._examples, self._tags = examples, tags
+        count = len(examples.firsts)
+        self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
+        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the guesses
+        self._losses = np.zeros(count)  # [W]; 0 where nobody knows
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        words, _ = self._examples.seen(batch.numbers.numpy())
+        logits = _logits(network, batch)  # [N, C]
+        best = logits.softmax(-1).max(-1)
+        self._guesses[words] = best.indices.cpu().numpy()
+        self._probabilities[words] = best.values.cpu().numpy()
+        known = (batch.targets != UNKNOWN).cpu().numpy()
+        losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
+        self._losses[words[known]] = losses.cpu().double().numpy()[known]
+
+    def report(self) -> TagReport:
+        true = self._examples.tags
+        if true is None:
+            raise MissingColumn("tags", ["text"])
+        assert self._examples.targets is not None
+        wanted = [true.names[number] for number in true.numbers.tolist()]
+        found = report(self._by_row(wanted), self.guessed(), are_spans=are_spans(self._tags))
+        unseen = self._guesses == UNKNOWN
+        losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
+        loss = float(losses.mean()) if len(losses) else 0.0
+        return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
+
+    def guessed(self) -> list[list[str]]:
+        """The tags of each example."""
+        return self._by_row(
+            [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
+        )
+
+    def _by_row(self, tags: list[str]) -> list[list[str]]:
+        return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Words, their tags with probabilities, and the spans that these make.
+
+        A span's first and last word are counted from 0, and the last one is excluded; its
+        probability is the mean of its words'.
+        """
+        records = []
+        starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
+        sentences = map(words_of, self._examples.cells)
+        for number, (words, tags) in enumerate(zip(sentences, self.guessed(), strict=True)):
+            shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
+            record = {
+                "words": words,
+                "tags": tags,
+                "probabilities": shares,
+            }
+            if spans_too:
+                record["spans"] = [
+                    {
+                        "type": span.type,
+                        "text": " ".join(words[span.start : span.end]),
+                        "start": span.start,
+                        "end": span.end,
+                        "probability": float(np.mean(shares[span.start : span.end])),
+                    }
+                    for span in spans(tags)
+                ]
+            records.append(record)
+        return records
+
+
+def _logits(network: Network, batch: Batch) -> torch.Tensor:
+    """What the head says of the first piece of each word: float32 [N, C]."""
+    assert batch.places is not None
+    logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, T, C]
+    return logits.flatten(0, 1)[batch.places]
+
+
+def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
+    """The weight of each tag, float32 [C]; a name that is no tag is the type of spans.
+
+    None where none is given. Raises StudioError where a weight names neither.
+    """
+    if not given:
+        return None
+    types = {tag: type_of(tag) for tag in tags} if are_spans(tags) else {}
+    if unknown := sorted(set(given) - set(tags) - set(types.values())):
+        raise StudioError(
+            f"A weight is given for “{unknown[0]}”, and no tag and no type of spans is called so.",
+            f"Name one of the tags {quoted(tags)}, or take this weight out.",
+        )
+    found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
+    return torch.tensor(found, dtype=torch.float32)
+
+
+class TagNumbers(NamedTuple):
+    """The tags of all words of some rows, each by its number."""
+
+    names: tuple[str, ...]  # every tag once, in the order in which they are found
+    numbers: np.ndarray  # int32 [W]
+
+
+def tag_numbers(rows: Rows) -> TagNumbers:
+    """The tags of the rows.
+
+    Raises StudioError where a row has not as many of them as words, or there are none at all.
+    """
+    if rows.tags is None:
+        raise MissingColumn("tags", ["text"] + (["pair"] if rows.pairs else []))
+    names: dict[str, int] = {}
+    numbers = array("i")
+    for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):
+        tags, words = words_of(cell), len(words_of(text))
+        if words != len(tags):
+            line = rows.lines[row] if rows.lines else row + 1
+            raise StudioError(
+                f"The row in line {line} has {words} words and {len(tags)} tags.",
+                ADVICE,
+            )
+        numbers.extend([names.setdefault(tag, len(names)) for tag in tags])
+    return TagNumbers(tuple(names), np.array(numbers, dtype=np.int32))

@@ -1,0 +1,1 @@
+"""Texts to token ids: WordPiece, byte-level BPE and Unigram vocabularies. No torch."""

@@ -1,0 +1,48 @@
+"""What a tokenizer does with a text in its three steps: normalise, split, find pieces."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from engine.messages.answers import Token
+from engine.tokenizers.tokenizer import Tokenizer
+
+LONGEST = 2_000  # characters that are tried out
+MOST_TOKENS = 2_000
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One text on its way through the tokenizer.
+
+    `tokens` are the pieces with [CLS] and [SEP]; `words` what the text was split into before.
+    """
+
+    normalised: str
+    words: tuple[str, ...]
+    tokens: tuple[Token, ...]
+    cut: bool
+
+
+def steps(tokenizer: Tokenizer, text: str) -> Steps:
+    """Take `text`, or its beginning where it is very long, through the three steps."""
+    shown = text[:LONGEST]
+    encoding = tokenizer.encode(shown, max_length=MOST_TOKENS)
+    inside = [token for token in encoding.tokens if token.word is not None]
+    whole = {*tokenizer.vocabulary.special, *tokenizer.vocabulary.added}  # never changed or split
+    normalised, end = "", 0
+    words = []
+    for _, group in groupby(inside, key=lambda token: token.word):
+        pieces = list(group)
+        first, last = pieces[0].start, pieces[-1].end
+        if pieces[0].text in whole and shown[first:last] == pieces[0].text:
+            normalised += tokenizer.normalise(shown[end:first]) + pieces[0].text
+            words.append(pieces[0].text)
+            end = last
+        else:
+            words.append(tokenizer.normalise(shown[first:last]).strip())
+    return Steps(
+        normalised=normalised + tokenizer.normalise(shown[end:]),
+        words=tuple(words),
+        tokens=encoding.tokens,
+        cut=encoding.cut or len(text) > LONGEST,
+    )

@@ -1,0 +1,99 @@
+"""Make a new WordPiece vocabulary from text."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+
+from engine.errors import StudioError
+from engine.tokenizers.batches import batches
+from engine.tokenizers.vocabulary import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary
+
+MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
+RAREST = 2  # pieces that are seen less often are not made
+LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def learn_vocabulary(
+    texts: Iterable[str],
+    size: int,
+    lowercase: bool,
+    progress: Callable[[int, int], None] | None = None,
+) -> Vocabulary:
+    """Learn at most `size` pieces; the same texts always give the same vocabulary.
+
+    The special pieces get the ids 0 to 4. `progress` is told how many of how many texts were read;
+    they are read twice, so that an iterator is first made a list. Words of more than 100 characters
+    are not learned from.
+
+    The library numbers the characters inside words in the order of a randomly seeded table, and
+    that number decides between equally frequent pieces. Hence the characters are counted here, and
+    named to the library beforehand.
+    """
+    if size < 2 * len(SPECIAL):
+        raise StudioError(
+            f"A vocabulary of {size} pieces is too small.",
+            "Ask for some hundreds at least.",
+        )
+    rows = texts if isinstance(texts, Sequence) else list(texts)
+    normal = normalizers.BertNormalizer(lowercase=lowercase)
+    words = pre_tokenizers.BertPreTokenizer()
+    counts = _count_characters(rows, normal)
+    if not counts:
+        raise StudioError("There is no text to make a vocabulary from.", "Choose files with text.")
+    limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
+    alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
+    inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normal, words)]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=RAREST,
+        special_tokens=[*SPECIAL, *inner],
+        limit_alphabet=limit,
+        initial_alphabet=alphabet,
+        continuing_subword_prefix=PREFIX,
+        show_progress=False,
+    )
+    library = LibraryTokenizer(models.WordPiece(unk_token=SPECIAL[1]))
+    library.normalizer, library.pre_tokenizer = normal, words
+    library.train_from_iterator(_told(rows, progress), trainer)
+    found = library.get_vocab(with_added_tokens=True)
+    base = [*SPECIAL, *alphabet, *inner]
+    learned = sorted(found.keys() - set(base), key=found.__getitem__)
+    return Vocabulary(pieces=tuple(base + learned)[:size], lowercase=lowercase)
+
+
+def _stays_in_word(
+    character: str, normal: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
+) -> bool:
+    """Whether a character can follow another in one word, as punctuation and Chinese do not."""
+    return len(words.pre_tokenize_str(normal.normalize_str("a" + character))) == 1
+
+
+def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
+    """How often each character stands in the normalised texts, white space left out."""
+    raw = np.zeros(0x110000, dtype=np.int64)
+    for batch in batches(texts):
+        codes = np.frombuffer(_usable("\n".join(batch)).encode("utf-32-le"), dtype="<u4")
+        raw += np.bincount(codes, minlength=len(raw))
+    counts: Counter[str] = Counter()
+    for code in np.flatnonzero(raw):
+        for character in "".join(normal.normalize_str(chr(code)).split()):
+            counts[character] += int(raw[code])
+    return counts
+
+
+def _usable(text: str) -> str:
+    return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def _told(texts: Sequence[str], progress: Callable[[int, int], None] | None) -> Iterator[list[str]]:
+    done = 0
+    for batch in batches(texts):
+        yield [_usable(text) for text in batch]
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(texts))

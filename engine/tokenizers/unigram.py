@@ -1,0 +1,195 @@
+"""The unigram model of SentencePiece, as ALBERT has it (Kudo 2018; Lan et al. 2020, §3.1).
+
+Every word gets the mark “▁” before it, and is cut into the pieces whose scores (log
+probabilities) sum to the most.
+"""
+
+import base64
+import binascii
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as LibraryTokenizer
+
+from engine.errors import BadCheckpoint
+from engine.tokenizers.vocabulary import AnyVocabulary, pair_template
+from engine.tokenizers.vocabulary_files import ADVICE, MOST_PIECES, Special, in_order, special_names
+
+SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+MODEL = "spiece.model"
+MARK = "▁"  # before every word
+QUOTES = ("``", "''")  # both become one double quotation mark
+STEPS = (*QUOTES, "NFKD", "StripAccents", "Lowercase", "Precompiled", "spaces")  # in this order
+
+
+@dataclass(frozen=True)
+class SentencePieces(AnyVocabulary):
+    """A unigram vocabulary; `scores` are those of the first pieces, those behind were added."""
+
+    kind: ClassVar[str] = "SentencePiece"
+    mark: ClassVar[str] = MARK
+    pieces: tuple[str, ...]
+    scores: tuple[float, ...]
+    lowercase: bool = True
+    keep_accents: bool = False
+    quotes: bool = True  # whether `` and '' become a double quotation mark
+    characters: str = ""  # which characters become which, in SentencePiece's own form, base64
+    special: Special = SPECIAL
+    added: tuple[str, ...] = ()
+    marked: bool = field(default=True, init=False)
+
+    def library(self, ids: dict[str, int]) -> LibraryTokenizer:
+        _, unknown, cls, sep, _ = self.special
+        scored = list(zip(self.pieces, self.scores, strict=False))
+        library = LibraryTokenizer(models.Unigram(scored, ids[unknown], byte_fallback=False))
+        steps: list[normalizers.Normalizer] = []
+        if self.quotes:
+            steps += [normalizers.Replace(quote, '"') for quote in QUOTES]
+        if not self.keep_accents:
+            steps += [normalizers.NFKD(), normalizers.StripAccents()]
+        if self.lowercase:
+            steps.append(normalizers.Lowercase())
+        if self.characters:
+            steps.append(normalizers.Precompiled(base64.b64decode(self.characters)))
+        steps.append(normalizers.Replace(Regex(" {2,}"), " "))
+        library.normalizer = normalizers.Sequence(steps)
+        library.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")]
+        )
+        library.post_processor = pair_template(cls, sep, ids)
+        library.decoder = decoders.Metaspace(MARK, "always")
+        library.add_tokens([AddedToken(p, normalized=False) for p in self.pieces[len(scored) :]])
+        library.add_special_tokens([AddedToken(p, normalized=False) for p in self.special])
+        library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
+        return library
+
+    def continues(self, piece: str) -> bool:
+        whole = piece in self.special or piece in self.added
+        return not whole and not piece.startswith(MARK)
+
+    def essence(self) -> list[Any]:
+        settings = [self.lowercase, self.keep_accents, self.quotes, self.characters]
+        return [self.kind, self.pieces, self.scores, *settings, self.special, self.added]
+
+    def files(self) -> dict[str, str]:
+        """Nothing: `spiece.model` can be made by its own program only."""
+        return {}
+
+    def config(self) -> dict[str, Any]:
+        _, _, cls, sep, _ = self.special
+        usual = self.quotes and (cls, sep) == SPECIAL[2:4]
+        return {
+            "tokenizer_class": "AlbertTokenizer" if usual else "PreTrainedTokenizerFast",
+            "do_lower_case": self.lowercase,
+            "keep_accents": self.keep_accents,
+            "remove_space": True,
+            **self.special_by_key,
+            "bos_token": cls,
+            "eos_token": sep,
+        }
+
+
+def from_published(
+    content: dict[str, Any], config: dict[str, Any], path: Path
+) -> SentencePieces | None:
+    """Read a tokenizer.json; None where its steps are not those of ALBERT."""
+    model = content.get("model")
+    if not isinstance(model, dict) or model.get("type", "Unigram") != "Unigram":
+        return None
+    steps = _steps(content.get("normalizer"))
+    if steps is None or model.get("byte_fallback") or not _splits(content.get("pre_tokenizer")):
+        return None
+    scored = _scored(model.get("vocab"), path)
+    pieces = [piece for piece, _ in scored]
+    unknown = model.get("unk_id")
+    if type(unknown) is not int or not 0 <= unknown < len(pieces):
+        raise BadCheckpoint(f"{path.name} does not say which piece is the unknown one.", ADVICE)
+    extra = content.get("added_tokens") or []
+    if not isinstance(extra, list) or not all(isinstance(t, dict) for t in extra):
+        raise BadCheckpoint(f"{path.name} has no list of added pieces.", ADVICE)
+    ids: dict[str, Any] = {piece: number for number, piece in enumerate(pieces)}
+    for token in extra:
+        if ids.setdefault(str(token.get("content")), token.get("id")) != token.get("id"):
+            raise BadCheckpoint(f"{path.name} gives one of its pieces two numbers.", ADVICE)
+    pad, _, cls, sep, mask = SPECIAL
+    special = special_names(config, (pad, pieces[unknown], cls, sep, mask))
+    lowercase, accents = config.get("do_lower_case"), config.get("keep_accents")
+    return SentencePieces(
+        pieces=tuple(in_order(ids, path)),
+        scores=tuple(score for _, score in scored),
+        lowercase=lowercase if isinstance(lowercase, bool) else "Lowercase" in steps,
+        keep_accents=accents if isinstance(accents, bool) else "StripAccents" not in steps,
+        quotes=QUOTES[0] in steps,
+        characters=steps.get("Precompiled", ""),
+        special=special,
+        added=tuple(name for t in extra if (name := str(t["content"])) not in special),
+    )
+
+
+def _steps(normalizer: object) -> dict[str, str] | None:
+    """The steps before the text is split, by name; None where one is unknown or out of order."""
+    if not isinstance(normalizer, dict):
+        return None
+    one_by_one = normalizer.get("normalizers", [normalizer])
+    if not isinstance(one_by_one, list) or not all(isinstance(step, dict) for step in one_by_one):
+        return None
+    found: dict[str, str] = {}
+    for step in one_by_one:
+        name, value = str(step.get("type")), ""
+        if name == "Replace":
+            pattern = step.get("pattern")
+            name = _replaced(pattern if isinstance(pattern, dict) else {}, step.get("content"))
+        elif name == "Precompiled":
+            value = str(step.get("precompiled_charsmap") or "")
+        found[name] = value
+    places = [STEPS.index(name) if name in STEPS else -1 for name in found]
+    pairs = (QUOTES, ("NFKD", "StripAccents"))
+    whole = all((first in found) == (second in found) for first, second in pairs)
+    in_place = -1 not in places and places == sorted(places) and len(found) == len(one_by_one)
+    return found if whole and in_place and _is_base64(found.get("Precompiled", "")) else None
+
+
+def _replaced(pattern: dict[str, Any], by: object) -> str:
+    if pattern.get("String") in QUOTES and by == '"':
+        return str(pattern["String"])
+    return "spaces" if (pattern.get("Regex"), by) == (" {2,}", " ") else "unknown"
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _splits(before: object) -> bool:
+    """Whether a text is split at white space, and every word gets the mark."""
+    if not isinstance(before, dict) or before.get("type") != "Sequence":
+        return False
+    steps = before.get("pretokenizers")
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        return False
+    if [step.get("type") for step in steps] != ["WhitespaceSplit", "Metaspace"]:
+        return False
+    marks = steps[1].get("prepend_scheme", "always") == "always"
+    return marks and steps[1].get("replacement") == MARK and steps[1].get("split", True) is True
+
+
+def _scored(pairs: object, path: Path) -> list[tuple[str, float]]:
+    """Pieces with their scores; raises BadCheckpoint for anything else."""
+    if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_PIECES:
+        raise BadCheckpoint(f"{path.name} has no vocabulary in it.", ADVICE)
+    scored = []
+    for pair in pairs:
+        piece, score = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        is_number = isinstance(score, int | float) and math.isfinite(score)
+        if not isinstance(piece, str) or not piece or score is None or not is_number:
+            raise BadCheckpoint(f"{path.name} has a piece without a text or a score.", ADVICE)
+        scored.append((piece, float(score)))
+    if len({piece for piece, _ in scored}) < len(scored):
+        raise BadCheckpoint(f"{path.name} has one of its pieces twice.", ADVICE)
+    return scored

@@ -1,0 +1,150 @@
+"""Files of a folder that somebody else made: none is trusted to be what its name says.
+
+A file is read only where it is a plain one that lies in the folder itself; a link may lead to
+another file in it, or to the store of a download cache beside it, and nowhere else.
+"""
+
+import hashlib
+import json
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine.atomic_write import MANIFEST
+from engine.errors import BadCheckpoint
+
+LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
+LONGEST_SHOWN = 80  # characters of a foreign name in a sentence
+AGAIN = "Download it again, in full, or choose another checkpoint."
+LFS = b"version https://git-lfs"
+PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
+
+
+def shown(text: object) -> str:
+    """A foreign name as it may stand in a sentence: printable, on one line, not too long."""
+    line = "".join(c if c.isprintable() else "�" for c in str(text)[: LONGEST_SHOWN + 1])
+    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise BadCheckpoint where there is no such folder, or a file in its place."""
+    if folder.is_file():
+        raise BadCheckpoint(
+            f"{shown(folder.name)} is a file, not the folder of a checkpoint.",
+            "Choose the folder that it lies in.",
+        )
+    if not folder.is_dir():
+        raise BadCheckpoint(
+            f"There is no folder {shown(folder.name)}.", "It may have been moved or deleted."
+        )
+
+
+def plain_file(folder: Path, name: str) -> Path | None:
+    """The file `name` of `folder`, None where there is none.
+
+    Raises BadCheckpoint for a name with a way in it, for what is no plain file, and for a link
+    that leads out of the folder.
+    """
+    if Path(name).name != name or "\\" in name or not name.isprintable() or len(name) > 255:
+        raise BadCheckpoint(
+            f"“{shown(name)}” is not the name of a file in {shown(folder.name)}.",
+            "Files outside the folder are never read. " + AGAIN,
+        )
+    try:
+        path = folder / name
+        if not path.is_symlink() and not path.exists():
+            return None
+        real, home = path.resolve(strict=True), folder.resolve(strict=True)
+        if not stat.S_ISREG(real.stat().st_mode):
+            raise BadCheckpoint(f"{name} in {shown(folder.name)} is not a plain file.", AGAIN)
+    except (OSError, RuntimeError) as error:  # a link to nowhere, or to itself; no permission
+        raise BadCheckpoint(f"{name} in {shown(folder.name)} cannot be read.", AGAIN) from error
+    if not real.is_relative_to(home) and not _in_cache(real, home):
+        raise BadCheckpoint(
+            f"{name} in {shown(folder.name)} is a link that leads out of the folder.",
+            "Files outside the folder are never read. Put the file itself there.",
+        )
+    return path
+
+
+def _in_cache(real: Path, home: Path) -> bool:
+    """Whether a snapshot of the hub's download cache points at the store of the same model."""
+    return home.parent.name == "snapshots" and real.parent == home.parent.parent / "blobs"
+
+
+def check_content(path: Path) -> None:
+    """Raise BadCheckpoint for what a broken download leaves in the place of a file."""
+    with open(path, "rb") as file:
+        first = file.read(512).lstrip().lower()
+    if not path.stat().st_size:
+        raise BadCheckpoint(f"{path.name} is empty.", AGAIN)
+    if first.startswith(LFS):
+        raise BadCheckpoint(
+            f"{path.name} is only a pointer of git-lfs: the file itself was not downloaded.",
+            "Run “git lfs pull” where the folder came from, or download the file by itself.",
+        )
+    if first.startswith(PAGE):
+        raise BadCheckpoint(
+            f"{path.name} is a web page, not what its name says: the download went wrong.", AGAIN
+        )
+
+
+def json_object(folder: Path, name: str) -> dict[str, Any] | None:
+    """The object in a JSON file of `folder`, None where there is no such file."""
+    path = plain_file(folder, name)
+    if path is None:
+        return None
+    check_content(path)
+    if path.stat().st_size > LARGEST_JSON:
+        raise BadCheckpoint(f"{name} is far too large to be what its name says.", AGAIN)
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise BadCheckpoint(
+            f"{name} is not valid JSON: line {error.lineno}, column {error.colno}.", AGAIN
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise BadCheckpoint(f"{name} is not valid JSON.", AGAIN) from error
+    if not isinstance(content, dict):
+        raise BadCheckpoint(f"{name} does not hold an object.", AGAIN)
+    return content
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+@contextmanager
+def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
+    """Hold files against the studio's own manifest while the block reads them.
+
+    Raises BadCheckpoint where one is not what was saved, also in the place of what the block says
+    of it: this names the cause.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        checking = pool.submit(_check_unchanged, folder, names)
+        try:
+            yield
+        finally:
+            checking.result()
+
+
+def _check_unchanged(folder: Path, names: list[str]) -> None:
+    manifest = json_object(folder, MANIFEST)
+    entries = manifest.get("files") if manifest else None
+    if not isinstance(entries, dict):
+        return  # not saved by the studio
+    for name in names:
+        entry, path = entries.get(name), plain_file(folder, name)
+        if not isinstance(entry, dict) or path is None:
+            continue
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if entry.get("sha256") not in (found, None):
+            raise BadCheckpoint(
+                f"{name} in {shown(folder.name)} is damaged: it is not what was saved.",
+                "Use an earlier checkpoint, or copy this one again from where it came.",
+            )
