@@ -24,7 +24,7 @@ def at_once(
     found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
     there = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
-        ("train", _tr("Fine-tune a model"), "graduation-cap", {"task": "classification"}),
+        ("train", _tr("Fine-tune a model"), "graduation-cap", {"task": "text_classification"}),
         ("train", _tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
         ("data", _tr("Add a data set"), "file-plus", {"import": True}),
         ("models", _tr("Import a model"), "import", {"import": True}),

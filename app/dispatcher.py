@@ -1,6 +1,6 @@
 """Starts runs, follows them, asks them to stop, and tells the window what changed.
 
-All work is done by `Steering` in one thread of its own; here are only the clock, the wishes of the
+All work is done by `RunManager` in one thread of its own; here are only the clock, the wishes of the
 user, and the signals.
 """
 
@@ -14,7 +14,7 @@ from app.trash import move_to_trash
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
-from engine.record.run_manager import News, Steering
+from engine.record.run_manager import News, RunManager
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 
@@ -51,7 +51,7 @@ class Dispatcher(QObject):
     def __init__(self, record: Record, home: Home, parent: QObject | None = None) -> None:
         """Corrects at once the runs that only seem to be alive; all else follows `begin`."""
         super().__init__(parent)
-        self._steering = Steering(record, home)
+        self._steering = RunManager(record, home)
         self._steering.first_look()
         self._is_looking = self._look_again = False
         self._copies: dict[Path, background.Job] = {}

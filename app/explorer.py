@@ -23,7 +23,7 @@ PATIENCE = 2_000  # ms for a killed process to be gone, at the end of the progra
 OUT_OF_MEMORY = 9  # the signal with which the system ends a process when memory runs out
 
 
-class Channel(QObject):
+class WorkerProcess(QObject):
     """One worker process and its pipes.
 
     Signals:
@@ -113,7 +113,7 @@ class Channel(QObject):
         self.ended.emit(how, self._tail)
 
 
-_ending: set[Channel] = set()  # killed, and not yet gone
+_ending: set[WorkerProcess] = set()  # killed, and not yet gone
 
 
 def environment(settings: Settings) -> QProcessEnvironment:
@@ -151,7 +151,7 @@ class Explorer(QObject):
         self.last_words = ""  # what the last worker that died had printed
         self._settings = settings
         self._numbers = count(1)
-        self._channel: Channel | None = None
+        self._channel: WorkerProcess | None = None
         self._asked: AnyQuestion | None = None
         self._waiting: dict[tuple[str, int], AnyQuestion] = {}
         self._asked_again = 0  # number of the question that was lost with a worker before
@@ -169,7 +169,7 @@ class Explorer(QObject):
     def start(self) -> None:
         """Start the worker before the first question, so that torch is loaded by then."""
         if self._channel is None:
-            self._channel = Channel(self.scratch, self._settings, self)
+            self._channel = WorkerProcess(self.scratch, self._settings, self)
             self._channel.told.connect(self._on_told)
             self._channel.ended.connect(self._on_ended)
             self._channel.start()
@@ -283,7 +283,7 @@ class Errand(QObject):
     ) -> None:
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
-        self._channel: Channel | None = Channel(scratch, settings, self)
+        self._channel: WorkerProcess | None = WorkerProcess(scratch, settings, self)
         self._channel.told.connect(self._on_told)
         self._channel.ended.connect(self._on_ended)
         _errands.add(self)

@@ -57,7 +57,7 @@ def main() -> None:
         folder = Path(made)
         os.environ["BERT_STUDIO_HOME"] = str(folder / "home")
         os.environ["OMP_NUM_THREADS"] = str(given.threads)
-        data = made_up(folder)
+        data = dummy_batch(folder)
         print("| what is trained | foretold, GB | measured, GB | difference |")
         print("| --- | --- | --- | --- |", flush=True)
         for name in given.rows:
@@ -73,11 +73,11 @@ def main() -> None:
     print(f"\n{given.steps} steps, {given.threads} thread(s), {given.device}, {given.precision}")
 
 
-def made_up(folder: Path) -> "dict[bool, StoredData]":
+def dummy_batch(folder: Path) -> "dict[bool, StoredData]":
     """Imported as the window imports: sentences with classes, and documents without."""
+    from dummy_batch import write
     from engine.data.datasets.store import import_dataset
     from engine.spec.dataset import Mapping, Reading, Split, StoredData
-    from made_up import write
 
     write(folder)
     table = Reading(format="csv", delimiter="\t")
@@ -98,7 +98,7 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
     """Classes are learned from a checkpoint, and words from nothing, as is usual."""
     from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
     from engine.spec.model import BertSpec
-    from engine.spec.task import Classification, Pretraining
+    from engine.spec.task import Pretraining, TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
@@ -111,7 +111,7 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
     )
     return JobSpec(
         name=row.title,
-        task=Pretraining(next_sentence=True) if row.learns_words else Classification(),
+        task=Pretraining(next_sentence=True) if row.learns_words else TextClassification(),
         start=FromScratch(model=model, tokenizer=folder / "vocab.txt")
         if row.learns_words
         else FromCheckpoint(path=checkpoint(model, folder)),

@@ -117,12 +117,12 @@ def base(work: Path) -> Path:
 def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
     from engine.spec.dataset import StoredData
     from engine.spec.job import FromCheckpoint, JobSpec
-    from engine.spec.task import Classification
+    from engine.spec.task import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     return JobSpec(
         name="Sentences",
-        task=Classification(),
+        task=TextClassification(),
         start=FromCheckpoint(path=model),
         data=StoredData(folder=data),
         training=TrainingSpec(steps=1, batch=16, max_length=64),

@@ -89,7 +89,7 @@ def main() -> None:
     precision = given.precision if given.precision != "auto" else _precision(given)
     print(_conditions(given, precision), flush=True)
     with tempfile.TemporaryDirectory(prefix="bert-studio-benchmark-") as folder:
-        from made_up import write
+        from dummy_batch import write
 
         write(Path(folder))
         bench = Bench(Path(folder), given, precision)

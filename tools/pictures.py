@@ -39,7 +39,7 @@ from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Pretraining, TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -278,18 +278,18 @@ def jobs(home: Home) -> dict[str, JobSpec]:
     one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window
     return {
         FINISHED: JobSpec(
-            name=FINISHED, task=Classification(), start=starter, data=sample, training=first
+            name=FINISHED, task=TextClassification(), start=starter, data=sample, training=first
         ),
         STOPPED: JobSpec(
             name=STOPPED,
-            task=Classification(),
+            task=TextClassification(),
             start=starter,
             data=sample,
             training=first.model_copy(update={"learning_rate": 5e-5, "epochs": 10.0}),
             hardware=one_thread,
         ),
         FAILED: JobSpec(
-            name=FAILED, task=Classification(), start=starter, data=gone, training=first
+            name=FAILED, task=TextClassification(), start=starter, data=gone, training=first
         ),
         LIVE: JobSpec(
             name=LIVE,

@@ -38,8 +38,8 @@ def state_word(state: str) -> str:
 
 def task_word(task: str) -> str:
     words = {
-        "classification": translate("Runs", "classify"),
-        "tagging": translate("Runs", "tag words"),
+        "text_classification": translate("Runs", "classify"),
+        "token_classification": translate("Runs", "tag words"),
         "multi_label": translate("Runs", "several labels"),
         "regression": translate("Runs", "numbers"),
         "multiple_choice": translate("Runs", "choose endings"),

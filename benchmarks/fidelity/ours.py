@@ -64,9 +64,9 @@ def _named(*names: str) -> Callable[[dict[str, Any]], dict[str, float]]:
 
 
 KINDS: dict[str, Kind] = {
-    "classification": Kind(_of_classes),
+    "text_classification": Kind(_of_classes),
     "regression": Kind(_named("pearson", "spearman")),
-    "tagging": Kind(_named("f1", "precision", "recall")),
+    "token_classification": Kind(_named("f1", "precision", "recall")),
     "multiple_choice": Kind(_named("accuracy")),
     "question_answering": Kind(
         _of_questions,

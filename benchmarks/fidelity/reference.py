@@ -23,9 +23,9 @@ from reference_task import Example, ReferenceTask
 from settings import SEEDS, TASKS, Setting, data_folder
 
 KINDS: dict[str, type[ReferenceTask]] = {
-    "classification": Classes,
+    "text_classification": Classes,
     "regression": Scores,
-    "tagging": Tags,
+    "token_classification": Tags,
     "question_answering": Questions,
     "multiple_choice": Choices,
 }

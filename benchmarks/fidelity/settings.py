@@ -38,7 +38,7 @@ class Setting:
 
 TASKS: dict[str, Setting] = {
     "sst2": Setting(
-        kind="classification",
+        kind="text_classification",
         train="sst2-train.tsv",
         judged={"": "sst2-test.tsv"},
         figures=("accuracy",),
@@ -46,7 +46,7 @@ TASKS: dict[str, Setting] = {
         max_length=64,
     ),
     "trec-qc": Setting(
-        kind="classification",
+        kind="text_classification",
         train="trec-qc-train.tsv",
         judged={"": "trec-qc-test.tsv"},
         figures=("accuracy",),
@@ -54,7 +54,7 @@ TASKS: dict[str, Setting] = {
         max_length=64,
     ),
     "subj": Setting(
-        kind="classification",
+        kind="text_classification",
         train="subj-train.tsv",
         judged={"": "subj-test.tsv"},
         figures=("accuracy",),
@@ -62,7 +62,7 @@ TASKS: dict[str, Setting] = {
         max_length=64,
     ),
     "mrpc": Setting(
-        kind="classification",
+        kind="text_classification",
         train="mrpc-train.tsv",
         judged={"": "mrpc-test.tsv"},
         figures=("accuracy", "f1"),
@@ -79,7 +79,7 @@ TASKS: dict[str, Setting] = {
         max_length=128,
     ),
     "wnut17": Setting(
-        kind="tagging",
+        kind="token_classification",
         train="wnut17-train.conll",
         judged={"": "wnut17-test.conll"},
         figures=("f1", "precision", "recall"),

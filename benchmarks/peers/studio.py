@@ -59,7 +59,7 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     from engine.spec.dataset import FileData, Mapping, Reading, Split
     from engine.spec.job import FromScratch, JobSpec
     from engine.spec.model import BertSpec
-    from engine.spec.task import Classification, Pretraining
+    from engine.spec.task import Pretraining, TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
@@ -75,11 +75,11 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     learns_words = given.work == "pretraining"
     if learns_words:
         task = Pretraining(next_sentence=True)
-        data = FileData(path=given.made_up / "documents.txt", split=Split(dev=0))
+        data = FileData(path=given.dummy_batch / "documents.txt", split=Split(dev=0))
     else:
-        task = Classification()
+        task = TextClassification()
         data = FileData(
-            path=given.made_up / "sentences.tsv",
+            path=given.dummy_batch / "sentences.tsv",
             reading=Reading(format="csv", delimiter="\t"),
             mapping=Mapping(text="text", label="label"),
             split=Split(dev=0),
@@ -96,7 +96,7 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     return JobSpec(
         name="Benchmark",
         task=task,
-        start=FromScratch(model=model, tokenizer=given.made_up / "vocab.txt"),
+        start=FromScratch(model=model, tokenizer=given.dummy_batch / "vocab.txt"),
         data=data,
         training=training,
         hardware=HardwareSpec(

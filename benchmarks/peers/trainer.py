@@ -40,7 +40,7 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
-    tokenizer = BertTokenizerFast(str(given.made_up / "vocab.txt"))
+    tokenizer = BertTokenizerFast(str(given.dummy_batch / "vocab.txt"))
     if given.work == "pretraining" and given.loop == "plain":
         _pretrain_plainly(given, tokenizer)
     elif given.work == "pretraining":
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _fine_tune(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
-    lines = (given.made_up / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    lines = (given.dummy_batch / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
     labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
     whole = given.padding == "max"
     ids = tokenizer(
@@ -149,7 +149,7 @@ def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) ->
 
 def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
     """The documents, one after another, cut into rows without padding."""
-    text = (given.made_up / "documents.txt").read_text(encoding="utf-8").split("\n")
+    text = (given.dummy_batch / "documents.txt").read_text(encoding="utf-8").split("\n")
     found = tokenizer(text, add_special_tokens=False)["input_ids"]
     ids = [number for line in found for number in line]
     inside = LONGEST - 2

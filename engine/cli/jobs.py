@@ -20,16 +20,16 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import split
 from engine.shipped import starter_model
 from engine.spec.dataset import FileData, StoredData
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS
 
 
 class Task(StrEnum):
     """What can be learned."""
 
-    classification = "classification"
+    text_classification = "text_classification"
     question_answering = "question_answering"
-    tagging = "tagging"
+    token_classification = "token_classification"
     multi_label = "multi_label"
     regression = "regression"
     multiple_choice = "multiple_choice"
@@ -69,7 +69,7 @@ def compose(
             )
         ),
     ],
-    task: Annotated[Task, typer.Option(help="What is learned.")] = Task.classification,
+    task: Annotated[Task, typer.Option(help="What is learned.")] = Task.text_classification,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -132,7 +132,7 @@ def compose(
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
     source = _source(data, dev, named_columns(text, pair, label, column))
-    start: Start
+    start: BaseModelSource
     if size is not None:
         network = PRESETS[size].model_copy(update={"vocabulary": vocabulary})
         start = FromScratch(

@@ -18,7 +18,7 @@ from engine.runs.folder import RunFolder
 from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 SPEECHES = (
@@ -81,7 +81,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     found = recognise(sample_data())
     job = JobSpec(
         name="Tour: eras of speeches",
-        task=Classification(),
+        task=TextClassification(),
         start=FromCheckpoint(path=starter_model()),
         data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
         training=first_training(),

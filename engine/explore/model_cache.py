@@ -25,7 +25,7 @@ class Held(NamedTuple):
     preparing: Iterator[None]
 
 
-class Shelf:
+class ModelCache:
     """Loads checkpoints onto `device`, a name torch knows; again when their files have changed."""
 
     def __init__(self, device: str = "cpu") -> None:

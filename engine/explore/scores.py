@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.errors import StudioError
 from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.predictions import logarithms, softmax, word_head
-from engine.messages.answers import Followed, Likely, PlaceScore, Scored
+from engine.messages.answers import Followed, Likely, PositionScore, Scored
 from engine.messages.questions import Follow, Score
 from engine.models.checkpoint import Checkpoint
 
@@ -54,11 +54,11 @@ def score(checkpoint: Checkpoint, question: Score) -> Scored:
     )
 
 
-def place_score(checkpoint: Checkpoint, row: Tensor, place: int, token_id: int) -> PlaceScore:
+def place_score(checkpoint: Checkpoint, row: Tensor, place: int, token_id: int) -> PositionScore:
     """The piece `token_id` among the logarithms of all pieces, float [V]."""
     known = row[: checkpoint.tokenizer.size]
     best = known.max(0)
-    return PlaceScore(
+    return PositionScore(
         place=place,
         logarithm=float(row[token_id]),
         rank=int((known > row[token_id]).sum()) + 1,

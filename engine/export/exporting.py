@@ -30,7 +30,7 @@ from engine.untrusted import plain_file
 
 STAGES = (
     "Loading the model",
-    "Asking the model",
+    "LiveQuery the model",
     "Writing the export",
     "Loading the export again, in a process of its own",
 )

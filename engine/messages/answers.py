@@ -180,7 +180,7 @@ class Searched(Answer):
     milliseconds: float = 0
 
 
-class PlaceScore(Message):
+class PositionScore(Message):
     """The piece at a place, guessed while it alone is hidden."""
 
     place: int
@@ -198,14 +198,14 @@ class Scored(Answer):
     kind: Literal["scored"] = "scored"
     tokens: tuple[Token, ...]
     cut: bool = False
-    places: tuple[PlaceScore, ...]
+    places: tuple[PositionScore, ...]
     next: int | None = None
     total: int = Field(description="Places that there are in the whole text.")
     causal: bool = False
     milliseconds: float = 0
 
 
-def perplexity(places: Sequence[PlaceScore]) -> float:
+def perplexity(places: Sequence[PositionScore]) -> float:
     """exp of minus the mean logarithm; the pseudo-perplexity of a text (Salazar et al. 2020, §2.3)
     where each piece was hidden in turn. Not a number where there are no places."""
     if not places:
@@ -217,7 +217,7 @@ class Height(Message):
     """What the head for masked words says of the vectors at one height of the network."""
 
     guesses: tuple[Guess, ...]
-    actual: tuple[PlaceScore | None, ...] = Field(
+    actual: tuple[PositionScore | None, ...] = Field(
         description="What was typed at each place; None for a mask."
     )
 

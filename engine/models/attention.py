@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
-from engine.models.fast.unpadded import Ragged
+from engine.models.fast.unpadded import Unpadded
 from engine.models.fast.unpadded_attention import attend
 from engine.spec.model import EncoderSpec
 
@@ -33,7 +33,7 @@ class Attention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        sight: Tensor | Ragged | None,
+        sight: Tensor | Unpadded | None,
         keep_weights: bool = False,
         looking: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
@@ -51,7 +51,7 @@ class Attention(nn.Module):
         Returns:
             float [B, T, D] or [M, D], and float [B, H, T, T], query rows over key columns, or None.
         """
-        if isinstance(sight, Ragged):
+        if isinstance(sight, Unpadded):
             return self._ragged(x, sight), None
         looking = x if looking is None else looking
         q, k, v = map(self._by_head, self.projected(looking, x))
@@ -73,7 +73,7 @@ class Attention(nn.Module):
         """Queries [..., R, D] of those that look, keys and values [..., T, D] of all."""
         return self.query(looking), self.key(x), self.value(x)
 
-    def _ragged(self, x: Tensor, where: Ragged) -> Tensor:
+    def _ragged(self, x: Tensor, where: Unpadded) -> Tensor:
         """[N, D] → [M, D], without the weights."""
         asking = x if where.rows is None else x.index_select(0, where.rows)
         share = self.weight_dropout.p if self.training else 0.0

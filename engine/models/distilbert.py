@@ -5,7 +5,7 @@ Shapes: B sequences, T tokens in each, D width.
 
 from torch import Tensor, nn
 
-from engine.models.embeddings import PlacedWords
+from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.spec.model import DistilBertSpec
 
@@ -30,7 +30,7 @@ class DistilBert(Encoder):
 
     def __init__(self, spec: DistilBertSpec, pooler: bool = True) -> None:
         super().__init__(
-            PlacedWords(spec, spec.width),
+            TokenPositionEmbeddings(spec, spec.width),
             (Layer(spec) for _ in range(spec.layers)),
             FirstVector(spec) if pooler else None,
         )

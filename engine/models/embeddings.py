@@ -10,7 +10,7 @@ from engine.models.fast.dropout import Dropout
 from engine.spec.model import EncoderSpec
 
 
-class PlacedWords(nn.Module):
+class TokenPositionEmbeddings(nn.Module):
     """What a token is and where it stands, summed, normalised per token."""
 
     def __init__(self, spec: EncoderSpec, width: int) -> None:
@@ -45,7 +45,7 @@ class PlacedWords(nn.Module):
         return torch.arange(tokens.size(1), device=tokens.device)
 
 
-class Embeddings(PlacedWords):
+class Embeddings(TokenPositionEmbeddings):
     """And which sentence a token is in (Devlin et al. 2019, §3)."""
 
     def __init__(self, spec: EncoderSpec, width: int, segments: int) -> None:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint as forgetting
+from torch.utils.checkpoint import checkpoint as activation_checkpoint
 
 from engine.models.attention import Attention
-from engine.models.embeddings import PlacedWords
+from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.fast.dropout import the_same_again
-from engine.models.fast.unpadded import Ragged, ragged
+from engine.models.fast.unpadded import Unpadded, ragged
 from engine.models.feed_forward import FeedForward
 from engine.spec.model import EncoderSpec
 
@@ -37,7 +37,7 @@ class Layer(nn.Module):
         self.feed_forward = FeedForward(spec)
 
     def forward(
-        self, x: Tensor, sight: Tensor | Ragged | None, keep_weights: bool = False
+        self, x: Tensor, sight: Tensor | Unpadded | None, keep_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         x, weights = self.attention(x, sight, keep_weights)
         return self.feed_forward(x), weights
@@ -66,7 +66,7 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        embeddings: PlacedWords,
+        embeddings: TokenPositionEmbeddings,
         layers: Iterable[Layer],
         pooler: nn.Module | None,
         causal: bool = False,
@@ -160,7 +160,7 @@ class Encoder(nn.Module):
         self,
         layer: nn.Module,
         x: Tensor,
-        sight: Tensor | Ragged | None,
+        sight: Tensor | Unpadded | None,
         keep_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """One layer, of which nothing inside is kept for the way back where memory is spared."""
@@ -168,7 +168,7 @@ class Encoder(nn.Module):
             again: dict[str, Any] = {}
             if x.device.type == "cpu":
                 again = {"preserve_rng_state": False, "context_fn": the_same_again}
-            done: tuple[Tensor, Tensor | None] = forgetting(
+            done: tuple[Tensor, Tensor | None] = activation_checkpoint(
                 layer, x, sight, keep_weights, use_reentrant=False, **again
             )
             return done

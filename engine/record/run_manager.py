@@ -38,7 +38,7 @@ from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.groups import split
-from engine.runs.standby import Spare
+from engine.runs.standby import StandbyWorker
 from engine.spec.job import JobSpec
 
 SIGN_OF_LIFE = 60.0  # s that a started process may take to take the lock
@@ -52,7 +52,7 @@ News = tuple[
 ]
 
 
-class Steering:
+class RunManager:
     """The runs of one home. One thread at a time."""
 
     def __init__(self, record: Record, home: Home) -> None:
@@ -60,7 +60,9 @@ class Steering:
         self._home = home
         self._workers: dict[str, subprocess.Popen[bytes]] = {}  # those that this process started
         self._leaving: list[subprocess.Popen[bytes]] = []  # those that are done, but still there
-        self._spare: Spare | None = None  # a worker that has loaded torch and has no run yet
+        self._spare: StandbyWorker | None = (
+            None  # a worker that has loaded torch and has no run yet
+        )
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
         self._ended_by_user: set[str] = set()
         self.is_behind = False  # more events wait to be read
@@ -244,7 +246,7 @@ class Steering:
             self._spare.want()
         elif not self.is_busy:
             self.stand_down()
-            self._spare = Spare()
+            self._spare = StandbyWorker()
         return []
 
     def stand_down(self) -> list[News]:

@@ -49,7 +49,7 @@ def patiently(
             return written
 
 
-class Channel:
+class EventWriter:
     """The events of a worker: each is written, however long that takes, then heard."""
 
     def __init__(

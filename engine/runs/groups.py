@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.spec.features import BENCH, PAPER
-from engine.spec.job import LONGEST_NAME, JobSpec, Part
+from engine.spec.features import LAYER_SWEEP, PAPER
+from engine.spec.job import LONGEST_NAME, JobSpec, RunGroup
 
 SUMMARY = "summary.json"  # in the folder of the whole, where it was trained without a window
 
@@ -19,11 +19,11 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
     A job for one run is its own, but for the rate and the epochs of a reader. The runs of a layer
     bench keep their vectors together in a folder below `vectors`, named after their group.
     """
-    rows = PAPER if job.features.vectors == BENCH else (job.features.vectors,)
+    rows = PAPER if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
     if len(rows) * len(seeds) == 1:
         return (_settled(job),)
-    part = Part(
+    part = RunGroup(
         group=uuid.uuid4().hex,
         name=job.name,
         runs=len(rows) * len(seeds),

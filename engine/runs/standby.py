@@ -15,7 +15,7 @@ from engine.runs import launch
 KEPT = 600.0  # s that it waits for a run since it was last wanted
 
 
-class Spare:
+class StandbyWorker:
     """One such process. Raises StudioError where it cannot be started."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ Module = TypeVar("Module", bound=nn.Module)
 SHORTLIST = 64  # pieces whose logits are worked out again in float32
 
 
-class LaidOut(nn.Linear):
+class PackedLinear(nn.Linear):
     """A linear layer with its weights laid out; `weight` and `bias` stay to be looked at."""
 
     def __init__(self, linear: nn.Linear, kind: Kind) -> None:
@@ -33,17 +33,17 @@ class LaidOut(nn.Linear):
         return self._multiply(x)
 
 
-class LaidOutAttention(Attention):
+class PackedAttention(Attention):
     """Attention that makes keys and values in one product; they read the same vectors."""
 
     def __init__(self, attention: Attention, kind: Kind) -> None:
         nn.Module.__init__(self)
         self.heads, self.head_width = attention.heads, attention.head_width
         self.query, self.key, self.value = attention.query, attention.key, attention.value
-        self.output = LaidOut(attention.output, kind)
+        self.output = PackedLinear(attention.output, kind)
         self.norm, self.dropout = attention.norm, attention.dropout
         self.weight_dropout = attention.weight_dropout
-        before = attention if isinstance(attention, LaidOutAttention) else None
+        before = attention if isinstance(attention, PackedAttention) else None
         weight = torch.cat((self.key.weight, self.value.weight))  # [2 D, D]
         bias = torch.cat((self.key.bias, self.value.bias))
         plain = (before._queries, before._keys_and_values) if before else (None, None)
@@ -108,9 +108,9 @@ def laying_out(network: Network, kind: Kind) -> Generator[None, None, Network]:
 
 def _with_products(module: nn.Module, kind: Kind) -> nn.Module:
     if isinstance(module, nn.Linear):
-        return LaidOut(module, kind)
+        return PackedLinear(module, kind)
     if isinstance(module, Attention):
-        return LaidOutAttention(module, kind)
+        return PackedAttention(module, kind)
     made = _twin(module)
     for name, child in module.named_children():
         setattr(made, name, _with_products(child, kind))

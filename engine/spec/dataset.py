@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from engine.spec import Spec
 
 FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text", "folder"]
-Part = Literal["train", "dev", "test"]
-PARTS: tuple[Part, ...] = ("train", "dev", "test")
+SplitName = Literal["train", "dev", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
 
 
 class Reading(Spec):
@@ -126,7 +126,7 @@ class DatasetSpec(Spec):
 
     name: str
     version: int = Field(ge=1)
-    sources: dict[Part | Literal["all"], Path] = Field(
+    sources: dict[SplitName | Literal["all"], Path] = Field(
         description="The files it came from: one for all, or one for each part."
     )
     source_sha256: dict[str, str] = Field(
@@ -136,7 +136,7 @@ class DatasetSpec(Spec):
     mapping: Mapping
     split: Split
     columns: tuple[str, ...] = Field(description="Columns of the source, in its order.")
-    rows: dict[Part, int] = Field(description="Rows in each part.")
+    rows: dict[SplitName, int] = Field(description="Rows in each part.")
     labels: dict[str, int] = Field(
         default_factory=dict, description="How many rows have each label, sorted by label."
     )

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from engine.spec import Spec
 
-FINE_TUNED, BENCH = "fine-tuned", "layer bench"
+FINE_TUNED, LAYER_SWEEP = "fine-tuned", "layer bench"
 Vectors = Literal[
     "fine-tuned",
     "embeddings",
@@ -102,4 +102,4 @@ class Features(Spec):
     @property
     def reads(self) -> bool:
         """Whether a reader is trained, and not the model."""
-        return self.vectors not in (FINE_TUNED, BENCH)
+        return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

@@ -45,13 +45,13 @@ class FromCheckpoint(Spec):
     path: Path
 
 
-Start = Annotated[FromScratch | FromCheckpoint, Field(discriminator="kind")]
+BaseModelSource = Annotated[FromScratch | FromCheckpoint, Field(discriminator="kind")]
 
 
 LONGEST_NAME = 200  # characters
 
 
-class Part(Spec):
+class RunGroup(Spec):
     """Which job of several runs this one is a part of; written by the studio, not by users."""
 
     group: str = Field(min_length=1, description="The same in all parts, and in no others.")
@@ -65,12 +65,12 @@ class JobSpec(Spec):
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME)
     task: TaskSpec
-    start: Start
+    start: BaseModelSource
     data: DataSource
     training: TrainingSpec = TrainingSpec()
     features: Features = Features()
     hardware: HardwareSpec = HardwareSpec()
-    part: Part | None = None
+    part: RunGroup | None = None
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:

@@ -123,10 +123,10 @@ SMOOTHING = Field(
 )
 
 
-class Classification(Spec):
+class TextClassification(Spec):
     """One label for a sentence or a pair, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
 
-    kind: Literal["classification"] = "classification"
+    kind: Literal["text_classification"] = "text_classification"
     labels: tuple[str, ...] = Field(
         (),
         title="Labels",
@@ -202,10 +202,10 @@ class QuestionAnswering(Spec):
     )
 
 
-class Tagging(Spec):
+class TokenClassification(Spec):
     """A tag for each word, from the vector of its first piece (Devlin et al. 2019, §5.3)."""
 
-    kind: Literal["tagging"] = "tagging"
+    kind: Literal["token_classification"] = "token_classification"
     labels: tuple[str, ...] = Field(
         (),
         title="Tags",
@@ -282,10 +282,10 @@ class MultipleChoice(Spec):
 
 TaskSpec = Annotated[
     Pretraining
-    | Classification
+    | TextClassification
     | MultiLabel
     | Regression
-    | Tagging
+    | TokenClassification
     | MultipleChoice
     | QuestionAnswering,
     Field(discriminator="kind"),

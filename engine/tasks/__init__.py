@@ -7,15 +7,15 @@ from pydantic import ValidationError
 
 from engine.models.checkpoint import TASK, Checkpoint
 from engine.spec.task import (
-    Classification,
     HeadKind,
     MultiLabel,
     MultipleChoice,
     Pretraining,
     QuestionAnswering,
     Regression,
-    Tagging,
     TaskSpec,
+    TextClassification,
+    TokenClassification,
 )
 from engine.tasks.learner import Learner
 from engine.tasks.multi_label import MultiLabelLearner
@@ -23,21 +23,21 @@ from engine.tasks.multiple_choice import MultipleChoiceLearner
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.question_answering import QuestionAnsweringLearner
 from engine.tasks.regression import RegressionLearner
-from engine.tasks.text_classification import ClassificationLearner
-from engine.tasks.token_classification import TaggingLearner
+from engine.tasks.text_classification import TextClassificationLearner
+from engine.tasks.token_classification import TokenClassificationLearner
 
 LEARNERS: dict[type[TaskSpec], Callable[[Any], Learner]] = {
     Pretraining: PretrainingLearner,
-    Classification: ClassificationLearner,
-    Tagging: TaggingLearner,
+    TextClassification: TextClassificationLearner,
+    TokenClassification: TokenClassificationLearner,
     MultiLabel: MultiLabelLearner,
     Regression: RegressionLearner,
     MultipleChoice: MultipleChoiceLearner,
     QuestionAnswering: QuestionAnsweringLearner,
 }
 TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head was made for
-    "classes": lambda given: Classification(labels=given.labels),
-    "tags": lambda given: Tagging(labels=given.labels),
+    "classes": lambda given: TextClassification(labels=given.labels),
+    "tags": lambda given: TokenClassification(labels=given.labels),
     "labels": lambda given: MultiLabel(labels=given.labels),
     "number": lambda given: remembered(given, Regression()),
     "choices": lambda given: MultipleChoice(),

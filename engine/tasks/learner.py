@@ -20,7 +20,7 @@ from engine.data.packing.packed import Packed
 from engine.evaluation.report import Report
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.dataset import Part
+from engine.spec.dataset import SplitName
 from engine.spec.task import TaskSpec
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -220,7 +220,7 @@ class LogitsTally(AnswerTally):
 class Learner(ABC):
     """A task in torch."""
 
-    judged_by: str  # the figure by which checkpoints are compared
+    best_metric: str  # the figure by which checkpoints are compared
     higher_is_better: bool
 
     @property
@@ -248,7 +248,7 @@ class Learner(ABC):
         """Whether the network must be left-to-right, or must not; None where both will do."""
         return None
 
-    def rows(self, dataset: Dataset, part: Part) -> Rows:
+    def rows(self, dataset: Dataset, part: SplitName) -> Rows:
         """The rows of a part as this task reads them."""
         return dataset.rows(part)
 
@@ -277,7 +277,7 @@ class Learner(ABC):
         """The row that an example was made from; None where it was made from many."""
         return number
 
-    def prime(  # noqa: B027
+    def init_output_bias(  # noqa: B027
         self, network: Network, examples: Examples, tokenizer: Tokenizer
     ) -> None:
         """Give a network with fresh weights what need not be learned step by step.
@@ -300,7 +300,7 @@ class Learner(ABC):
         return [""] * len(batch.tokens)
 
     @abstractmethod
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         """A batch of random pieces, all of the same width, to measure a step with."""

@@ -32,7 +32,7 @@ class MultiLabelLearner(WholeTextLearner):
     row and label.
     """
 
-    judged_by = "f1_micro"
+    best_metric = "f1_micro"
     higher_is_better = True
 
     def __init__(self, task: MultiLabel) -> None:

@@ -37,7 +37,7 @@ USUAL = 4  # endings, where no row was seen
 class MultipleChoiceLearner(Learner):
     """A softmax over the scores of the endings, and cross-entropy."""
 
-    judged_by = "accuracy"
+    best_metric = "accuracy"
     higher_is_better = True
 
     def __init__(self, task: MultipleChoice) -> None:
@@ -103,7 +103,7 @@ class MultipleChoiceLearner(Learner):
             for number in range(batch.endings)
         ]
 
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         rows = random_pieces(count * self._endings, width, tokenizer, random)

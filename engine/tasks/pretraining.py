@@ -17,7 +17,7 @@ from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.dataset import Part
+from engine.spec.dataset import SplitName
 from engine.spec.task import Pretraining
 from engine.tasks.learner import (
     Batch,
@@ -39,7 +39,7 @@ PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs
 class PretrainingLearner(Learner):
     """The loss is that of masked words, plus that of next sentence where it is asked for."""
 
-    judged_by = "loss"
+    best_metric = "loss"
     higher_is_better = False
 
     def __init__(self, task: Pretraining) -> None:
@@ -57,7 +57,7 @@ class PretrainingLearner(Learner):
     def causal(self) -> bool:
         return self._task.objective == "next_token"
 
-    def rows(self, dataset: Dataset, part: Part) -> Rows:
+    def rows(self, dataset: Dataset, part: SplitName) -> Rows:
         """Read as they are tokenised: a corpus may be larger than the memory."""
         return dataset.stream(part)
 
@@ -97,7 +97,7 @@ class PretrainingLearner(Learner):
         """None: rows are joined and cut."""
 
     @torch.no_grad()
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+    def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin with how frequent each piece is.
 
         The bias of the head starts as log frequency, so that a fresh network guesses by frequency
@@ -142,7 +142,7 @@ class PretrainingLearner(Learner):
         words = {FOLLOWS: "the second span follows", ANOTHER: "the second span is from elsewhere"}
         return [words[kind] for kind in batch.follows.tolist()]
 
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))

@@ -89,7 +89,7 @@ class QuestionAnsweringLearner(Learner):
     """Each token is scored as the first and as the last of the answer; the loss is the mean of
     both cross-entropies. What has no answer in its window points to [CLS]."""
 
-    judged_by = "f1"
+    best_metric = "f1"
     higher_is_better = True
 
     def __init__(self, task: QuestionAnswering) -> None:
@@ -152,7 +152,7 @@ class QuestionAnsweringLearner(Learner):
             for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
         ]
 
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))

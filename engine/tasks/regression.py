@@ -25,7 +25,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 class RegressionLearner(WholeTextLearner):
     """One output on the pooled vector of [CLS], and the mean squared error."""
 
-    judged_by = "pearson"
+    best_metric = "pearson"
     higher_is_better = True
 
     def __init__(self, task: Regression) -> None:
@@ -62,7 +62,7 @@ class RegressionLearner(WholeTextLearner):
         return [f"{number:g}" for number in batch.targets.tolist()]
 
     @torch.no_grad()
-    def prime(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
+    def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin at the mean, which else takes many steps where the numbers are far from 0."""
         assert network.task is not None and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))

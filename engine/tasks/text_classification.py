@@ -16,22 +16,22 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.text_classification import ClassReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
 
-class ClassificationLearner(WholeTextLearner):
+class TextClassificationLearner(WholeTextLearner):
     """A linear layer on the pooled vector of [CLS], and cross-entropy.
 
     A weighted loss is divided by the weights of the rows, so that it stays a mean.
     """
 
-    judged_by = "accuracy"
+    best_metric = "accuracy"
     higher_is_better = True
 
-    def __init__(self, task: Classification) -> None:
+    def __init__(self, task: TextClassification) -> None:
         self._task, self._labels = task, task.labels
         self._weights: Tensor | None = None  # float32 [C]
 

@@ -23,7 +23,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.token_classification import TagReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.task import Tagging
+from engine.spec.task import TokenClassification
 from engine.tasks.learner import (
     AnswerTally,
     Batch,
@@ -65,12 +65,12 @@ class Sentences(Examples):
         return words[chosen], rows[chosen]
 
 
-class TaggingLearner(Learner):
+class TokenClassificationLearner(Learner):
     """A linear layer on the vector of each word's first piece, and cross-entropy."""
 
     higher_is_better = True
 
-    def __init__(self, task: Tagging) -> None:
+    def __init__(self, task: TokenClassification) -> None:
         self._task, self._tags = task, task.labels
         self._weights: torch.Tensor | None = None  # float32 [C]
         self._studied: tuple[Rows, TagNumbers] | None = None
@@ -84,7 +84,7 @@ class TaggingLearner(Learner):
         return self._tags
 
     @property
-    def judged_by(self) -> str:  # type: ignore[override]
+    def best_metric(self) -> str:  # type: ignore[override]
         return "f1" if are_spans(self._tags) else "accuracy"
 
     @property
@@ -174,7 +174,7 @@ class TaggingLearner(Learner):
         places = rows * padded.tokens.size(1) + examples.firsts[words]
         return Batch(*padded, targets=torch.from_numpy(targets), places=torch.from_numpy(places))
 
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))

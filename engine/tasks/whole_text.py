@@ -51,7 +51,7 @@ class WholeTextLearner(Learner):
             return Batch(*padded, targets=torch.zeros(len(numbers), dtype=torch.int64), places=None)
         return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
 
-    def made_up(
+    def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))

@@ -91,7 +91,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
 
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
-        return update(learner.made_up(share, width, tokenizer, random))
+        return update(learner.dummy_batch(share, width, tokenizer, random))
 
     def update(batch: Batch) -> float:
         batch = batch.to(machine.device)
@@ -111,7 +111,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     mine = sample.heaviest(drawn)[::-processes][::-1]  # the longest, and every n-th before it
     heaviest = learner.batch(sample.examples, mine, tokenizer, random)
     if long_length > longest:
-        heaviest = learner.made_up(share, long_length, tokenizer, random)
+        heaviest = learner.dummy_batch(share, long_length, tokenizer, random)
     update(heaviest)  # after it there is what the optimiser remembers
     update(heaviest)
     memory = peak_memory().decisive  # before the steps for the time, whose batches are made up
@@ -157,7 +157,7 @@ def _vectors_take(
     machine: Machine,
 ) -> float:
     """Seconds in which the encoder gives the vectors of a batch."""
-    one = learner.made_up(batch, width, tokenizer, chance(0, SHARE)).to(machine.device)
+    one = learner.dummy_batch(batch, width, tokenizer, chance(0, SHARE)).to(machine.device)
     began = time.perf_counter()
     with torch.inference_mode(), machine.precision():
         network.eval().encoder(one.tokens, one.segments, one.real)

@@ -347,7 +347,7 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
     for name, value in figures.items():
         if name != "examples":
             tell(measured(f"dev_{name}", progress.step, value))
-    value = figures[made.learner.judged_by]
+    value = figures[made.learner.best_metric]
     if not made.learner.is_better(value, progress.best):
         progress.looks_in_vain += 1
         return False

@@ -22,8 +22,8 @@ from engine.models.lora import adapt
 from engine.models.network import Network
 from engine.models.probe import heights
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import Part
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.dataset import SplitName
+from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner, special_ids
@@ -124,7 +124,7 @@ def prepare(
             for note in examples.notes:
                 tell(Noted(text=f"{part}: {note}"))
     if weights is None and isinstance(job.start, FromScratch):
-        learner.prime(network, train.examples, tokenizer)
+        learner.init_output_bias(network, train.examples, tokenizer)
         if job.start.head_start:
             counting = stage("Counting which words stand together")
             packed = train.examples.packed
@@ -182,7 +182,7 @@ class _Packer:
     learner: Learner
     tokenizer: Tokenizer
 
-    def pack(self, rows: Rows, part: Part, length: int, told: Report) -> Examples:
+    def pack(self, rows: Rows, part: SplitName, length: int, told: Report) -> Examples:
         shared, way = shared_tokens(), self.learner.packing
         shared.drop_old()
         name = key(self.dataset.spec.fingerprint, self.tokenizer, 0, part)
@@ -285,7 +285,7 @@ def set_dropout(network: nn.Module, share: float) -> None:
             module.dropout = share
 
 
-def given_tokenizer(start: Start) -> Tokenizer | None:
+def given_tokenizer(start: BaseModelSource) -> Tokenizer | None:
     """The vocabulary that a start names; None where a new one is to be made."""
     if isinstance(start, FromCheckpoint):
         return Tokenizer.from_folder(start.path)

@@ -205,11 +205,11 @@ class Answerer:
             threads = threads_worth_trying()[0]  # torch knows no limit of a container
         if threads:
             torch.set_num_threads(threads)
-        from engine.explore.model_cache import Shelf
+        from engine.explore.model_cache import ModelCache
 
         self._scratch = scratch
         self._showing: Showing | None = None
-        self._shelf = Shelf("cpu" if device == "auto" else device)
+        self._shelf = ModelCache("cpu" if device == "auto" else device)
 
     def _show(self, question: ShowBatch, tell: Tell) -> Answer:
         from engine.runs.folder import RunFolder

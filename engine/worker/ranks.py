@@ -23,7 +23,7 @@ from engine.errors import StudioError
 from engine.messages.events import EVENT, Ended, Event, Started
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.runs.full_disk import Channel
+from engine.runs.full_disk import EventWriter
 from engine.runs.ranks import LOST, Rank
 
 LOOK = 0.1  # s between two looks at the ranks
@@ -34,7 +34,7 @@ class RankDied(StudioError):
     """One of the processes of a run ended before its time."""
 
 
-def lead(run: RunFolder, processes: int, channel: Channel) -> int:
+def lead(run: RunFolder, processes: int, channel: EventWriter) -> int:
     """Train with so many processes on this machine; returns the exit code of the worker.
 
     What rank 0 writes is heard in `channel`, too, whose wish to stop is passed on.

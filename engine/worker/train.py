@@ -12,7 +12,7 @@ from types import FrameType
 from engine.errors import DiskFull, StudioError
 from engine.messages.events import Ended, Event, Started
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.full_disk import Channel, reserve
+from engine.runs.full_disk import EventWriter, reserve
 from engine.runs.ranks import LOST, Lost, Rank, this_rank
 from engine.worker.ranks import last_word, lead, on_leash
 
@@ -35,14 +35,14 @@ def main(
         on_leash(wish.wish)
     if rank is not None and rank.number:
         return _follow(run, rank, lambda: wish.stop)
-    channel = Channel(run, listen, lambda: wish.stop or run.stop_wanted())
+    channel = EventWriter(run, listen, lambda: wish.stop or run.stop_wanted())
     if rank is not None and rank.has_worker:
         return _work(run, channel, rank, processes)
     with run.lock(), reserve(run):
         return _work(run, channel, rank, processes)
 
 
-def _work(run: RunFolder, channel: Channel, rank: Rank | None, processes: int | None) -> int:
+def _work(run: RunFolder, channel: EventWriter, rank: Rank | None, processes: int | None) -> int:
     """Whatever happens, the last word is an Ended, unless the process is killed."""
     tell = channel.tell
     try:

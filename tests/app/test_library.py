@@ -15,7 +15,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 from tests.engine.data.test_checkpoint_info import CONFIG, TENSORS, safetensors
 
 
@@ -83,7 +83,7 @@ def test_what_an_interrupted_import_left_is_cleared_away(home: Home) -> None:
 def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: Studio) -> None:
     job = JobSpec(
         name="My run",
-        task=Classification(),
+        task=TextClassification(),
         start=FromScratch(model=bert(2, 128)),
         data=FileData(path=Path("reviews.csv")),
     )

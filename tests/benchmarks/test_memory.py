@@ -27,7 +27,7 @@ def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(memory, "checkpoint", lambda model, folder: folder / f"of-{model.width}")
     given = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
-    data = memory.made_up(tmp_path)
+    data = memory.dummy_batch(tmp_path)
     jobs = {
         name: memory.job_of(row, data[row.learns_words], tmp_path, given)
         for name, row in memory.ROWS.items()

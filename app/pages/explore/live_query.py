@@ -11,7 +11,7 @@ from engine.messages.answers import Answer, Refused, Working
 from engine.messages.questions import AnyQuestion, Fill, Predict
 
 
-class Asking(QObject):
+class LiveQuery(QObject):
     """Asks `make(side)` whenever the study has settled, but only while its panel is seen.
 
     A panel that compares has one for each side; that of the second asks nothing while there is

@@ -1,7 +1,7 @@
 """What every part of the workbench has in common.
 
 A panel is a widget over the study. It knows no other panel: what is picked in one is picked in all
-through `Study.pick`, `pick_target`, `pick_head` and `point`. To compare, it has one `Asking` for
+through `Study.pick`, `pick_target`, `pick_head` and `point`. To compare, it has one `LiveQuery` for
 each of the two sides and shows the second where `Study.is_compared`. Each of its figures has a
 `FigureButton`, whose captions end with `source(study)`.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, QDate, Qt
 from PySide6.QtWidgets import QWidget
 
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Input
 from app.pages.explore.study import Study
 
@@ -21,7 +21,7 @@ LONGEST_QUOTE = 300  # characters of a text in a caption
 class Panel(QWidget):
     """Asks only while it is on the screen."""
 
-    def __init__(self, askings: Sequence[Asking] = (), parent: QWidget | None = None) -> None:
+    def __init__(self, askings: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._askings = tuple(askings)
 

@@ -68,7 +68,7 @@ class HomePage(Page):
                     "each row."
                 ),
                 "train",
-                {"task": "classification"},
+                {"task": "text_classification"},
             ),
             (
                 "scan-search",

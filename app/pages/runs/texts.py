@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
 from engine.shipped import starter_model
 from engine.spec.dataset import DataSource, StoredData
-from engine.spec.job import FromScratch, Start
+from engine.spec.job import BaseModelSource, FromScratch
 
 translate = QCoreApplication.translate
 
@@ -16,7 +16,7 @@ def data_name(source: DataSource) -> str:
     return source.folder.parent.name if isinstance(source, StoredData) else source.path.name
 
 
-def start_name(start: Start) -> str:
+def start_name(start: BaseModelSource) -> str:
     """What a run started from."""
     if isinstance(start, FromScratch):
         template = translate("Runs", "new, {0} × {1}")

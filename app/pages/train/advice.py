@@ -25,14 +25,14 @@ from engine.data.formats.reading import check
 from engine.errors import StudioError
 from engine.messages.answers import Estimated
 from engine.spec.dataset import DatasetSpec
-from engine.spec.features import BENCH, FINE_TUNED, Features
+from engine.spec.features import FINE_TUNED, LAYER_SWEEP, Features
 from engine.spec.model import BertSpec
 from engine.spec.task import (
-    Classification,
     MultiLabel,
     Pretraining,
     QuestionAnswering,
-    Tagging,
+    TextClassification,
+    TokenClassification,
 )
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -104,7 +104,7 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
 def label_rows(choices: Choices) -> dict[str, int]:
     """How many rows have each label that is to be learned; empty where it is not known yet."""
     spec = choices.data.spec if choices.data else None
-    if spec is None or not isinstance(choices.task, Classification | MultiLabel):
+    if spec is None or not isinstance(choices.task, TextClassification | MultiLabel):
         return {}
     if isinstance(choices.task, MultiLabel) and not spec.mapping.flags:
         rows = counted(spec.labels) or spec.labels
@@ -117,7 +117,7 @@ def label_names(choices: Choices) -> tuple[str, ...]:
 
     Of tags they are the types of the spans, and O.
     """
-    if isinstance(choices.task, Tagging):
+    if isinstance(choices.task, TokenClassification):
         spec = choices.data.spec if choices.data else None
         return tuple(dict.fromkeys((*spec.spans, "O"))) if spec else ()
     given: tuple[str, ...] = getattr(choices.task, "labels", ())
@@ -245,7 +245,7 @@ def _settings_obstacle(choices: Choices) -> str:
             ).format(family=family.title)
     names = label_names(choices)
     weights: dict[str, float] = getattr(task, "weights", {})
-    if isinstance(task, Tagging):  # a single tag may have a weight as well: “B-person”
+    if isinstance(task, TokenClassification):  # a single tag may have a weight as well: “B-person”
         names = (*names, *(name for name in weights if name.partition("-")[2] in names))
     unknown = next((name for name in weights if names and name not in names), None)
     if unknown is not None:
@@ -448,7 +448,7 @@ def _trained(choices: Choices) -> str:
         template = translate(
             "Train", "it stays as it is, and a reader of its vectors ({vectors}) is trained"
         )
-    elif vectors == BENCH:
+    elif vectors == LAYER_SWEEP:
         template = translate(
             "Train",
             "six readers of its vectors are trained one after another, and then all its weights",

@@ -8,17 +8,17 @@ from pathlib import Path
 from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.spec.features import Features
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec, Start
+from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, BertSpec
 from engine.spec.task import (
-    Classification,
     MultiLabel,
     MultipleChoice,
     Pretraining,
     QuestionAnswering,
     Regression,
-    Tagging,
     TaskSpec,
+    TextClassification,
+    TokenClassification,
 )
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -70,11 +70,11 @@ class Aim:
 
 # Pre-training has rates that suit masked words with few steps.
 AIMS: dict[Kind, Aim] = {
-    Kind.SENTENCE: Aim(Classification()),
-    Kind.PAIR: Aim(Classification()),
+    Kind.SENTENCE: Aim(TextClassification()),
+    Kind.PAIR: Aim(TextClassification()),
     Kind.LABELS: Aim(MultiLabel()),
     Kind.NUMBER: Aim(Regression()),
-    Kind.TAGS: Aim(Tagging()),
+    Kind.TAGS: Aim(TokenClassification()),
     Kind.CHOICES: Aim(MultipleChoice(), TrainingSpec(batch=16, learning_rate=2e-5)),
     Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
     Kind.ONWARD: Aim(
@@ -248,7 +248,7 @@ def job(choices: Choices) -> JobSpec:
     )
 
 
-def _start(choices: Choices) -> Start:
+def _start(choices: Choices) -> BaseModelSource:
     if choices.kind is Kind.SCRATCH:
         spec = network(choices)
         assert spec is not None
@@ -303,7 +303,7 @@ def _kind_of(given: JobSpec, data: Data) -> Kind:
     """The card that leads to a job."""
     if isinstance(given.task, Pretraining):
         return Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
-    if isinstance(given.task, Classification):
+    if isinstance(given.task, TextClassification):
         return Kind.PAIR if _has_pair(data) else Kind.SENTENCE
     return next(kind for kind, aim in AIMS.items() if aim.task.kind == given.task.kind)
 

@@ -93,7 +93,7 @@ class TrainPage(Page):
         elif isinstance(path := wish.get("model"), str | Path):
             self.state.take_model(Path(path))
             self._go(Step.TASK)
-        elif wish.get("task") in ("classification", "pretraining"):
+        elif wish.get("task") in ("text_classification", "pretraining"):
             self._choose_family(pretrains=wish["task"] == "pretraining")
         elif isinstance(given := wish.get("job"), JobSpec):
             self.state.take_job(given)

@@ -20,14 +20,14 @@ from engine.data.formats.lines import Progress, size_of
 from engine.data.formats.reading import Table, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
-from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
+from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_CHARACTERS = 32_000_000
 MOST_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose part is still to be dealt out
-Source = Part | Literal["all"]
+Source = SplitName | Literal["all"]
 
 
 class Collected(NamedTuple):
@@ -230,7 +230,7 @@ class _RowWriter:
     ) -> None:
         """Append the rows of a source."""
         straight = places == list(range(len(one.table.columns)))
-        given = PARTS.index(one.source) if one.source in ("dev", "test") else FREE
+        given = SPLITS.index(one.source) if one.source in ("dev", "test") else FREE
         for line, cells in one.table:
             row = cells if straight else tuple("" if p is None else cells[p] for p in places)
             if tags is not None and self._tags is not None:
@@ -267,7 +267,7 @@ class _RowWriter:
                 "The split column must say train, dev or test in each row.",
                 line=line,
             )
-        return PARTS.index(part)
+        return SPLITS.index(part)
 
     def _says_yes(self, cell: str, name: str, path: Path, line: int) -> bool:
         said = yes_or_no(cell)

@@ -16,7 +16,7 @@ from engine.data.datasets.collecting import Collected, Source, collect
 from engine.data.datasets.splitting import deal
 from engine.data.formats.lines import Cancelled, Progress
 from engine.errors import StudioError
-from engine.spec.dataset import PARTS, DatasetSpec, Mapping, Reading, Split
+from engine.spec.dataset import SPLITS, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
 
@@ -50,7 +50,7 @@ def import_dataset(
         notes = [*collected.notes, *_label_notes(collected.labels, rare)]
         fingerprint = Fingerprint(collected.columns, mapping)
         _write(folder, collected, parts, fingerprint, cancelled)
-        counts = np.bincount(parts, minlength=len(PARTS))
+        counts = np.bincount(parts, minlength=len(SPLITS))
         spec = DatasetSpec(
             name=name,
             version=version,
@@ -60,7 +60,7 @@ def import_dataset(
             mapping=mapping,
             split=split,
             columns=collected.columns,
-            rows={part: int(count) for part, count in zip(PARTS, counts, strict=True)},
+            rows={part: int(count) for part, count in zip(SPLITS, counts, strict=True)},
             labels=dict(sorted((collected.flags or collected.labels).items())),
             spans=dict(sorted(collected.spans.items())),
             notes=tuple(notes),
@@ -164,7 +164,7 @@ def _write(
     cancelled: Callable[[], bool] | None,
 ) -> None:
     """Copy the collected rows to their place, with their parts."""
-    names = np.array(PARTS, dtype=object)
+    names = np.array(SPLITS, dtype=object)
     source = pq.ParquetFile(collected.rows)
     schema = source.schema_arrow.append(pa.field("_part", pa.string()))
     first = 0

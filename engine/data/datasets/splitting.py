@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.spec.dataset import Part
+from engine.spec.dataset import SplitName
 
-TRAIN, DEV, TEST = range(3)  # as in PARTS
-NAMES: dict[str, Part] = {
+TRAIN, DEV, TEST = range(3)  # as in SPLITS
+NAMES: dict[str, SplitName] = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
     **dict.fromkeys(("dev", "development", "valid", "validation", "val", "eval"), "dev"),
     **dict.fromkeys(("test", "testing", "tst", "heldout", "held-out"), "test"),
@@ -56,6 +56,6 @@ def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> 
     return counts
 
 
-def part_named(cell: str) -> Part | None:
+def part_named(cell: str) -> SplitName | None:
     """The part that a cell of a split column names, in one of its usual spellings."""
     return NAMES.get(cell.strip().lower())

@@ -21,7 +21,7 @@ from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.lines import Cancelled, Progress
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError, describe_validation
-from engine.spec.dataset import PARTS, DatasetSpec, DataSource, Part, StoredData
+from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
@@ -34,7 +34,7 @@ PLACES = 8  # row groups that a sample is taken from
 class StoredTexts(Sequence[str]):
     """The texts of one part, read from the disk a few at a time whenever they are gone through."""
 
-    def __init__(self, dataset: "Dataset", part: Part) -> None:
+    def __init__(self, dataset: "Dataset", part: SplitName) -> None:
         self._dataset, self._part = dataset, part
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class Dataset:
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_part"} - names:
                 raise _damaged(folder)
-            self._parts = self._read_parts()  # int8 [rows], an index into PARTS
+            self._parts = self._read_parts()  # int8 [rows], an index into SPLITS
         except BROKEN as error:
             raise _damaged(folder) from error
         if len(self._parts) != sum(spec.rows.values()):
@@ -95,7 +95,7 @@ class Dataset:
         return len(self._parts)
 
     def _read_parts(self) -> NDArray[np.int8]:
-        known = pa.array(PARTS)
+        known = pa.array(SPLITS)
         found = [np.zeros(0, dtype=np.int8)]
         for batch in self._file.iter_batches(columns=["_part"]):
             numbers = pc.index_in(batch.column(0), value_set=known)
@@ -104,20 +104,20 @@ class Dataset:
             found.append(numbers.to_numpy().astype(np.int8))
         return np.concatenate(found)
 
-    def _are_of(self, part: Part) -> NDArray[np.bool_]:
+    def _are_of(self, part: SplitName) -> NDArray[np.bool_]:
         """bool [rows]"""
-        return np.equal(self._parts, PARTS.index(part))
+        return np.equal(self._parts, SPLITS.index(part))
 
-    def stream(self, part: Part) -> Rows:
+    def stream(self, part: SplitName) -> Rows:
         """The texts of a part alone, which are read as they are gone through."""
         return Rows(StoredTexts(self, part))
 
-    def groups_of(self, part: Part) -> list[int]:
+    def groups_of(self, part: SplitName) -> list[int]:
         """The row groups in which there are rows of a part."""
         rows = np.flatnonzero(self._are_of(part))
         return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
 
-    def texts_of(self, group: int, part: Part) -> Iterator[str]:
+    def texts_of(self, group: int, part: SplitName) -> Iterator[str]:
         """The texts of a part in one row group."""
         wanted = self._are_of(part)[self._starts[group] : self._starts[group + 1]]
         column = self.spec.mapping.text
@@ -136,7 +136,7 @@ class Dataset:
             first += len(batch)
             yield from ("" if text is None else text for text in texts)
 
-    def rows(self, part: Part) -> Rows:
+    def rows(self, part: SplitName) -> Rows:
         """All examples of a part; each column is in memory once it was needed."""
         mapping, count = self.spec.mapping, int(self._are_of(part).sum())
         cells = {
@@ -146,10 +146,10 @@ class Dataset:
         lines: list[int] = self._column("_line", part).to_numpy().tolist()
         return Rows.of(mapping, cells, lines)
 
-    def _cells_of(self, column: str, part: Part) -> list[str]:
+    def _cells_of(self, column: str, part: SplitName) -> list[str]:
         return _texts(self._column(column, part))
 
-    def _column(self, name: str, part: Part) -> "pa.ChunkedArray[Any]":
+    def _column(self, name: str, part: SplitName) -> "pa.ChunkedArray[Any]":
         try:
             with self._lock:
                 table = self._file.read(columns=[name])
@@ -157,7 +157,7 @@ class Dataset:
         except BROKEN as error:
             raise _damaged(self.folder) from error
 
-    def page(self, first: int, count: int, part: Part | None = None) -> list[dict[str, Any]]:
+    def page(self, first: int, count: int, part: SplitName | None = None) -> list[dict[str, Any]]:
         """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
         if part is None:
             return self.take(np.arange(first, min(first + count, len(self))))
@@ -179,7 +179,7 @@ class Dataset:
     def find(
         self,
         text: str = "",
-        part: Part | None = None,
+        part: SplitName | None = None,
         label: str | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NDArray[np.int64]:
@@ -316,7 +316,7 @@ def resolve(
         return dataset
     if into.exists():
         return open_dataset(into)
-    sources: dict[Part | Literal["all"], Path] = {"all": source.path}
+    sources: dict[SplitName | Literal["all"], Path] = {"all": source.path}
     if source.dev is not None:
         sources = {"train": source.path, "dev": source.dev}
     recognised = recognise(source.path, source.reading)

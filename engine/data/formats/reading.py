@@ -22,14 +22,14 @@ from engine.data.formats.table import guess_table, open_table
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import FormatName, Mapping, Reading
 from engine.spec.task import (
-    Classification,
     MultiLabel,
     MultipleChoice,
     Pretraining,
     QuestionAnswering,
     Regression,
-    Tagging,
     TaskSpec,
+    TextClassification,
+    TokenClassification,
 )
 
 __all__ = [
@@ -203,7 +203,7 @@ def check(
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     match task:
-        case Classification():
+        case TextClassification():
             problems += _label_problems(mapping, task, labels)
         case MultiLabel():
             problems += _label_set_problems(mapping, task, labels)
@@ -213,7 +213,7 @@ def check(
             problems += _choice_problems(mapping)
         case QuestionAnswering():
             problems += _answer_problems(mapping)
-        case Tagging() if mapping.tags is None:
+        case TokenClassification() if mapping.tags is None:
             problems.append(
                 StudioError(
                     "Tagging needs a tag for each word.",
@@ -230,7 +230,7 @@ def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> Tas
     if mapping.answers is not None:
         return QuestionAnswering()
     if mapping.tags is not None:
-        return Tagging()
+        return TokenClassification()
     if mapping.flags:
         return MultiLabel()
     if mapping.label is None:
@@ -239,7 +239,7 @@ def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> Tas
         return Regression()
     if labels and counted(labels) is not None:
         return MultiLabel()
-    return Classification()
+    return TextClassification()
 
 
 def _label_set_problems(
@@ -308,7 +308,7 @@ def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
 
 
 def _label_problems(
-    mapping: Mapping, task: Classification, labels: Counts[str, int] | None
+    mapping: Mapping, task: TextClassification, labels: Counts[str, int] | None
 ) -> Iterator[StudioError]:
     if mapping.label is None:
         yield StudioError(

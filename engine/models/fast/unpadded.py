@@ -36,7 +36,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Ragged:
+class Unpadded:
     """Where the tokens of a batch lie, and how they attend."""
 
     places: Tensor  # int64 [N], places in the flattened [B * T]
@@ -51,7 +51,7 @@ class Ragged:
 
 def ragged(
     real: Tensor, heads: int, causal: bool = False, asked: Tensor | None = None
-) -> tuple[Ragged, Ragged]:
+) -> tuple[Unpadded, Unpadded]:
     """How the layers see a batch: all but the last one, and the last one.
 
     Args:
@@ -71,7 +71,7 @@ def ragged(
     groups = grouped(lengths, heads, most)
     keys = _cells(lengths, groups, heads)
     within = np.concatenate([np.arange(length) for length in lengths])  # [N], place in its sequence
-    everything = Ragged(
+    everything = Unpadded(
         torch.from_numpy(places).to(device),
         heads,
         keys.to(device),

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.fast.dropout import drawn
-from engine.models.fast.unpadded import Ragged
+from engine.models.fast.unpadded import Unpadded
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float) -> Tensor:
     """Attend within each sequence.
 
     Args:
@@ -32,7 +32,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Te
     return _by_the_library(q, k, v, where, dropout)
 
 
-def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float) -> Tensor:
     """In one step of the library for each rectangle; it is quick on a GPU, and without a way back.
 
     A bias in the type of q keeps to the quick kernels.
@@ -53,14 +53,14 @@ def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: flo
     return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
 
 
-def _gathered(x: Tensor, where: Ragged, asks: bool = False) -> list[Tensor]:
+def _gathered(x: Tensor, where: Unpadded, asks: bool = False) -> list[Tensor]:
     """[N, D] → a rectangle [n * H, w, K] for each group of sequences."""
     cells = where.queries if asks else where.keys
     rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
     return _rectangles(rows, where, asks)
 
 
-def _rectangles(rows: Tensor, where: Ragged, asks: bool = False) -> list[Tensor]:
+def _rectangles(rows: Tensor, where: Unpadded, asks: bool = False) -> list[Tensor]:
     """[cells, K] → views of it, [n * H, w, K] each."""
     shapes = (where.queries if asks else where.keys).shapes
     sizes = [n * where.heads * w for n, w in shapes]
@@ -72,7 +72,9 @@ class _Attend(torch.autograd.Function):
     """Keeps the weights before dropout, and which of them were dropped."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, where: Ragged, dropout: float) -> Tensor:
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float
+    ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
             k, v = k.to(q.dtype), v.to(q.dtype)
             rows, heads = q.size(0), where.heads

@@ -20,7 +20,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 from tests.app.accessible import assert_accessible
 
 
@@ -44,7 +44,7 @@ def trained(studio: Studio, name: str, number: int) -> None:
     """A finished run in the record."""
     job = JobSpec(
         name=name,
-        task=Classification(),
+        task=TextClassification(),
         start=FromScratch(model=bert(2, 128)),
         data=FileData(path=Path("reviews.csv")),
     )
@@ -70,7 +70,7 @@ def test_the_cards_lead_to_the_pages(qtbot, page: HomePage, went: list[tuple[str
         card.setFocus()
         qtbot.keyClick(card, Qt.Key.Key_Return)
     assert went == [
-        ("train", {"task": "classification"}),
+        ("train", {"task": "text_classification"}),
         ("explore", None),
         ("train", {"task": "pretraining"}),
     ]

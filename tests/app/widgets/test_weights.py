@@ -4,13 +4,13 @@ import pytest
 
 from app.widgets.form import SpecForm
 from app.widgets.weights import Weights
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 from tests.app.accessible import assert_accessible
 
 
 @pytest.fixture
 def form(qtbot) -> SpecForm:
-    made = SpecForm(Classification, ["balanced", "weights", "smoothing"])
+    made = SpecForm(TextClassification, ["balanced", "weights", "smoothing"])
     qtbot.addWidget(made)
     made.show()
     return made

@@ -24,7 +24,7 @@ def conll(folder: Path) -> tuple[Path, list[str]]:
     "task,files,figure,said",
     [
         ("question_answering", squad, "f1", {"answer", "probability", "candidates"}),
-        ("tagging", conll, "f1", {"words", "tags", "probabilities", "spans"}),
+        ("token_classification", conll, "f1", {"words", "tags", "probabilities", "spans"}),
     ],
 )
 def test_a_task_is_composed_trained_judged_and_asked(

@@ -15,7 +15,7 @@ from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
 from engine.data.packing.packed import GrowingArray, Packed, pack_stream
 from engine.errors import StudioError
 from engine.runs.launch import environment
-from engine.spec.dataset import PARTS as ALL_PARTS
+from engine.spec.dataset import SPLITS as ALL_PARTS
 from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary

@@ -10,7 +10,7 @@ from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.reading import likely_task, recognise
 from engine.errors import BadFile
 from engine.spec.dataset import Mapping, Split
-from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression
+from engine.spec.task import MultiLabel, MultipleChoice, Regression, TextClassification
 
 
 def stored(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:
@@ -72,7 +72,7 @@ def test_classes_are_dealt_out_as_before(tmp_path):
     dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
     labels = dataset.rows("dev").labels or []
     assert sorted(labels) == ["0", "0", "1", "1", "2", "2", "3", "3"]
-    assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), Classification)
+    assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), TextClassification)
 
 
 def test_the_published_scores_are_imported(tmp_path, assets):

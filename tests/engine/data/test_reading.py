@@ -15,7 +15,7 @@ from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats.reading import FORMATS, Cancelled, check, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Pretraining, TextClassification
 
 cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 tables = st.integers(1, 4).flatmap(
@@ -206,12 +206,12 @@ MAPPED = Mapping(text="text", label="label")
     ],
 )
 def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
-    problems = check(COLUMNS, mapping, Classification(), labels)
+    problems = check(COLUMNS, mapping, TextClassification(), labels)
     assert [says in problem.problem for problem in problems] == ([True] if says else [])
 
 
 def test_labels_must_be_those_of_the_task():
-    problems = check(COLUMNS, MAPPED, Classification(labels=("a", "b")), {"a": 1, "c": 1})
+    problems = check(COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1})
     assert "“c”" in problems[0].problem
 
 

@@ -15,7 +15,7 @@ from engine.record import run_manager as steering
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curve
 from engine.record.opening import open_record
-from engine.record.run_manager import News, Steering
+from engine.record.run_manager import News, RunManager
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
 from engine.runs import launch
@@ -33,7 +33,7 @@ class Window:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.record = open_record(home.record, home.backups)
-        self.steering = Steering(self.record, home)
+        self.steering = RunManager(self.record, home)
         self.news: list[News] = []
 
     def add(self, job: JobSpec) -> str:
@@ -111,7 +111,7 @@ def window(windows: Callable[[], Window]) -> Window:
 
 @pytest.fixture
 def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare workers are fake workers too; `launch` starts none of its own."""
+    """StandbyWorker workers are fake workers too; `launch` starts none of its own."""
     code = (
         "import json, sys; from pathlib import Path; from tests.engine.runs import fake_worker\n"
         "line = sys.stdin.readline()\n"

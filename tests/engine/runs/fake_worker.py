@@ -17,14 +17,14 @@ from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, St
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.task import Classification
+from engine.spec.task import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
     return JobSpec(
         name=name,
-        task=Classification(),
+        task=TextClassification(),
         start=FromCheckpoint(path=Path("model")),
         data=FileData(path=Path("data.csv")),
         training=TrainingSpec(steps=steps),

@@ -12,17 +12,17 @@ from engine.home import Home
 from engine.messages.events import Ended, Prepared, Saved, Started
 from engine.runs import launch
 from engine.runs import standby as spare
-from engine.runs.standby import Spare
+from engine.runs.standby import StandbyWorker
 from tests.engine.runs.waiting import until
 from tests.engine.training import small
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spare]:
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
     """One that loads nothing, and ends with the line that it is given."""
     code = "import sys; sys.exit(0 if sys.stdin.readline() else 7)"
     monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
-    made = Spare()
+    made = StandbyWorker()
     yield made
     made.end()
 
@@ -31,7 +31,7 @@ def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Pa
     job = small.classifying(tmp_path, steps=6)
     runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
     fresh = launch.start(runs[0].path)
-    held = Spare()
+    held = StandbyWorker()
     worker = held.give(runs[1].path)
     assert worker is not None and worker.stdin is not None and worker.stdin.closed
     until(lambda: runs[1].last_started() is not None)
@@ -55,14 +55,14 @@ def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Pa
     assert first == second and first
 
 
-def test_it_ends_with_its_input(waiting: Spare) -> None:
+def test_it_ends_with_its_input(waiting: StandbyWorker) -> None:
     process = waiting._process
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait() == 7
 
 
-def test_one_that_has_died_takes_no_run(waiting: Spare, tmp_path: Path) -> None:
+def test_one_that_has_died_takes_no_run(waiting: StandbyWorker, tmp_path: Path) -> None:
     waiting._process.kill()
     waiting._process.wait()
     assert not waiting.is_of_use()
@@ -70,7 +70,7 @@ def test_one_that_has_died_takes_no_run(waiting: Spare, tmp_path: Path) -> None:
 
 
 def test_one_that_nobody_wants_for_long_is_of_no_use(
-    waiting: Spare, monkeypatch: pytest.MonkeyPatch
+    waiting: StandbyWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert waiting.is_of_use()
     monkeypatch.setattr(spare, "KEPT", 0.0)

@@ -83,7 +83,7 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     )
     spec = BertSpec(vocabulary=tokenizer.size, width=16, layers=1, heads=2, inner=32, positions=32)
     network = Network(spec, learner.heads).eval()
-    learner.prime(network, examples, tokenizer)
+    learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
         guessed = guesses(network, batch)[0].softmax(-1).mean(0).numpy()

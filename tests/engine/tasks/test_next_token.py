@@ -20,7 +20,7 @@ from engine.models import checkpoint
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Pretraining, TextClassification
 from engine.tasks.learner import Examples, total
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.loop import train
@@ -181,7 +181,7 @@ def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValidationError, match=says):
             JobSpec.model_validate(good.model_copy(update=change).model_dump())
-    classes = good.model_copy(update={"task": Classification()})
+    classes = good.model_copy(update={"task": TextClassification()})
     assert JobSpec.model_validate(classes.model_dump()) == classes
 
 

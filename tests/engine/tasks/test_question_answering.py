@@ -14,7 +14,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import load, save
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import PARTS, Split
+from engine.spec.dataset import SPLITS, Split
 from engine.spec.task import QuestionAnswering
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
@@ -231,5 +231,5 @@ def test_questions_about_one_passage_stay_together(tmp_path):
     )
     assert spec.rows == {"train": 100, "dev": 60, "test": 40}
     dataset = open_dataset(tmp_path / "data")
-    passages = [set(dataset.rows(part).pairs) for part in PARTS]
+    passages = [set(dataset.rows(part).pairs) for part in SPLITS]
     assert sum(map(len, passages)) == 10

@@ -17,11 +17,11 @@ from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.task import Tagging
+from engine.spec.task import TokenClassification
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
-from engine.tasks.token_classification import UNKNOWN, TaggingLearner
+from engine.tasks.token_classification import UNKNOWN, TokenClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.train import main as work
 from tests.engine.models import small as models
@@ -42,31 +42,35 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 
 
 @pytest.fixture
-def learner() -> TaggingLearner:
-    made = TaggingLearner(Tagging())
+def learner() -> TokenClassificationLearner:
+    made = TokenClassificationLearner(TokenClassification())
     made.study(ROWS)
     return made
 
 
 @pytest.fixture
-def network(learner: TaggingLearner) -> Network:
+def network(learner: TokenClassificationLearner) -> Network:
     return models.network(learner.heads)
 
 
-def packed(learner: TaggingLearner, tokenizer: Tokenizer, folder: Path, rows: Rows = ROWS):
+def packed(
+    learner: TokenClassificationLearner, tokenizer: Tokenizer, folder: Path, rows: Rows = ROWS
+):
     return learner.pack(rows, tokenizer, LENGTH, folder / f"packed-{len(rows)}", nothing)
 
 
-def batch_of(learner: TaggingLearner, examples, tokenizer: Tokenizer, count: int) -> Batch:
+def batch_of(
+    learner: TokenClassificationLearner, examples, tokenizer: Tokenizer, count: int
+) -> Batch:
     return learner.batch(examples, np.arange(count), tokenizer, np.random.default_rng(0))
 
 
 def test_tags_are_sorted_with_o_first(learner):
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     assert (learner.heads.outputs, learner.heads.kind) == (4, "tags")
-    assert learner.judged_by == "f1"
-    classes = TaggingLearner(Tagging(labels=("DET", "NOUN")))
-    assert classes.judged_by == "accuracy"
+    assert learner.best_metric == "f1"
+    classes = TokenClassificationLearner(TokenClassification(labels=("DET", "NOUN")))
+    assert classes.best_metric == "accuracy"
 
 
 def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, tmp_path):
@@ -122,7 +126,7 @@ def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path
     [({"x": 3.0}, [1, 3, 1, 3]), ({"y": 2.0, "B-x": 3.0, "x": 0.5, "O": 0.1}, [0.1, 3, 2, 0.5])],
 )
 def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, network, tmp_path):
-    learner = TaggingLearner(Tagging(weights=given, smoothing=0.1))
+    learner = TokenClassificationLearner(TokenClassification(weights=given, smoothing=0.1))
     learner.study(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
@@ -137,9 +141,11 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
 
 def test_a_weight_of_no_tag_is_refused():
     with pytest.raises(StudioError, match="“place”, and no tag and no type of spans"):
-        TaggingLearner(Tagging(weights={"place": 2.0})).study(ROWS)
+        TokenClassificationLearner(TokenClassification(weights={"place": 2.0})).study(ROWS)
     with pytest.raises(StudioError, match="“N”"):
-        TaggingLearner(Tagging(weights={"N": 2.0})).study(Rows(texts=["a b"], tags=["DET NOUN"]))
+        TokenClassificationLearner(TokenClassification(weights={"N": 2.0})).study(
+            Rows(texts=["a b"], tags=["DET NOUN"])
+        )
 
 
 def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
@@ -194,14 +200,14 @@ def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, toke
 )
 def test_rows_that_teach_nothing_are_refused(tags, says):
     with pytest.raises(StudioError, match=says):
-        TaggingLearner(Tagging()).study(Rows(texts=["a b"], tags=tags))
+        TokenClassificationLearner(TokenClassification()).study(Rows(texts=["a b"], tags=tags))
     with pytest.raises(MissingColumn):
-        TaggingLearner(Tagging()).study(Rows(texts=["a b"]))
+        TokenClassificationLearner(TokenClassification()).study(Rows(texts=["a b"]))
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    folder = tmp_path_factory.mktemp("tagging")
+    folder = tmp_path_factory.mktemp("token_classification")
     run = small.new_run(folder / "run", small.tagging(folder, epochs=8))
     assert work(run.path) == 0
     return run
@@ -250,10 +256,10 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
 
 def test_a_job_is_composed_from_options(tmp_path, capsys):
     data = small.tagged(tmp_path / "new.conll")
-    assert main(["job", "--task=tagging", "--data", str(data)]) == 0
+    assert main(["job", "--task=token_classification", "--data", str(data)]) == 0
     job = json.loads(capsys.readouterr().out)
     assert job["task"] == {
-        "kind": "tagging",
+        "kind": "token_classification",
         "labels": [],
         "weights": {},
         "smoothing": 0.0,

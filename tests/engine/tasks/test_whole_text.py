@@ -16,12 +16,12 @@ from engine.errors import MissingColumn, StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.spec.model import BertSpec
-from engine.spec.task import Classification, MultiLabel, MultipleChoice, Regression, TaskSpec
+from engine.spec.task import MultiLabel, MultipleChoice, Regression, TaskSpec, TextClassification
 from engine.tasks import learner_for, learner_of
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total
 from engine.tasks.predicting import Predictor
-from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.text_classification import TextClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
 
 SENTENCE = "a warm film and a cold story with good acting or a dull happy sad end for all"
@@ -33,9 +33,9 @@ ENDINGS = [(text, "is warm", "was it", "and so on and on") for text in reversed(
 RIGHT = ["0", "3", "1", "2", "2", "0"] * 2
 
 CASES: dict[str, tuple[TaskSpec, Rows]] = {
-    "classes": (Classification(), Rows(TEXTS, TEXTS[::-1], CLASSES)),
+    "classes": (TextClassification(), Rows(TEXTS, TEXTS[::-1], CLASSES)),
     "weighted": (
-        Classification(balanced=True, weights={"so-so": 0.3}, smoothing=0.1),
+        TextClassification(balanced=True, weights={"so-so": 0.3}, smoothing=0.1),
         Rows(TEXTS, None, CLASSES),
     ),
     "labels": (MultiLabel(), Rows(TEXTS, TEXTS[::-1], SETS)),
@@ -158,13 +158,13 @@ def test_weights_of_labels_are_those_of_torch(prepared: Callable[[str], Prepared
 def test_balancing_is_that_of_scikit_learn() -> None:
     from sklearn.utils.class_weight import compute_class_weight
 
-    learner = learner_for(Classification(balanced=True))
+    learner = learner_for(TextClassification(balanced=True))
     learner.study(Rows(TEXTS, None, CLASSES))
     wanted = compute_class_weight("balanced", classes=np.unique(CLASSES), y=CLASSES)
     assert learner._weights.numpy() == pytest.approx(wanted)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("task", [Classification, MultiLabel])
+@pytest.mark.parametrize("task", [TextClassification, MultiLabel])
 def test_a_weight_for_no_label_is_refused(task: Any) -> None:
     rows = Rows(TEXTS, None, CLASSES)
     with pytest.raises(StudioError, match="“great”, and no label"):
@@ -228,7 +228,7 @@ def test_a_saved_model_answers_and_is_judged_as_before(
 
 def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepared]) -> None:
     ready = prepared("number")
-    ready.learner.prime(ready.network, ready.examples, ready.tokenizer)
+    ready.learner.init_output_bias(ready.network, ready.examples, ready.tokenizer)
     assert ready.network.task is not None
     assert float(ready.network.task.dense.bias.detach()) == pytest.approx(2.5416667)
 
@@ -236,7 +236,7 @@ def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepa
 def test_made_up_batches_have_a_loss(prepared: Callable[[str], Prepared]) -> None:
     for name in CASES:
         ready = prepared(name)
-        batch = ready.learner.made_up(6, 16, ready.tokenizer, np.random.default_rng(1))
+        batch = ready.learner.dummy_batch(6, 16, ready.tokenizer, np.random.default_rng(1))
         assert batch.size == 6
         assert np.isfinite(float(total(ready.learner.losses(ready.network, batch)).detach()))
 
@@ -255,7 +255,7 @@ def test_a_model_for_numbers_remembers_their_range(
 
 
 def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
-    learner = ClassificationLearner(Classification(labels=("bad", "good")))
+    learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
     assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
     for stranger in ("new", "2", "-1"):

@@ -11,14 +11,14 @@ from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import BertSpec
 from engine.spec.task import (
-    Classification,
     MultiLabel,
     MultipleChoice,
     Pretraining,
     QuestionAnswering,
     Regression,
-    Tagging,
     TaskSpec,
+    TextClassification,
+    TokenClassification,
 )
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -54,7 +54,7 @@ def classifying(folder: Path, **training: object) -> JobSpec:
     settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
     return JobSpec(
         name="Good or bad",
-        task=Classification(),
+        task=TextClassification(),
         start=FromScratch(model=NETWORK),
         data=FileData(
             path=sentences(folder / "sentences.csv"),
@@ -123,7 +123,7 @@ def tagging(folder: Path, **training: object) -> JobSpec:
     settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
     return JobSpec(
         name="People and places",
-        task=Tagging(),
+        task=TokenClassification(),
         start=FromScratch(model=NETWORK),
         data=FileData(path=tagged(folder / "tagged.conll")),
         training=TrainingSpec.model_validate(settings | training),
@@ -150,7 +150,7 @@ def labelled(path: Path, rows: int = 96) -> Path:
 
 TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
     "weighted classes": (
-        Classification(balanced=True, weights={"1": 3.0}, smoothing=0.1),
+        TextClassification(balanced=True, weights={"1": 3.0}, smoothing=0.1),
         Mapping(text="text", label="sad"),
     ),
     "labels": (MultiLabel(balanced=True), Mapping(text="text", label="topics")),

@@ -16,7 +16,7 @@ from engine.runs.reproducibility import certificate, damages
 from engine.runs.retention import check_removal, kept, kept_checkpoints, most_kept
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Pretraining, TextClassification
 from engine.spec.training import TrainingSpec
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
@@ -221,7 +221,7 @@ def test_what_a_branch_cannot_change_is_refused(calm: RunFolder, tmp_path: Path)
     job = calm.job()
     other: list[tuple[dict[str, object], str]] = [
         ({"task": Pretraining()}, "cannot change task"),
-        ({"task": Classification(labels=("a", "b"))}, "cannot change task.labels"),
+        ({"task": TextClassification(labels=("a", "b"))}, "cannot change task.labels"),
         ({"start": small.pretraining(tmp_path).start.model_copy(update={"lowercase": False})},
          "cannot change start.lowercase"),
         ({"data": small.pretraining(tmp_path).data}, "cannot change data"),

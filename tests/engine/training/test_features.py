@@ -300,5 +300,5 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("dev")
     found = Predictor(last, job.training.max_length).judge(dev).figures()
-    judged = learner.judged_by
+    judged = learner.best_metric
     assert found[judged] == pytest.approx(said[f"dev_{judged}"], abs=1e-5)

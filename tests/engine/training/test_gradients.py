@@ -14,7 +14,7 @@ from engine.models.fast.dropout import drawing
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
-from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import gradients
 from engine.training.loop import train
 from tests.engine.training import small
@@ -111,7 +111,7 @@ def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> 
 def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:
     """Two rows that are alike get a half each: with the same dropout, the same loss."""
     said = list[float]()
-    losses = ClassificationLearner.losses
+    losses = TextClassificationLearner.losses
 
     def heard(self, network, batch, whole=None):
         found = losses(self, network, batch, whole)
@@ -123,7 +123,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     job = on_two(small.classifying(tmp_path, steps=1, batch=2, dropout=0.5))
     data = job.data.model_copy(update={"path": path})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClassificationLearner, "losses", heard)
+        patch.setattr(TextClassificationLearner, "losses", heard)
         run = small.new_run(tmp_path / "run", job.model_copy(update={"data": data}))
         train(run.job(), lambda _: None, lambda: len(said) > 1, run)
     assert said[0] != said[1]
@@ -133,7 +133,7 @@ def test_what_goes_wrong_in_either_half_is_said(
     by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main = threading.get_ident()
-    losses = ClassificationLearner.losses
+    losses = TextClassificationLearner.losses
     for beside in (False, True):
 
         def broken(self, network, batch, whole=None, beside: bool = beside):
@@ -141,7 +141,7 @@ def test_what_goes_wrong_in_either_half_is_said(
                 raise StudioError("No such luck.", "Try again.")
             return losses(self, network, batch, whole)
 
-        monkeypatch.setattr(ClassificationLearner, "losses", broken)
+        monkeypatch.setattr(TextClassificationLearner, "losses", broken)
         job = on_two(small.classifying(tmp_path, steps=2))
         with pytest.raises(StudioError, match="No such luck"):
             train(job, lambda _: None, lambda: False, small.new_run(tmp_path / str(beside), job))
@@ -151,7 +151,7 @@ def test_what_goes_wrong_in_either_half_is_said(
 def test_memory_that_is_short_in_one_half_makes_smaller_parts(
     by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    losses = ClassificationLearner.losses
+    losses = TextClassificationLearner.losses
 
     def short(self, network, batch, whole=None):
         if batch.size > 3:
@@ -160,7 +160,7 @@ def test_memory_that_is_short_in_one_half_makes_smaller_parts(
 
     job = on_two(small.classifying(tmp_path, steps=STEPS, dropout=0.0))
     enough = trained(tmp_path / "enough", job)
-    monkeypatch.setattr(ClassificationLearner, "losses", short)
+    monkeypatch.setattr(TextClassificationLearner, "losses", short)
     run, told = small.new_run(tmp_path / "short", job), list[Event]()
     assert train(job, told.append, lambda: False, run) == ("finished", STEPS)
     found = [e.value for e in told if isinstance(e, Measured) and e.name == "loss"]

@@ -13,7 +13,7 @@ from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.pretraining import PretrainingLearner
-from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.text_classification import TextClassificationLearner
 from engine.worker.train import main as work
 from tests.engine.training import small
 
@@ -62,7 +62,7 @@ def test_the_step_and_the_line_of_the_source_are_named(
     first_run(tmp_path, job)
     letter = "##z" if "zebra" not in PIECES else "zebra"
     piece = next(piece for piece in (letter, "z") if piece in PIECES)
-    poison(monkeypatch, ClassificationLearner, piece, way)
+    poison(monkeypatch, TextClassificationLearner, piece, way)
 
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 1

@@ -15,7 +15,7 @@ from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
 from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Batch
-from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import loop
 from engine.training.loop import train
 from engine.training.optimiser import adamw, freeze, height, restore, set_rate
@@ -68,16 +68,16 @@ def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, calm, _ = trained(tmp_path / "calm", classifying(tmp_path, steps=3, dropout=0.0))
-    honest = ClassificationLearner.losses
+    honest = TextClassificationLearner.losses
 
     def short(
-        self: ClassificationLearner, network: Network, batch: Batch, whole: Batch | None = None
+        self: TextClassificationLearner, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, torch.Tensor]:
         if len(batch.tokens) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return honest(self, network, batch, whole)
 
-    monkeypatch.setattr(ClassificationLearner, "losses", short)
+    monkeypatch.setattr(TextClassificationLearner, "losses", short)
     _, weights, told = trained(tmp_path / "short", classifying(tmp_path, steps=3, dropout=0.0))
     said = [text for text in notes(told) if "Memory was short" in text]
     assert [text.split("here on ")[1][0] for text in said] == ["4", "2"]
@@ -92,7 +92,7 @@ def test_one_example_that_does_not_fit_and_other_errors_are_told(
         def broken(*_: object, error: Exception = error) -> dict[str, torch.Tensor]:
             raise error
 
-        monkeypatch.setattr(ClassificationLearner, "losses", broken)
+        monkeypatch.setattr(TextClassificationLearner, "losses", broken)
         job = classifying(tmp_path, steps=3)
         with pytest.raises(type(error), match=str(error)):
             train(job, lambda _: None, lambda: False, new_run(tmp_path / type(error).__name__, job))

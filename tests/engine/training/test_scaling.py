@@ -14,7 +14,7 @@ from engine.messages.events import Ended, Measured, Noted
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
-from engine.tasks.text_classification import ClassificationLearner
+from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import gradients, loop, scaling
 from engine.training.devices import Machine
 from engine.training.saving import Progress, latest
@@ -156,7 +156,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
 def test_what_is_no_number_with_any_scale_ends_the_run(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = ClassificationLearner.losses
+    original = TextClassificationLearner.losses
 
     def losses(*given: object) -> dict[str, Tensor]:
         terms = original(*given)  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def test_what_is_no_number_with_any_scale_ends_the_run(
         slope = (term - term.detach()).abs().sqrt()  # 0, and infinitely steep
         return {name: term * math.nan if way == "loss" else term + slope}
 
-    monkeypatch.setattr(ClassificationLearner, "losses", losses)
+    monkeypatch.setattr(TextClassificationLearner, "losses", losses)
     begin_with(monkeypatch, 4.0)
     run = small.new_run(tmp_path / "run", halves(small.classifying(tmp_path, steps=30)))
     assert work(run.path) == 1

@@ -13,7 +13,7 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
-from engine.spec.dataset import Part, Split, StoredData
+from engine.spec.dataset import Split, SplitName, StoredData
 from engine.spec.job import JobSpec
 from engine.spec.task import Pretraining
 from engine.training.loop import train
@@ -83,7 +83,7 @@ def test_a_second_run_on_a_stored_version_reads_no_text(
     read: list[str] = []
     plain = Dataset._column
 
-    def column(dataset: Dataset, name: str, part: Part) -> object:
+    def column(dataset: Dataset, name: str, part: SplitName) -> object:
         read.append(name)
         return plain(dataset, name, part)
 

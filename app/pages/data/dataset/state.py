@@ -13,7 +13,7 @@ from app.studio import Studio
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.spec.dataset import DatasetSpec, Part
+from engine.spec.dataset import DatasetSpec, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE = 200  # rows that are read at a time
@@ -26,7 +26,7 @@ class Wanted:
     """What is sought among the rows."""
 
     text: str = ""
-    part: Part | None = None
+    part: SplitName | None = None
     label: str | None = None
 
 

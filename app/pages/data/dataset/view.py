@@ -28,7 +28,7 @@ from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
 from engine.data.formats.reading import likely_task
-from engine.spec.dataset import PARTS
+from engine.spec.dataset import SPLITS
 from engine.spec.task import Pretraining
 
 PAUSE = 250  # ms after a key before rows are sought
@@ -105,7 +105,7 @@ class DatasetView(Page):
         self.search = QLineEdit(clearButtonEnabled=True)
         self.search.setPlaceholderText(self.tr("Find rows with this text"))
         self.search.setAccessibleName(self.tr("Find rows with this text"))
-        self.parts = Segments([self.tr("All"), *PARTS], self.tr("Part"))
+        self.parts = Segments([self.tr("All"), *SPLITS], self.tr("Part"))
         self.parts.choose(0)
         self.count = Text("", "muted", wraps=False)
         above.addWidget(self.search, 1)
@@ -169,7 +169,7 @@ class DatasetView(Page):
         self.train.show()
         self.labels.show_spec(spec)
         self.facts.show_spec(spec, self.state.folder, "")
-        for number, part in enumerate(PARTS, start=1):
+        for number, part in enumerate(SPLITS, start=1):
             self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))
         self.model = RowsModel(self.state, self)
         self.splitter.show()
@@ -211,7 +211,7 @@ class DatasetView(Page):
         self.state.seek(
             Wanted(
                 self.search.text(),
-                PARTS[choice - 1] if choice > 0 else None,
+                SPLITS[choice - 1] if choice > 0 else None,
                 self.labels.choice,
             )
         )

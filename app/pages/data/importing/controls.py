@@ -22,7 +22,7 @@ from app.widgets import numbers
 from app.widgets.number_field import pad
 from app.widgets.spec_texts import help_of, title_of
 from engine.data.formats.reading import FORMATS
-from engine.spec.dataset import PARTS, Mapping, Reading, Split
+from engine.spec.dataset import SPLITS, Mapping, Reading, Split
 
 PAUSE = 400  # ms after a key before what was typed is taken
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
@@ -136,10 +136,10 @@ class FileControls(Section):
             return
         for number, (file, part) in enumerate(zip(files, self._state.parts, strict=True)):
             box = QComboBox()
-            for each in PARTS:
+            for each in SPLITS:
                 box.addItem(self._named(each), each)
             box.addItem(self.tr("left out"), None)
-            box.setCurrentIndex(PARTS.index(part) if part else len(PARTS))
+            box.setCurrentIndex(SPLITS.index(part) if part else len(SPLITS))
             box.activated.connect(lambda _, n=number, b=box: self._on_part(n, b))
             self.add(one_line(file.name), box)
             self.parts.append(box)

@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.data.datasets.splitting import part_named
 from engine.data.formats.conll import SUFFIXES as CONLL
 from engine.data.formats.folder import is_text_folder, parts_in
-from engine.spec.dataset import PARTS, Part
+from engine.spec.dataset import SPLITS, SplitName
 
 SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text", *CONLL}
 MOST = 200  # entries of a folder that are looked at
@@ -31,19 +31,19 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def guess_parts(files: Sequence[Path]) -> list[Part | None]:
+def guess_parts(files: Sequence[Path]) -> list[SplitName | None]:
     """The part of each of several files by its name; a file with none gets a part that is free.
 
     None: there is no part left for it.
     """
-    guesses: list[Part | None] = [_named(file) for file in files]
-    taken: set[Part] = set()
+    guesses: list[SplitName | None] = [_named(file) for file in files]
+    taken: set[SplitName] = set()
     for number, guess in enumerate(guesses):
         if guess in taken:
             guesses[number] = None
         elif guess is not None:
             taken.add(guess)
-    free = [part for part in PARTS if part not in taken]
+    free = [part for part in SPLITS if part not in taken]
     for number, (file, guess) in enumerate(zip(files, guesses, strict=True)):
         if guess is None and free and _named(file) is None:
             guesses[number] = free.pop(0)
@@ -67,6 +67,6 @@ def _is_data(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and not about
 
 
-def _named(file: Path) -> Part | None:
+def _named(file: Path) -> SplitName | None:
     words = re.split(r"[\W_\d]+", file.stem)
     return next((part for part in map(part_named, words) if part is not None), None)

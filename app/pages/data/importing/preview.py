@@ -15,7 +15,7 @@ from engine.data.datasets.importing import deal_rows
 from engine.data.formats.lines import Progress
 from engine.data.formats.reading import Preview, Row, preview, read
 from engine.messages.answers import Token
-from engine.spec.dataset import PARTS, Mapping, Part, Reading, Split
+from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5
@@ -97,8 +97,10 @@ def count(
         return collect(sources, reading, mapping, split, Path(folder), progress, cancelled)
 
 
-def part_sizes(collected: Collected, sources: dict[Source, Path], split: Split) -> dict[Part, int]:
+def part_sizes(
+    collected: Collected, sources: dict[Source, Path], split: Split
+) -> dict[SplitName, int]:
     """How many rows each part will have."""
     parts, _ = deal_rows(collected, sources, split)
-    counts = np.bincount(parts, minlength=len(PARTS))
-    return {part: int(count) for part, count in zip(PARTS, counts, strict=True)}
+    counts = np.bincount(parts, minlength=len(SPLITS))
+    return {part: int(count) for part, count in zip(SPLITS, counts, strict=True)}

@@ -26,7 +26,7 @@ from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import check, likely_task, recognise_reading
 from engine.errors import StudioError
 from engine.home import free_folder
-from engine.spec.dataset import Mapping, Part, Reading, Split
+from engine.spec.dataset import Mapping, Reading, Split, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAUSE = 250  # ms after a choice before all rows are read for it
@@ -110,7 +110,7 @@ class ImportState(QObject):
         super().__init__(parent)
         self._studio, self._known = studio, known
         self.files: list[Path] = []
-        self.parts: list[Part | None] = []
+        self.parts: list[SplitName | None] = []
         self.shown = 0  # the file whose rows are shown
         self.reading: Reading | None = None
         self.notes: tuple[str, ...] = ()  # on how the file was recognised
@@ -124,7 +124,7 @@ class ImportState(QObject):
         self.examples_problem = ""
         self.unknown = -1  # id of [UNK]
         self.counted: Collected | None = None
-        self.part_rows: dict[Part, int] | None = None
+        self.part_rows: dict[SplitName, int] | None = None
         self.count_problem: StudioError | None = None
         self.count_done = (0, 0)  # bytes
         self.import_problem: StudioError | None = None
@@ -166,7 +166,7 @@ class ImportState(QObject):
         self._dealing = self._importing = None
         self._pause.stop()
 
-    def set_part(self, file: int, part: Part | None) -> None:
+    def set_part(self, file: int, part: SplitName | None) -> None:
         self.parts[file] = part
         self._count_anew()
 
@@ -187,10 +187,10 @@ class ImportState(QObject):
         return cast(dict[Source, Path], chosen)
 
     @property
-    def dealt(self) -> tuple[Part, ...]:
+    def dealt(self) -> tuple[SplitName, ...]:
         """The parts that have no file of their own and get a share of the rows for training."""
         sources = self.sources
-        parts: tuple[Part, ...] = ("dev", "test")
+        parts: tuple[SplitName, ...] = ("dev", "test")
         return tuple(part for part in parts if part not in sources)
 
     # ── how they are read ────────────────────────────────────────────────────────────────────
@@ -453,7 +453,7 @@ class ImportState(QObject):
             )
         self.counted_changed.emit()
 
-    def _on_dealt(self, rows: dict[Part, int]) -> None:
+    def _on_dealt(self, rows: dict[SplitName, int]) -> None:
         self._dealing, self.part_rows = None, rows
         self.counted_changed.emit()
 
@@ -535,7 +535,7 @@ class _Begun:
     """What was found out about the chosen files."""
 
     files: list[Path]
-    parts: list[Part | None]
+    parts: list[SplitName | None]
     name: str
     reading: Reading | None
     notes: tuple[str, ...]
@@ -555,7 +555,7 @@ def _begin(paths: Sequence[Path]) -> _Begun:
             "Choose a file, or a folder with such files.",
         )
         return _Begun([], [], "", None, (), problem)
-    parts: list[Part | None] = guess_parts(files) if len(files) > 1 else [None]
+    parts: list[SplitName | None] = guess_parts(files) if len(files) > 1 else [None]
     if "train" in parts:  # it is the one by which the others are read
         first = parts.index("train")
         files.insert(0, files.pop(first))

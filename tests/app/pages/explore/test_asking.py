@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from engine.messages.answers import ArrayFile, Attended, Filled, Working
 from engine.messages.questions import Fill
 
@@ -15,7 +15,7 @@ def fill(study):
 
 @pytest.fixture
 def asking(study, explorer):
-    made = Asking(study, explorer, fill)
+    made = LiveQuery(study, explorer, fill)
     made.set_seen(True)
     return made
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.precision import PrecisionSwitch
 from app.settings import Settings
 from engine.messages.answers import Filled, Predicted
@@ -25,7 +25,7 @@ def asking(study, explorer, kind):
     def make(side):
         return kind(checkpoint=study.checkpoint, text=study.text, masked=study.masked)
 
-    made = Asking(study, explorer, make)
+    made = LiveQuery(study, explorer, make)
     made.set_seen(True)
     return made
 

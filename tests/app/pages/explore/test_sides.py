@@ -3,7 +3,7 @@
 import pytest
 
 from app.library import ModelEntry, describe_model
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panel import Panel, source
 from app.pages.explore.side import Input
 from engine.messages.questions import Fill
@@ -88,7 +88,7 @@ def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(study, home
 
 
 def test_each_side_is_asked_about_by_itself(study, other, explorer, wait):
-    one, two = Asking(study, explorer, fill), Asking(study, explorer, fill, side=1)
+    one, two = LiveQuery(study, explorer, fill), LiveQuery(study, explorer, fill, side=1)
     panel = Panel((one, two))
     panel.set_seen(True)
     assert [question.side for question in explorer.asked] == [0]

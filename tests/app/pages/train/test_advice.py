@@ -13,7 +13,7 @@ from engine.messages.answers import Estimated
 from engine.spec.dataset import FileData, Mapping
 from engine.spec.features import Features
 from engine.spec.model import PRESETS
-from engine.spec.task import Classification, MultiLabel, Pretraining, Tagging
+from engine.spec.task import MultiLabel, Pretraining, TextClassification, TokenClassification
 from engine.spec.training import HardwareSpec
 from tests.app.pages.train.test_choices import MODEL, chosen, data, dataset
 
@@ -110,7 +110,7 @@ def test_what_a_task_misses_is_said(kind: Kind, mapping: dict, labels: dict, say
 
 
 def test_weights_are_for_labels_of_the_data() -> None:
-    for kind, task in ((Kind.SENTENCE, Classification), (Kind.LABELS, MultiLabel)):
+    for kind, task in ((Kind.SENTENCE, TextClassification), (Kind.LABELS, MultiLabel)):
         choices = chosen(kind)
         right = choices.with_task(task(weights={"good": 2.0}))
         assert advice.obstacle(right, Step.SETTINGS) == ""
@@ -127,9 +127,9 @@ def test_weights_are_for_tags_and_types_of_the_data() -> None:
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert advice.label_names(choices) == ("person", "place", "O")
     for name in ("person", "B-place", "O"):
-        right = choices.with_task(Tagging(weights={name: 2.0}))
+        right = choices.with_task(TokenClassification(weights={name: 2.0}))
         assert advice.obstacle(right, Step.SETTINGS) == ""
-    wrong = choices.with_task(Tagging(weights={"B-thing": 2.0}))
+    wrong = choices.with_task(TokenClassification(weights={"B-thing": 2.0}))
     assert "“B-thing”, and no label" in advice.obstacle(wrong, Step.SETTINGS)
 
 

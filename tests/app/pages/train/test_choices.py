@@ -20,7 +20,7 @@ from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, bert
-from engine.spec.task import Classification, Pretraining
+from engine.spec.task import Pretraining, TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 INFO = CheckpointInfo(
@@ -76,7 +76,7 @@ def chosen(kind: Kind) -> Choices:
 def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_settings() -> None:
     assert job(chosen(Kind.SENTENCE)) == JobSpec(
         name="films · little",
-        task=Classification(),
+        task=TextClassification(),
         start=FromCheckpoint(path=MODEL.path),
         data=data().source,
         training=TrainingSpec(),
@@ -167,7 +167,7 @@ def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
     back = choices_of(composed, [data()], [MODEL])
     assert back.is_causal and back.scratch.size == "small" and job(back) == composed
     classes = replace(choices, kind=Kind.SENTENCE)
-    assert not classes.is_causal and isinstance(job(classes).task, Classification)
+    assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
 
 
 def test_a_preset_is_found_again_and_any_other_size_is_an_own_one() -> None:
@@ -186,7 +186,7 @@ def test_a_preset_is_found_again_and_any_other_size_is_an_own_one() -> None:
 def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
     given = JobSpec(
         name="elsewhere",
-        task=Classification(labels=("b", "a")),
+        task=TextClassification(labels=("b", "a")),
         start=FromCheckpoint(path=Path("/gone/model")),
         data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
     )

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.chips import painted
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, Ranking, ranked
 from app.pages.explore.panels.attention.tensor import opened
@@ -76,8 +76,8 @@ class AttentionState(QObject):
         self._ranking_soon = QTimer(self, singleShot=True, interval=0)  # first the map is painted
         self._ranking_soon.timeout.connect(self._rank)
         self._rankings: tuple[Ranking, ...] = ()  # of each chosen head, once they are there
-        self._askings = tuple(Asking(study, explorer, self._question, side) for side in (0, 1))
-        self._pairs = tuple(Asking(study, explorer, self._pair_question, s) for s in (0, 1))
+        self._askings = tuple(LiveQuery(study, explorer, self._question, side) for side in (0, 1))
+        self._pairs = tuple(LiveQuery(study, explorer, self._pair_question, s) for s in (0, 1))
         for asking in self._askings:
             asking.changed.connect(self._on_answer)
         for pair in self._pairs:
@@ -96,7 +96,7 @@ class AttentionState(QObject):
         return self.study.both[self._shows_second]
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> LiveQuery:
         return self._askings[self._shows_second]
 
     @property

@@ -69,7 +69,7 @@ class AttentionView(Panel):
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
-        self.waiting = EmptyState("loader-circle", self.tr("Asking the model …"), "")
+        self.waiting = EmptyState("loader-circle", self.tr("LiveQuery the model …"), "")
         self.stack = QStackedWidget()
         for page in (self.halves, self.problem, self.waiting):
             self.stack.addWidget(page)
@@ -298,7 +298,7 @@ class AttentionView(Panel):
             text = self.tr("{0} of {1} layers are computed …")
             self.wall_said.setText(text.format(state.layers_there, state.size[0]))
         elif state.asking.is_waiting:
-            self.wall_said.setText(self.tr("Asking the model …"))
+            self.wall_said.setText(self.tr("LiveQuery the model …"))
         else:
             count = len(state.heads)
             heads = self.tr("%Ln head(s) chosen.", "", count)

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
 from engine.messages.answers import Predicted
@@ -21,7 +21,7 @@ class AnswersState(QObject):
         super().__init__(study)
         self.study, self.side = study, study.both[side]
         self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
-        self.asking = Asking(study, explorer, self._question, side)
+        self.asking = LiveQuery(study, explorer, self._question, side)
         self.asking.changed.connect(self.changed)
 
     @property

@@ -107,7 +107,7 @@ class OneSide(QWidget):
         self._state = state
         self.faces: dict[HeadKind, Face] = {}
         self._areas: dict[HeadKind, QWidget] = {}
-        self.waiting = Text(self.tr("Asking the model …"), "muted")
+        self.waiting = Text(self.tr("LiveQuery the model …"), "muted")
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.waiting)

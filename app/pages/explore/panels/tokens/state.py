@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.messages.answers import Embedded, Token
@@ -43,8 +43,8 @@ class TokensState(QObject):
         self.study = study
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, of each of its texts
         self.askings = (
-            Asking(study, explorer, lambda side: side.asked(Embed)),
-            Asking(study, explorer, lambda side: side.asked(Embed), side=1),
+            LiveQuery(study, explorer, lambda side: side.asked(Embed)),
+            LiveQuery(study, explorer, lambda side: side.asked(Embed), side=1),
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False

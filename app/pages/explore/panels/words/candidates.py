@@ -135,7 +135,7 @@ class WholeWords(Part):
         if not self.state.own:
             return self.tr("Type words to see how likely each of them is here.")
         if self.state.weighs[0].is_waiting:
-            return self.tr("Asking the model …")
+            return self.tr("LiveQuery the model …")
         return self.tr(
             "Joint probability of a word’s pieces, guessed from left to right in as many masks as "
             "it has pieces. Natural logarithm."

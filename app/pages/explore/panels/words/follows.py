@@ -87,4 +87,4 @@ class Follows(QWidget):
                 "This model has no head for the next sentence, so it cannot tell whether the "
                 "second text follows."
             )
-        return name + self.tr("Asking the model …")
+        return name + self.tr("LiveQuery the model …")

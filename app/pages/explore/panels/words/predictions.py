@@ -89,7 +89,7 @@ class Guesses(Part):
 
     def _said(self, places: tuple[Place, ...]) -> str:
         if not places:
-            return self.tr("Asking the model …")
+            return self.tr("LiveQuery the model …")
         state = self.state
         parts = [self.tr("Answered in {0} ms.").format(max(1, round(state.milliseconds)))]
         if len(places) > MOST_PLACES:

@@ -21,7 +21,7 @@ from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from app.widgets.page import scrolling
 from app.widgets.text import Text, font
-from engine.messages.answers import PlaceScore, Token
+from engine.messages.answers import PositionScore, Token
 
 ROW_GAP = 5 * SPACE  # below a row of tokens, for the ranks
 PAPER_WIDTH = 760  # px
@@ -41,14 +41,14 @@ class ScoreStrip(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tokens: tuple[Token, ...] = ()
-        self.scores: dict[int, PlaceScore] = {}
+        self.scores: dict[int, PositionScore] = {}
         self.chosen = -1
         self._boxes: list[QRectF] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("How expected each token is"))
 
     def show_scores(
-        self, tokens: tuple[Token, ...], scores: dict[int, PlaceScore], chosen: int
+        self, tokens: tuple[Token, ...], scores: dict[int, PositionScore], chosen: int
     ) -> None:
         if (tokens, scores, chosen) == (self.tokens, self.scores, self.chosen):
             return
@@ -127,7 +127,7 @@ def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> l
     return moved
 
 
-def surprise(score: PlaceScore) -> float:
+def surprise(score: PositionScore) -> float:
     """Opacity from nothing at a probability of 1 to the most from a millionth on."""
     return min(1.0, -score.logarithm / math.log(1e6)) * 0.6
 
@@ -209,7 +209,9 @@ class EveryWord(Part):
         if refusal is not None:
             return refusal.problem
         if not scoring.places:
-            return self.tr("Asking the model …") if scoring.is_running else self.tr("Not computed")
+            return (
+                self.tr("LiveQuery the model …") if scoring.is_running else self.tr("Not computed")
+            )
         name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
         model = scoring.side.model
         text = f"{name} {decimal(scoring.perplexity, 2)}"
@@ -263,7 +265,7 @@ class EveryWord(Part):
             rows.append(row)
         return header, rows
 
-    def _pairs(self) -> list[tuple[PlaceScore, PlaceScore | None]]:
+    def _pairs(self) -> list[tuple[PositionScore, PositionScore | None]]:
         """Every token's score, and that of the second model where one token stands for the same."""
         study, first = self.state.study, self.state.scorings[0].places
         first = tuple(score for score in first if score.place < len(study.tokens))

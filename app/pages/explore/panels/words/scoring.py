@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages.answers import PlaceScore, Refused, Scored, perplexity
+from engine.messages.answers import PositionScore, Refused, Scored, perplexity
 from engine.messages.questions import Score
 
 Key = tuple[Path | None, tuple[str, ...]]
@@ -32,18 +32,18 @@ class Scoring(QObject):
         self.total = 0  # places that there are
         self.causal = False
         self.runs_by_itself = False
-        self._places: tuple[PlaceScore, ...] = ()
+        self._places: tuple[PositionScore, ...] = ()
         self._key: Key = (None, ())  # what they are of
         self._start = 0
         self._is_wanted = False
         self._is_complete = False
         self._is_seen = False
         self._taken: Scored | None = None
-        self.asking = Asking(study, explorer, self._question, side)
+        self.asking = LiveQuery(study, explorer, self._question, side)
         self.asking.changed.connect(self._on_answer)
 
     @property
-    def places(self) -> tuple[PlaceScore, ...]:
+    def places(self) -> tuple[PositionScore, ...]:
         """Those that are known of the present text, from left to right."""
         return self._places if self._key == self._now() else ()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import Asking
+from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
@@ -45,7 +45,7 @@ class Place:
         return labels.index(self.actual.label) + 1 if self.actual.label in labels else 0
 
 
-Pair = tuple[Asking, Asking]
+Pair = tuple[LiveQuery, LiveQuery]
 
 
 class WordsState(QObject):
@@ -76,7 +76,7 @@ class WordsState(QObject):
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> LiveQuery:
         """What the first model guesses."""
         return self.fills[0]
 
@@ -193,7 +193,7 @@ class WordsState(QObject):
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
     def _both(self, make: Callable[[Side], AnyQuestion | None]) -> Pair:
-        first, second = (Asking(self.study, self._explorer, make, side) for side in (0, 1))
+        first, second = (LiveQuery(self.study, self._explorer, make, side) for side in (0, 1))
         for asking in (first, second):
             asking.changed.connect(self.changed)
         return first, second
