@@ -1,7 +1,7 @@
 """Starts runs, follows them, asks them to stop, and tells the window what changed.
 
-All work is done by `RunManager` in one thread of its own; here are only the clock, the wishes of the
-user, and the signals.
+All work is done by `RunManager` in one thread of its own; here are only the clock, the wishes of
+the user, and the signals.
 """
 
 from collections.abc import Callable

@@ -68,9 +68,9 @@ def make_base(folder: Path) -> None:
     spec = BertSpec()
     folder.mkdir(parents=True)
     pieces = list(Tokenizer.from_folder(starter_model()).pieces)
-    pieces += [f"filler{number}" for number in range(spec.vocabulary - len(pieces))]
+    pieces += [f"filler{number}" for number in range(spec.vocab_size - len(pieces))]
     listed = folder / "listed.txt"
-    listed.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocabulary]), "utf-8")
+    listed.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocab_size]), "utf-8")
     tokenizer = Tokenizer.from_vocabulary(listed, lowercase=True)
     listed.unlink()
     torch.manual_seed(1)

@@ -57,7 +57,7 @@ def main() -> None:
         folder = Path(made)
         os.environ["BERT_STUDIO_HOME"] = str(folder / "home")
         os.environ["OMP_NUM_THREADS"] = str(given.threads)
-        data = dummy_batch(folder)
+        data = synthetic_data(folder)
         print("| what is trained | foretold, GB | measured, GB | difference |")
         print("| --- | --- | --- | --- |", flush=True)
         for name in given.rows:
@@ -73,11 +73,11 @@ def main() -> None:
     print(f"\n{given.steps} steps, {given.threads} thread(s), {given.device}, {given.precision}")
 
 
-def dummy_batch(folder: Path) -> "dict[bool, StoredData]":
+def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
     """Imported as the window imports: sentences with classes, and documents without."""
-    from dummy_batch import write
     from engine.data.datasets.store import import_dataset
     from engine.spec.dataset import Mapping, Reading, Split, StoredData
+    from synthetic import write
 
     write(folder)
     table = Reading(format="csv", delimiter="\t")
@@ -89,7 +89,7 @@ def dummy_batch(folder: Path) -> "dict[bool, StoredData]":
     made = {}
     for learns_words, (name, file, reading, mapping) in ways.items():
         into = folder / "home" / "datasets" / name / "1"
-        import_dataset(name, {"all": file}, reading, mapping, Split(dev=0.02), into)
+        import_dataset(name, {"all": file}, reading, mapping, Split(validation=0.02), into)
         made[learns_words] = StoredData(folder=into)
     return made
 
@@ -102,23 +102,23 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
-        vocabulary=30_522,
-        width=row.width,
+        vocab_size=30_522,
+        hidden_size=row.width,
         layers=row.layers,
         heads=row.width // 64,
-        inner=4 * row.width,
-        positions=512,
+        intermediate_size=4 * row.width,
+        max_positions=512,
     )
     return JobSpec(
         name=row.title,
-        task=Pretraining(next_sentence=True) if row.learns_words else TextClassification(),
-        start=FromScratch(model=model, tokenizer=folder / "vocab.txt")
+        task=Pretraining(nsp=True) if row.learns_words else TextClassification(),
+        base_model=FromScratch(model=model, tokenizer=folder / "vocab.txt")
         if row.learns_words
         else FromCheckpoint(path=checkpoint(model, folder)),
         data=data,
         training=TrainingSpec(
             steps=given.steps,
-            batch=row.batch,
+            batch_size=row.batch,
             max_length=128,
             gradient_checkpointing=row.recomputes,
             evaluate_every=max(1, given.steps // 2),  # so that steps follow a look and a save
@@ -138,7 +138,7 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
     from engine.models.network import Network
     from engine.tokenizers.tokenizer import Tokenizer
 
-    into = folder / f"model-{model.layers}-{model.width}"
+    into = folder / f"model-{model.layers}-{model.hidden_size}"
     if not into.is_dir():
         torch.manual_seed(0)
         tokenizer = Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True)

@@ -91,7 +91,9 @@ def data_set(work: Path, rows: int) -> Path:
             text = " ".join(chance.choices(words, k=chance.randint(5, 15)))
             writer.writerow([text, chance.choice(LABELS)])
     mapping = Mapping(text="text", label="label")
-    import_dataset("sentences", {"all": source}, Reading(), mapping, Split(dev=0.001), folder)
+    import_dataset(
+        "sentences", {"all": source}, Reading(), mapping, Split(validation=0.001), folder
+    )
     return folder
 
 
@@ -109,7 +111,7 @@ def base(work: Path) -> Path:
     if not folder.is_dir():
         tokenizer = Tokenizer.from_folder(STARTER)
         torch.manual_seed(0)
-        spec = PRESETS["base"].model_copy(update={"vocabulary": tokenizer.size})
+        spec = PRESETS["base"].model_copy(update={"vocab_size": tokenizer.size})
         checkpoint.save(folder, Network(spec, Heads(masked_words=True)), tokenizer)
     return folder
 
@@ -123,9 +125,9 @@ def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
     return JobSpec(
         name="Sentences",
         task=TextClassification(),
-        start=FromCheckpoint(path=model),
+        base_model=FromCheckpoint(path=model),
         data=StoredData(folder=data),
-        training=TrainingSpec(steps=1, batch=16, max_length=64),
+        training=TrainingSpec(steps=1, batch_size=16, max_length=64),
         hardware=HardwareSpec(device="cpu", threads=threads),
     )
 

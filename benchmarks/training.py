@@ -89,7 +89,7 @@ def main() -> None:
     precision = given.precision if given.precision != "auto" else _precision(given)
     print(_conditions(given, precision), flush=True)
     with tempfile.TemporaryDirectory(prefix="bert-studio-benchmark-") as folder:
-        from dummy_batch import write
+        from synthetic import write
 
         write(Path(folder))
         bench = Bench(Path(folder), given, precision)
@@ -162,7 +162,7 @@ class Bench:
         script, *settings = side
         found = self._run(
             script,
-            *(row.work, f"--made-up={self._folder}", f"--layers={layers}", f"--width={width}"),
+            *(row.work, f"--synthetic={self._folder}", f"--layers={layers}", f"--width={width}"),
             *(f"--threads={threads or self._given.threads}", f"--precision={self._precision}"),
             f"--device={self._given.device}",
             *(f"--batch={row.batch}", f"--warm={row.warm}", f"--steps={row.steps}"),

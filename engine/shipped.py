@@ -24,4 +24,4 @@ def sample_data() -> Path:
 
 def first_training() -> TrainingSpec:
     """Settings with which the starter model learns the sample in about a minute on two cores."""
-    return TrainingSpec(epochs=3, batch=16, learning_rate=3e-4, max_length=64)
+    return TrainingSpec(epochs=3, batch_size=16, learning_rate=3e-4, max_length=64)

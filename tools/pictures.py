@@ -278,23 +278,27 @@ def jobs(home: Home) -> dict[str, JobSpec]:
     one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window
     return {
         FINISHED: JobSpec(
-            name=FINISHED, task=TextClassification(), start=starter, data=sample, training=first
+            name=FINISHED,
+            task=TextClassification(),
+            base_model=starter,
+            data=sample,
+            training=first,
         ),
         STOPPED: JobSpec(
             name=STOPPED,
             task=TextClassification(),
-            start=starter,
+            base_model=starter,
             data=sample,
             training=first.model_copy(update={"learning_rate": 5e-5, "epochs": 10.0}),
             hardware=one_thread,
         ),
         FAILED: JobSpec(
-            name=FAILED, task=TextClassification(), start=starter, data=gone, training=first
+            name=FAILED, task=TextClassification(), base_model=starter, data=gone, training=first
         ),
         LIVE: JobSpec(
             name=LIVE,
             task=Pretraining(),
-            start=fresh,
+            base_model=fresh,
             data=sample,
             training=TrainingSpec(steps=20_000, learning_rate=1e-3, max_length=64),
             hardware=one_thread,

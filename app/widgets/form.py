@@ -1,6 +1,6 @@
 """A form drawn from the fields of a spec: title, range, default and help stand there once.
 
-form = SpecForm(TrainingSpec, ["epochs", "batch", "learning_rate", "seed"])
+form = SpecForm(TrainingSpec, ["epochs", "batch_size", "learning_rate", "seed"])
 form.changed.connect(...)
 spec = TrainingSpec.model_validate({**others, **form.value()})
 """

@@ -71,10 +71,10 @@ KINDS: dict[str, Kind] = {
     "question_answering": Kind(
         _of_questions,
         {
-            "task.stride": STRIDE,
-            "task.longest_question": LONGEST_QUESTION,
-            "task.longest_answer": LONGEST_ANSWER,
-            "task.threshold": NULL_THRESHOLD,
+            "task.doc_stride": STRIDE,
+            "task.max_question_length": LONGEST_QUESTION,
+            "task.max_answer_length": LONGEST_ANSWER,
+            "task.no_answer_threshold": NULL_THRESHOLD,
         },
     ),
 }
@@ -137,9 +137,9 @@ def _check_finished(run: Path) -> None:
 def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:
     """Every setting of a run; no row is kept for judging, since the last weights count."""
     fields = {
-        "training.warmup": setting.warmup,
+        "training.warmup_ratio": setting.warmup,
         "training.weight_decay": setting.weight_decay,
-        "training.clip": setting.clip,
+        "training.max_grad_norm": setting.clip,
         "training.save_every": NEVER,
         "data.split.dev": 0,
         "hardware.device": "cpu",

@@ -1,6 +1,6 @@
 """Our side: the very loop that a run of the studio goes through, with its events and its clipping.
 
-python benchmarks/peers/studio.py finetuning --made-up FOLDER --layers 4 --width 256 --threads 1
+python benchmarks/peers/studio.py finetuning --synthetic FOLDER --layers 4 --width 256 --threads 1
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main() -> None:
     try:
         loop.train(job, tell, lambda: False, run)
     except Enough:
-        size = Size(given.layers, given.width, made[0].network.spec.vocabulary)
+        size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].batch(step) for step in range(given.warm, given.warm + given.steps)]
         guessed = [0 if batch.places is None else len(batch.places) for batch in batches]
         needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
@@ -63,31 +63,31 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
-        vocabulary=30_522,
-        width=given.width,
+        vocab_size=30_522,
+        hidden_size=given.width,
         layers=given.layers,
         heads=given.width // 64,
-        inner=4 * given.width,
-        positions=512,
+        intermediate_size=4 * given.width,
+        max_positions=512,
         dropout=given.dropout,
         attention_dropout=given.dropout,
     )
     learns_words = given.work == "pretraining"
     if learns_words:
-        task = Pretraining(next_sentence=True)
-        data = FileData(path=given.dummy_batch / "documents.txt", split=Split(dev=0))
+        task = Pretraining(nsp=True)
+        data = FileData(path=given.synthetic / "documents.txt", split=Split(validation=0))
     else:
         task = TextClassification()
         data = FileData(
-            path=given.dummy_batch / "sentences.tsv",
+            path=given.synthetic / "sentences.tsv",
             reading=Reading(format="csv", delimiter="\t"),
             mapping=Mapping(text="text", label="label"),
-            split=Split(dev=0),
+            split=Split(validation=0),
         )
     count = given.warm + given.steps + 1
     training = TrainingSpec(
         steps=count,
-        batch=given.batch,
+        batch_size=given.batch,
         learning_rate=1e-4 if learns_words else 2e-5,
         evaluate_every=count,
         save_every=count,
@@ -96,7 +96,7 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     return JobSpec(
         name="Benchmark",
         task=task,
-        start=FromScratch(model=model, tokenizer=given.dummy_batch / "vocab.txt"),
+        base_model=FromScratch(model=model, tokenizer=given.synthetic / "vocab.txt"),
         data=data,
         training=training,
         hardware=HardwareSpec(
@@ -108,7 +108,7 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("work", choices=("finetuning", "pretraining"))
-    parser.add_argument("--made-up", type=Path, required=True, help="see made_up.py")
+    parser.add_argument("--synthetic", type=Path, required=True, help="see synthetic.py")
     parser.add_argument("--layers", type=int, required=True)
     parser.add_argument("--width", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)

@@ -38,7 +38,12 @@ def make(folder: Path, layers: int) -> None:
     """Base with a head for masked words, and the same with one for two classes."""
     tokenizer = Tokenizer.from_folder(starter_model())
     spec = BertSpec(
-        vocabulary=30_522, width=768, layers=layers, heads=12, inner=3072, positions=512
+        vocab_size=30_522,
+        hidden_size=768,
+        layers=layers,
+        heads=12,
+        intermediate_size=3072,
+        max_positions=512,
     )
     for name, heads in ((WORDS, Heads(masked_words=True)), (CLASSES, Heads(outputs=2))):
         if not (folder / name).exists():

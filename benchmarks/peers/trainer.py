@@ -1,6 +1,6 @@
 """The other side: `transformers`, by its Trainer or in the plain loop that one writes oneself.
 
-    python benchmarks/peers/trainer.py finetuning --made-up FOLDER --layers 4 --width 256 \\
+    python benchmarks/peers/trainer.py finetuning --synthetic FOLDER --layers 4 --width 256 \\
         --threads 1 --padding group --attention eager
 
 What is not said here stays as transformers has it: its optimiser, its clipping, its data loader.
@@ -40,7 +40,7 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
-    tokenizer = BertTokenizerFast(str(given.dummy_batch / "vocab.txt"))
+    tokenizer = BertTokenizerFast(str(given.synthetic / "vocab.txt"))
     if given.work == "pretraining" and given.loop == "plain":
         _pretrain_plainly(given, tokenizer)
     elif given.work == "pretraining":
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _fine_tune(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
-    lines = (given.dummy_batch / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    lines = (given.synthetic / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
     labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
     whole = given.padding == "max"
     ids = tokenizer(
@@ -149,7 +149,7 @@ def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) ->
 
 def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
     """The documents, one after another, cut into rows without padding."""
-    text = (given.dummy_batch / "documents.txt").read_text(encoding="utf-8").split("\n")
+    text = (given.synthetic / "documents.txt").read_text(encoding="utf-8").split("\n")
     found = tokenizer(text, add_special_tokens=False)["input_ids"]
     ids = [number for line in found for number in line]
     inside = LONGEST - 2
@@ -179,7 +179,7 @@ def _config(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> BertConf
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("work", choices=("finetuning", "pretraining"))
-    parser.add_argument("--made-up", type=Path, required=True, help="see made_up.py")
+    parser.add_argument("--synthetic", type=Path, required=True, help="see synthetic.py")
     parser.add_argument("--layers", type=int, required=True)
     parser.add_argument("--width", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)

@@ -1,1 +1,1 @@
-"""Checkpoint folders as they are published: families, config.json, heads, Google's TF1 files. No torch."""
+"""Checkpoint folders as they are published: families, config.json, heads, TF1. No torch."""

@@ -87,9 +87,9 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     if family is BERT:
         values["causal"] = config.get(CAUSAL) or False
     if family is ROBERTA:
-        rows, padding = values.get("positions", 512), values.get("padding", 1)
+        rows, padding = values.get("max_positions", 512), values.get("pad_token_id", 1)
         if type(rows) is int and type(padding) is int:
-            values["positions"] = rows - padding - 1  # those up to padding's stand for no place
+            values["max_positions"] = rows - padding - 1  # those up to padding's stand for no place
     return values
 
 

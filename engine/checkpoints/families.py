@@ -16,20 +16,20 @@ NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
 OWN_POOLER: tuple[HeadKind, ...] = ("classes", "labels", "number")  # kinds that read the whole text
 
 SIZES = {  # config.json → spec; a config has all of these
-    "vocab_size": "vocabulary",
-    "hidden_size": "width",
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
     "num_hidden_layers": "layers",
     "num_attention_heads": "heads",
-    "intermediate_size": "inner",
+    "intermediate_size": "intermediate_size",
 }
 SETTINGS = {  # and may leave out these
-    "max_position_embeddings": "positions",
+    "max_position_embeddings": "max_positions",
     "type_vocab_size": "segments",
     "hidden_dropout_prob": "dropout",
     "attention_probs_dropout_prob": "attention_dropout",
     "hidden_act": "activation",
-    "layer_norm_eps": "norm_eps",
-    "initializer_range": "initial_spread",
+    "layer_norm_eps": "layer_norm_eps",
+    "initializer_range": "initializer_range",
 }
 BERT_LAYER = {  # ours → published, inside a layer
     "attention.query.": "attention.self.query.",
@@ -149,18 +149,18 @@ DISTILBERT = Family(
     spec=DistilBertSpec,
     vocabularies=(Vocabulary.kind,),
     sizes={
-        "vocab_size": "vocabulary",
-        "dim": "width",
+        "vocab_size": "vocab_size",
+        "dim": "hidden_size",
         "n_layers": "layers",
         "n_heads": "heads",
-        "hidden_dim": "inner",
+        "hidden_dim": "intermediate_size",
     },
     settings={
-        "max_position_embeddings": "positions",
+        "max_position_embeddings": "max_positions",
         "dropout": "dropout",
         "attention_dropout": "attention_dropout",
         "activation": "activation",
-        "initializer_range": "initial_spread",
+        "initializer_range": "initializer_range",
         "seq_classif_dropout": "head_dropout",
         "qa_dropout": "answer_dropout",
     },
@@ -193,7 +193,7 @@ ROBERTA = Family(
     spec=RobertaSpec,
     vocabularies=(BytePieces.kind,),
     sizes=SIZES,
-    settings=SETTINGS | {"classifier_dropout": "head_dropout", "pad_token_id": "padding"},
+    settings=SETTINGS | {"classifier_dropout": "head_dropout", "pad_token_id": "pad_token_id"},
     layer="roberta.encoder.layer.{}.",
     inner=BERT_LAYER,
     names={
@@ -216,8 +216,8 @@ ALBERT = Family(
     sizes=SIZES,
     settings=SETTINGS
     | {
-        "embedding_size": "embedding",
-        "num_hidden_groups": "groups",
+        "embedding_size": "embedding_size",
+        "num_hidden_groups": "layer_groups",
         "classifier_dropout_prob": "head_dropout",
     },
     layer="albert.encoder.albert_layer_groups.{}.albert_layers.0.",

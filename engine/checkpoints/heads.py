@@ -18,13 +18,13 @@ PROBLEMS: dict[HeadKind, str] = {  # the “problem_type” of those that share 
     "number": "regression",
 }
 NAMED: tuple[HeadKind, ...] = ("classes", "labels", "tags")  # whose outputs have names
-READER = ("vectors", "layer", "reader", "width", "pooling")  # what config.json says of a reader
+READER = ("vectors", "layer", "probe", "probe_size", "pooling")  # what config.json says of a reader
 READER_ANSWER = "reader.dense.weight"
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> HeadKind:
     """What an added layer with so many outputs answers; the rules are those of transformers."""
-    reader = config.get("reader")
+    reader = config.get("probe")
     if isinstance(reader, dict) and reader.get("kind") in [*ARCHITECTURES]:
         return cast(HeadKind, reader["kind"])
     named = config.get("architectures")

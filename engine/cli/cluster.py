@@ -47,9 +47,10 @@ def cluster(
             "Set training.seeds to 1 and features.vectors to a single choice.",
         )
     each = processes or wanted.hardware.processes
-    if nodes * each > wanted.training.batch:
+    if nodes * each > wanted.training.batch_size:
         raise StudioError(
-            f"A batch of {wanted.training.batch} cannot be shared by {nodes * each} processes.",
+            f"A batch size of {wanted.training.batch_size} is too small for {nodes * each} "
+            "processes.",
             "Give the job a larger batch, or take fewer processes.",
         )
     print(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))

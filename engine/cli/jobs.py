@@ -29,7 +29,7 @@ class Task(StrEnum):
 
     text_classification = "text_classification"
     question_answering = "question_answering"
-    token_classification = "token_classification"
+    token_classification = "token_classification"  # noqa: S105
     multi_label = "multi_label"
     regression = "regression"
     multiple_choice = "multiple_choice"
@@ -52,8 +52,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         help=(
-            "Any other field, as training.clip=0.5, task.chosen=0.2 or hardware.threads=2; may "
-            "be repeated."
+            "Any other field, as training.max_grad_norm=0.5, task.mlm_probability=0.2 or "
+            "hardware.threads=2; may be repeated."
         ),
     ),
 ]
@@ -134,38 +134,40 @@ def compose(
     source = _source(data, dev, named_columns(text, pair, label, column))
     start: BaseModelSource
     if size is not None:
-        network = PRESETS[size].model_copy(update={"vocabulary": vocabulary})
+        network = PRESETS[size].model_copy(update={"vocab_size": vocabulary})
         start = FromScratch(
             model=network,
             tokenizer=_absolute(tokenizer),
             lowercase=not cased,
-            head_start=head_start,
+            warm_init=head_start,
         )
     else:
         start = FromCheckpoint(path=(model or starter_model()).absolute())
     training = {
         "epochs": epochs,
         "steps": steps,
-        "batch": batch,
+        "batch_size": batch,
         "learning_rate": learning_rate,
         "max_length": max_length,
         "seed": seed,
         "seeds": seeds,
-        "share": share,
+        "train_fraction": share,
     }
     hardware = {"precision": precision, "device": device, "threads": threads, "cores": cores}
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
         "task": {"kind": task.value},
-        "start": start.model_dump(),
+        "base_model": start.model_dump(),
         "data": source.model_dump(),
         "training": {key: value for key, value in training.items() if value is not None},
         "hardware": {key: value for key, value in hardware.items() if value is not None},
     }
     for assignment in assignments:
         assign(raw, assignment)
-    if raw["start"]["kind"] == "scratch" and "start.model.causal" not in " ".join(assignments):
-        raw["start"]["model"]["causal"] = raw["task"].get("objective") == "next_token"
+    if raw["base_model"]["kind"] == "scratch" and "base_model.model.causal" not in " ".join(
+        assignments
+    ):
+        raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "next_token"
     try:
         job = JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -287,7 +289,7 @@ def _source(
     found = recognise(data)
     mapping = chosen_mapping(found, named)
     return FileData(
-        path=data.absolute(), dev=_absolute(dev), reading=found.reading, mapping=mapping
+        path=data.absolute(), validation=_absolute(dev), reading=found.reading, mapping=mapping
     )
 
 
@@ -301,7 +303,8 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
     *parents, last = path.split(".")
     if not equals or not all((*parents, last)):
         raise StudioError(
-            f"“{assignment}” is not of the form field=value.", "Write --set training.clip=0.5."
+            f"“{assignment}” is not of the form field=value.",
+            "Write --set training.max_grad_norm=0.5.",
         )
     place = raw
     for part in parents:

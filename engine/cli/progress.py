@@ -41,7 +41,7 @@ class ProgressLine:
                 self._draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
             case Measured(name=name, step=step, value=value):
                 self._seen[name] = float("nan") if value is None else value
-                if name == "dev_loss":
+                if name == "validation_loss":
                     self._say(f"step {step}: dev loss {self._seen[name]:.4f}")
                 elif name.startswith("dev_"):
                     self._say(f"step {step}: {name.replace('_', ' ')} {self._seen[name]:.4f}")

@@ -94,7 +94,7 @@ def _told(run: RunFolder) -> dict[str, Any]:
     return {
         "folder": run.path.name,
         "seed": job.training.seed,
-        "vectors": job.features.vectors if job.part is not None and job.part.vectors else "",
+        "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
         "outcome": _outcome(run),
         "step": step,
         "figures": figures,

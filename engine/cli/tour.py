@@ -82,13 +82,13 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     job = JobSpec(
         name="Tour: eras of speeches",
         task=TextClassification(),
-        start=FromCheckpoint(path=starter_model()),
+        base_model=FromCheckpoint(path=starter_model()),
         data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
         training=first_training(),
     )
     run = RunFolder.create(folder, job)
-    curves: dict[str, list[tuple[int, float]]] = {"training": [], "dev": []}
-    names = {"loss": "training", "dev_loss": "dev"}
+    curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
+    names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []
     line = ProgressLine(sys.stdout)
     problem: list[Ended] = []

@@ -116,7 +116,7 @@ def _choices(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predic
         )
     learner = learner_of(checkpoint)
     assert learner is not None
-    longest = min(checkpoint.spec.positions, LONGEST)
+    longest = min(checkpoint.spec.max_positions, LONGEST)
     begun = None if question.pair is None else [question.pair]
     rows = Rows([question.text], beginnings=begun, endings=[endings])
     said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
@@ -151,7 +151,7 @@ def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predict
     assert question.pair is not None
     learner = learner_of(checkpoint)
     assert learner is not None
-    longest = min(checkpoint.spec.positions, LONGEST)
+    longest = min(checkpoint.spec.max_positions, LONGEST)
     rows = Rows([question.text], [question.pair])
     said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
     return Predicted(

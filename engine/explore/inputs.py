@@ -38,7 +38,7 @@ class Inputs(NamedTuple):
 
 def longest(checkpoint: Checkpoint) -> int:
     """How many tokens are looked at, at the most."""
-    return min(checkpoint.network.spec.positions, LONGEST)
+    return min(checkpoint.network.spec.max_positions, LONGEST)
 
 
 def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:

@@ -118,7 +118,7 @@ def _of_run(checkpoint: Path) -> Rows | None:
         return None
     dataset = open_dataset(folder)
     mapping = dataset.spec.mapping
-    rows = dataset.page(0, MOST, "dev")
+    rows = dataset.page(0, MOST, "validation")
     cells = {name: [str(row[name] or "") for row in rows] for name in mapping.columns}
     return Rows.of(mapping, cells)
 

@@ -122,7 +122,7 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
             "Google's form has no head that reads the vectors of a model that stays as it is.",
             "Choose the Hugging Face layout.",
         )
-    if reader is not None and form == "onnx" and reader.reader == "bilstm":
+    if reader is not None and form == "onnx" and reader.probe == "bilstm":
         raise StudioError(
             "A reader with an LSTM cannot be written as an ONNX graph.",
             "Choose the Hugging Face layout, or train a linear reader.",
@@ -149,14 +149,14 @@ def _writing(into: Path) -> Iterator[None]:
 
 def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
     outputs, spec = outputs_of(loaded.network.heads), loaded.spec
-    widest = max(spec.vocabulary, spec.width)
+    widest = max(spec.vocab_size, spec.hidden_size)
     places = MOST_NUMBERS // (len(tried.examples) * widest)
     return Request(
         form=wanted.form,
         folder=wanted.into,
         outputs=outputs,
         examples=tried.examples,
-        positions=spec.positions,
+        positions=spec.max_positions,
         places=min(max(places, 1), MOST_PLACES),
     )
 

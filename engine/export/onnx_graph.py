@@ -40,7 +40,7 @@ def write_graph(folder: Path, network: Network) -> None:
     """Write model.onnx, float32; weights that are too large for one file lie in model.onnx.data."""
     chooses = network.heads.kind == "choices" and network.heads.outputs > 0
     axes = ["batch", *(["endings"] if chooses else []), "length"]
-    shape = [2, *([3] if chooses else []), min(8, network.spec.positions)]
+    shape = [2, *([3] if chooses else []), min(8, network.spec.max_positions)]
     ids = torch.ones(shape, dtype=torch.int64)
     inputs = INPUTS if getattr(network.spec, "segments", 1) > 1 else INPUTS[:2]
     dynamic = {number: torch.export.Dim(axis) for number, axis in enumerate(axes)}

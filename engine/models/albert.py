@@ -17,8 +17,8 @@ class AlbertEmbeddings(Embeddings):
     """BERT's, of width E, and widened to D (§3.1, factorized embedding parameterization)."""
 
     def __init__(self, spec: AlbertSpec) -> None:
-        super().__init__(spec, spec.embedding, spec.segments)
-        self.widen = nn.Linear(spec.embedding, spec.width)
+        super().__init__(spec, spec.embedding_size, spec.segments)
+        self.widen = nn.Linear(spec.embedding_size, spec.hidden_size)
 
     def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:
         widened: Tensor = self.widen(super().forward(tokens, segments, chosen))  # [..., D]
@@ -31,7 +31,7 @@ class Albert(Encoder):
     def __init__(self, spec: AlbertSpec, pooler: bool = True) -> None:
         super().__init__(
             AlbertEmbeddings(spec),
-            (Layer(spec) for _ in range(spec.groups)),
+            (Layer(spec) for _ in range(spec.layer_groups)),
             Pooler(spec) if pooler else None,
         )
         self._groups = tuple(spec.group_at(number) for number in range(spec.layers))

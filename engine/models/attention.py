@@ -21,12 +21,12 @@ class Attention(nn.Module):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.heads, self.head_width = spec.heads, spec.head_width
-        self.query = nn.Linear(spec.width, spec.width)
-        self.key = nn.Linear(spec.width, spec.width)
-        self.value = nn.Linear(spec.width, spec.width)
-        self.output = nn.Linear(spec.width, spec.width)
-        self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
+        self.heads, self.head_width = spec.heads, spec.head_size
+        self.query = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.key = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.value = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.output = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
         self.weight_dropout = Dropout(spec.attention_dropout)
         self.dropout = Dropout(spec.dropout)
 

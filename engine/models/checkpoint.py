@@ -71,11 +71,11 @@ class Checkpoint:
         return CheckpointInfo(
             family=self.spec.family,
             layers=self.spec.layers,
-            width=self.spec.width,
+            width=self.spec.hidden_size,
             heads=self.spec.heads,
-            inner=self.spec.inner,
-            positions=self.spec.positions,
-            vocabulary=self.spec.vocabulary,
+            inner=self.spec.intermediate_size,
+            positions=self.spec.max_positions,
+            vocabulary=self.spec.vocab_size,
             parameters=sum(parameter.numel() for parameter in self.network.parameters()),
             task_heads=tuple(name for name, there in present.items() if there),
             labels=self.labels,
@@ -248,15 +248,15 @@ def _tokenizer(folder: Path, spec: AnySpec) -> Tokenizer:
             f"{' or '.join(family.vocabularies)}.",
             "The tokenizer belongs to another model; copy the one of this model.",
         )
-    if isinstance(spec, RobertaSpec) and tokenizer.pad != spec.padding:
+    if isinstance(spec, RobertaSpec) and tokenizer.pad != spec.pad_token_id:
         raise BadCheckpoint(
-            f"config.json says that padding is piece {spec.padding}, and in the vocabulary it is "
+            f"config.json says that padding is token {spec.pad_token_id}, and the vocabulary says "
             f"piece {tokenizer.pad}.",
             "The tokenizer belongs to another model; copy the one of this model.",
         )
-    if tokenizer.size > spec.vocabulary:
+    if tokenizer.size > spec.vocab_size:
         raise BadCheckpoint(
-            f"The vocabulary has {tokenizer.size} pieces, and the network knows {spec.vocabulary}.",
+            f"The vocabulary has {tokenizer.size} pieces, and the network knows {spec.vocab_size}.",
             "The tokenizer belongs to another model; copy the one of this model.",
         )
     return tokenizer

@@ -18,7 +18,7 @@ class FirstVector(nn.Module):
 
     def __init__(self, spec: DistilBertSpec) -> None:
         super().__init__()
-        self.dense = nn.Linear(spec.width, spec.width)
+        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
 
     def forward(self, last: Tensor) -> Tensor:
         pooled: Tensor = self.dense(last[:, 0]).relu()
@@ -30,7 +30,7 @@ class DistilBert(Encoder):
 
     def __init__(self, spec: DistilBertSpec, pooler: bool = True) -> None:
         super().__init__(
-            TokenPositionEmbeddings(spec, spec.width),
+            TokenPositionEmbeddings(spec, spec.hidden_size),
             (Layer(spec) for _ in range(spec.layers)),
             FirstVector(spec) if pooler else None,
         )

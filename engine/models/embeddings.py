@@ -15,9 +15,9 @@ class TokenPositionEmbeddings(nn.Module):
 
     def __init__(self, spec: EncoderSpec, width: int) -> None:
         super().__init__()
-        self.token = nn.Embedding(spec.vocabulary, width)
+        self.token = nn.Embedding(spec.vocab_size, width)
         self.position = nn.Embedding(spec.places, width)
-        self.norm = nn.LayerNorm(width, eps=spec.norm_eps)
+        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:

@@ -24,10 +24,10 @@ class FeedForward(nn.Module):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.wide = nn.Linear(spec.width, spec.inner)
-        self.narrow = nn.Linear(spec.inner, spec.width)
+        self.wide = nn.Linear(spec.hidden_size, spec.intermediate_size)
+        self.narrow = nn.Linear(spec.intermediate_size, spec.hidden_size)
         self.activation = ACTIVATIONS[spec.activation]
-        self.norm = nn.LayerNorm(spec.width, eps=spec.norm_eps)
+        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ class Pooler(nn.Module):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.dense = nn.Linear(spec.width, spec.width)
+        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
 
     def forward(self, last: Tensor) -> Tensor:
         pooled: Tensor = self.dense(last[:, 0]).tanh()
@@ -63,11 +63,11 @@ class MaskedWordHead(nn.Module):
     def __init__(self, spec: EncoderSpec, token: nn.Embedding) -> None:
         super().__init__()
         width = token.embedding_dim  # that of word vectors, which ALBERT has smaller than D
-        self.dense = nn.Linear(spec.width, width)
+        self.dense = nn.Linear(spec.hidden_size, width)
         self.activation = ACTIVATIONS[spec.head_activation]
-        self.norm = nn.LayerNorm(width, eps=spec.norm_eps)
+        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps)
         self.decoder = token.weight  # [V, D]
-        self.bias = nn.Parameter(zeros(spec.vocabulary))
+        self.bias = nn.Parameter(zeros(spec.vocab_size))
 
     def forward(self, hidden: Tensor) -> Tensor:
         return F.linear(self._turned(hidden), self.decoder, self.bias)
@@ -89,7 +89,7 @@ class NextSentenceHead(nn.Module):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.dense = nn.Linear(spec.width, 2)
+        self.dense = nn.Linear(spec.hidden_size, 2)
 
     def forward(self, pooled: Tensor) -> Tensor:
         logits: Tensor = self.dense(pooled)
@@ -103,7 +103,7 @@ class TaskHead(nn.Module):
         super().__init__()
         self.kind = kind
         self.dropout = Dropout(spec.dropout_before(kind))
-        self.dense = nn.Linear(spec.width, outputs)
+        self.dense = nn.Linear(spec.hidden_size, outputs)
 
     def forward(self, vectors: Tensor) -> Tensor:
         logits: Tensor = self.dense(self.dropout(vectors))

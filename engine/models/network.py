@@ -53,7 +53,7 @@ class Network(nn.Module):
         if heads.reader is not None:
             self.reader = Reader(
                 heads.reader,
-                spec.width,
+                spec.hidden_size,
                 spec.layers,
                 heads.outputs,
                 spec.dropout,
@@ -141,6 +141,6 @@ class _Undrawn(TorchFunctionMode):
 def fresh(name: str, parameter: Tensor, spec: AnySpec) -> None:
     """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
     if parameter.dim() > 1:
-        parameter.normal_(std=spec.initial_spread)
+        parameter.normal_(std=spec.initializer_range)
     else:
         parameter.fill_(1 if name.endswith("norm.weight") else 0)

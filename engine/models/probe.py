@@ -66,16 +66,16 @@ class Reader(nn.Module):
             width *= count
         self.dropout = Dropout(dropout)
         self.lstm: nn.LSTM | None = None
-        if features.reader == "bilstm":
+        if features.probe == "bilstm":
             self.lstm = nn.LSTM(
                 width,
-                features.width // 2,
+                features.probe_size // 2,
                 num_layers=2,
                 batch_first=True,
                 bidirectional=True,
                 dropout=dropout,
             )
-            width = features.width
+            width = features.probe_size
         self.dense = nn.Linear(width, outputs)
 
     def forward(self, vectors: Tensor, real: Tensor | None) -> Tensor:

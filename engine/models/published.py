@@ -94,13 +94,13 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         entries["problem_type"] = PROBLEMS[heads.kind]
     if heads.reader is not None:
         asked = heads.reader.model_dump(mode="json", include=set(READER))
-        entries["reader"] = {**asked, "kind": heads.kind}
+        entries["probe"] = {**asked, "kind": heads.kind}
     return entries
 
 
 def reader_of(config: dict[str, Any]) -> Features | None:
     """The reader that config.json describes; None where it describes none."""
-    said = config.get("reader")
+    said = config.get("probe")
     if not isinstance(said, dict):
         return None
     try:

@@ -20,8 +20,8 @@ class RobertaEmbeddings(Embeddings):
     """
 
     def __init__(self, spec: RobertaSpec) -> None:
-        super().__init__(spec, spec.width, spec.segments)
-        self.padding = spec.padding
+        super().__init__(spec, spec.hidden_size, spec.segments)
+        self.padding = spec.pad_token_id
 
     def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
         return super().summed(tokens, torch.zeros_like(segments), places)

@@ -138,7 +138,7 @@ class Fitting:
     def _reader_in_file(self) -> Heads | None:
         """A reader with all its tensors; None where the file has none."""
         reader = reader_of(self._config)
-        if reader is None or not reader.reads or READER_ANSWER not in self._names:
+        if reader is None or not reader.trains_probe or READER_ANSWER not in self._names:
             return None
         count = self._rows(READER_ANSWER)
         heads = Heads(outputs=count, kind=head_kind(self._config, count), reader=reader)

@@ -29,7 +29,10 @@ from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 
 PIECE = 256 << 10  # bytes of events in one transaction, some 2,000 lines
-JUDGED_BY = {"text_classification": ("dev_accuracy", True), "pretraining": ("dev_loss", False)}
+JUDGED_BY = {
+    "text_classification": ("validation_accuracy", True),
+    "pretraining": ("validation_loss", False),
+}
 LONGEST_GAP = 3600.0  # s between two events; in more of it the machine slept
 
 

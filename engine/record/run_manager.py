@@ -110,7 +110,7 @@ class RunManager:
         """Delete the cached vectors of layer benches that no run will read any more."""
         with self._record.read() as session:
             runs = [*runs_in(session, ("queued", *WORKING, *RESUMABLE))]
-        groups = {str((from_json(run.job).get("part") or {}).get("group")) for run in runs}
+        groups = {str((from_json(run.job).get("group") or {}).get("id")) for run in runs}
         cached = self._home.cache / VECTORS
         for folder in cached.iterdir() if cached.is_dir() else ():
             if folder.name not in groups:

@@ -37,7 +37,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     temporary = into.with_name(f".{into.name}.tmp-{secrets.token_hex(4)}")
     try:
         with disk_errors_for(into):
-            alone = job.model_copy(update={"part": None})  # not one more of the seeds of a job
+            alone = job.model_copy(update={"group": None})  # not one more of the seeds of a job
             run = RunFolder.create(temporary, alone)
             if source.dataset.is_dir():
                 shutil.copytree(source.dataset, run.dataset)

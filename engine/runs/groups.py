@@ -24,12 +24,12 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
     if len(rows) * len(seeds) == 1:
         return (_settled(job),)
     part = RunGroup(
-        group=uuid.uuid4().hex,
+        id=uuid.uuid4().hex,
         name=job.name,
         runs=len(rows) * len(seeds),
         vectors=rows if len(rows) > 1 else (),
     )
-    cache = job.features.cache or (vectors / part.group if vectors else None)
+    cache = job.features.cache or (vectors / part.id if vectors else None)
     jobs = []
     for row in rows:
         for seed in seeds:
@@ -40,7 +40,7 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
                     "name": job.name[: LONGEST_NAME - len(suffix)] + suffix,
                     "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
                     "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
-                    "part": part,
+                    "group": part,
                 }
             )
             jobs.append(_settled(one))
@@ -49,7 +49,7 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
 
 def _settled(job: JobSpec) -> JobSpec:
     """The job with the rate and the epochs of its reader, where one is trained."""
-    if not job.features.reads:
+    if not job.features.trains_probe:
         return job
     own = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
     training = job.training.model_copy(update={**own, "lora_rank": 0})
@@ -58,7 +58,7 @@ def _settled(job: JobSpec) -> JobSpec:
 
 def folder_of(job: JobSpec, seeds: int) -> str:
     """The name of a part's folder below that of the whole, which asked for so many seeds."""
-    is_row = job.part is not None and job.part.vectors
+    is_row = job.group is not None and job.group.vectors
     said = [job.features.vectors.replace(" ", "-")] if is_row else []
     return "-".join(said + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
 

@@ -49,7 +49,7 @@ class Said:
 def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
     """Guess each fourth token of a text, and answer as the model was fine-tuned to."""
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
-    encoded = tokenizer.encode(*text, checkpoint.spec.positions)
+    encoded = tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     weights = network.encoder(tokens, segments, keep_weights=True).weights
     words = None
@@ -66,7 +66,7 @@ def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
 
 def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
     """The last vectors of a text so many times, float [B, T, D]."""
-    encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.positions)
+    encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens = torch.tensor([encoded.ids]).expand(copies, -1)
     segments = torch.tensor([encoded.segments]).expand(copies, -1)
     last: Tensor = checkpoint.network.encoder(tokens, segments).last

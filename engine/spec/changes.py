@@ -8,7 +8,7 @@ from engine.spec.job import JobSpec
 
 
 class Change(NamedTuple):
-    """One field that has another value; `path` is as in `--set training.clip=0.5`."""
+    """One field that has another value; `path` is as in `--set training.max_grad_norm=0.5`."""
 
     path: str
     title: str
@@ -25,7 +25,7 @@ def changes(old: JobSpec, new: JobSpec) -> list[Change]:
     Its name, and the job of several runs that it belongs to, do not count.
     """
     found = _changes(old, new, "")
-    return [change for change in found if change.path.split(".")[0] not in ("name", "part")]
+    return [change for change in found if change.path.split(".")[0] not in ("name", "group")]
 
 
 def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:

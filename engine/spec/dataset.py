@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from engine.spec import Spec
 
 FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text", "folder"]
-SplitName = Literal["train", "dev", "test"]
-SPLITS: tuple[SplitName, ...] = ("train", "dev", "test")
+SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 
 
 class Reading(Spec):
@@ -94,7 +94,7 @@ class Mapping(Spec):
 class Split(Spec):
     """How rows are dealt out; what is left after dev and test is for training."""
 
-    dev: float = Field(
+    validation: float = Field(
         0.1,
         ge=0,
         lt=1,
@@ -105,7 +105,7 @@ class Split(Spec):
         0.0, ge=0, lt=1, title="Test share", description="Share of the rows kept for the very end."
     )
     seed: int = Field(42, ge=0, title="Seed", description="Decides which rows go where.")
-    stratified: bool = Field(
+    stratify: bool = Field(
         True, title="Keep the balance", description="Every part gets the same share of each label."
     )
     column: str | None = Field(
@@ -116,7 +116,7 @@ class Split(Spec):
 
     @model_validator(mode="after")
     def _something_left(self) -> Self:
-        if self.dev + self.test >= 1:
+        if self.validation + self.test >= 1:
             raise ValueError("dev and test leave no rows for training")
         return self
 
@@ -166,7 +166,7 @@ class FileData(Spec):
 
     kind: Literal["file"] = "file"
     path: Path = Field(description="All rows, or those for training where `dev` is given.")
-    dev: Path | None = None
+    validation: Path | None = None
     reading: Reading | None = Field(None, description="None: recognised.")
     mapping: Mapping | None = Field(None, description="None: recognised.")
     split: Split = Split()

@@ -50,7 +50,7 @@ class Features(Spec):
         title="Layer",
         description="Which one, where it is one layer: 1 is the lowest, 0 the embeddings.",
     )
-    reader: Literal["bilstm", "linear"] = Field(
+    probe: Literal["bilstm", "linear"] = Field(
         "bilstm",
         title="Reader",
         description=(
@@ -58,7 +58,7 @@ class Features(Spec):
             "on it, as in the paper, or the linear layer alone."
         ),
     )
-    width: int = Field(
+    probe_size: int = Field(
         768,
         ge=2,
         le=8192,
@@ -100,6 +100,6 @@ class Features(Spec):
         return self.model_copy(update={**usual, "cache": None})
 
     @property
-    def reads(self) -> bool:
+    def trains_probe(self) -> bool:
         """Whether a reader is trained, and not the model."""
         return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

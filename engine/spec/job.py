@@ -28,7 +28,7 @@ class FromScratch(Spec):
     lowercase: bool = Field(
         True, title="Lower case", description="Whether a new vocabulary ignores case and accents."
     )
-    head_start: bool = Field(
+    warm_init: bool = Field(
         False,
         title="Head start",
         description=(
@@ -54,7 +54,7 @@ LONGEST_NAME = 200  # characters
 class RunGroup(Spec):
     """Which job of several runs this one is a part of; written by the studio, not by users."""
 
-    group: str = Field(min_length=1, description="The same in all parts, and in no others.")
+    id: str = Field(min_length=1, description="The same in all parts, and in no others.")
     name: str = Field(description="Of the whole.")
     runs: int = Field(ge=1, description="How many parts there are.")
     vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer bench.")
@@ -65,12 +65,12 @@ class JobSpec(Spec):
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME)
     task: TaskSpec
-    start: BaseModelSource
+    base_model: BaseModelSource
     data: DataSource
     training: TrainingSpec = TrainingSpec()
     features: Features = Features()
     hardware: HardwareSpec = HardwareSpec()
-    part: RunGroup | None = None
+    group: RunGroup | None = None
 
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
@@ -78,18 +78,18 @@ class JobSpec(Spec):
         if not isinstance(self.task, Pretraining):
             return self
         causal = self.task.objective == "next_token"
-        if causal and self.task.next_sentence:
+        if causal and self.task.nsp:
             raise ValueError(
                 "next sentence cannot be learned with the objective next_token, because [CLS] "
                 "sees nothing to its right"
             )
-        if isinstance(self.start, FromScratch):
-            if self.start.model.causal != causal:
+        if isinstance(self.base_model, FromScratch):
+            if self.base_model.model.causal != causal:
                 raise ValueError(
-                    f"the objective {self.task.objective} needs start.model.causal to be "
+                    f"the objective {self.task.objective} needs base_model.model.causal to be "
                     f"{str(causal).lower()}"
                 )
-            if causal and self.start.head_start:
+            if causal and self.base_model.warm_init:
                 raise ValueError("a head start is for masked words, not for next_token")
         return self
 
@@ -97,18 +97,18 @@ class JobSpec(Spec):
     def _vectors_have_a_model(self) -> Self:
         if self.features.vectors == FINE_TUNED:
             return self
-        if isinstance(self.start, FromScratch) or isinstance(self.task, Pretraining):
+        if isinstance(self.base_model, FromScratch) or isinstance(self.task, Pretraining):
             raise ValueError(
                 "the vectors of a model can be read for a task on labels, from a checkpoint; set "
                 "features.vectors to fine-tuned for all else"
             )
-        if self.features.reads and self.training.lora_rank:
+        if self.features.trains_probe and self.training.lora_rank:
             raise ValueError("a reader trains no adapters: set the LoRA rank to 0")
         return self
 
     @model_validator(mode="after")
     def _adapters_have_a_model(self) -> Self:
-        if self.training.lora_rank and isinstance(self.start, FromScratch):
+        if self.training.lora_rank and isinstance(self.base_model, FromScratch):
             raise ValueError(
                 "LoRA adapts a model that has learned already: start from a checkpoint, or set the "
                 "LoRA rank to 0"
@@ -117,11 +117,11 @@ class JobSpec(Spec):
 
     @model_validator(mode="after")
     def _each_process_has_examples(self) -> Self:
-        processes, batch = self.hardware.processes, self.training.batch
+        processes, batch = self.hardware.processes, self.training.batch_size
         if processes > batch:
             raise ValueError(
                 f"a batch of {batch} cannot be shared by {processes} processes: give "
-                "training.batch at least as many examples as there are processes"
+                "training.batch_size at least as many examples as there are processes"
             )
         if processes > 1 and self.hardware.device == "mps":
             raise ValueError("a Mac has one GPU: set hardware.processes to 1")

@@ -16,14 +16,14 @@ class EncoderSpec(Spec):
 
     family: ClassVar[str]
 
-    vocabulary: int = Field(
+    vocab_size: int = Field(
         30522,
         ge=6,
         le=10_000_000,
         title="Vocabulary",
         description="How many different word pieces the network knows.",
     )
-    width: int = Field(
+    hidden_size: int = Field(
         768,
         ge=1,
         le=65_536,
@@ -44,7 +44,7 @@ class EncoderSpec(Spec):
         title="Heads",
         description="Attention heads in each layer; must divide the width.",
     )
-    inner: int = Field(
+    intermediate_size: int = Field(
         3072,
         ge=1,
         le=262_144,
@@ -53,7 +53,7 @@ class EncoderSpec(Spec):
             "Width of the layer inside each feed-forward part; four times the width in the paper."
         ),
     )
-    positions: int = Field(
+    max_positions: int = Field(
         512,
         ge=2,
         le=1_000_000,
@@ -75,10 +75,10 @@ class EncoderSpec(Spec):
         title="Activation",
         description="Non-linearity of the feed-forward part; the paper uses GELU.",
     )
-    norm_eps: float = Field(
+    layer_norm_eps: float = Field(
         1e-12, gt=0, title="Norm epsilon", description="Added to the variance in each layer norm."
     )
-    initial_spread: float = Field(
+    initializer_range: float = Field(
         0.02, gt=0, title="Initial spread", description="Standard deviation of fresh weights."
     )
     head_dropout: Share | None = Field(
@@ -89,18 +89,18 @@ class EncoderSpec(Spec):
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide the width {self.width}")
+        if self.hidden_size % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide the width {self.hidden_size}")
         return self
 
     @property
-    def head_width(self) -> int:
-        return self.width // self.heads
+    def head_size(self) -> int:
+        return self.hidden_size // self.heads
 
     @property
     def places(self) -> int:
         """Rows of the position embedding."""
-        return self.positions
+        return self.max_positions
 
     @property
     def stored_layers(self) -> int:
@@ -156,7 +156,7 @@ class RobertaSpec(EncoderSpec):
         title="Segments",
         description="Rows of the segment embedding; only the first is ever used.",
     )
-    padding: int = Field(
+    pad_token_id: int = Field(
         1,
         ge=0,
         le=10_000_000,
@@ -166,7 +166,7 @@ class RobertaSpec(EncoderSpec):
 
     @property
     def places(self) -> int:
-        return self.positions + self.padding + 1
+        return self.max_positions + self.pad_token_id + 1
 
     @property
     def head_activation(self) -> Activation:
@@ -200,14 +200,14 @@ class AlbertSpec(EncoderSpec):
 
     family: ClassVar[str] = "albert"
     causal: ClassVar[bool] = False
-    embedding: int = Field(
+    embedding_size: int = Field(
         128,
         ge=1,
         le=65_536,
         title="Width of word vectors",
         description="Length of the vector of each piece before it is widened.",
     )
-    groups: int = Field(
+    layer_groups: int = Field(
         1,
         ge=1,
         le=1_000,
@@ -242,17 +242,17 @@ class AlbertSpec(EncoderSpec):
 
     @model_validator(mode="after")
     def _groups_have_layers(self) -> Self:
-        if self.groups > self.layers:
-            raise ValueError(f"{self.groups} groups are more than the {self.layers} layers")
+        if self.layer_groups > self.layers:
+            raise ValueError(f"{self.layer_groups} groups are more than the {self.layers} layers")
         return self
 
     @property
     def stored_layers(self) -> int:
-        return self.groups
+        return self.layer_groups
 
     def group_at(self, number: int) -> int:
         """The group whose weights layer `number` uses, both counted from 0, as published."""
-        return int(number / (self.layers / self.groups))
+        return int(number / (self.layers / self.layer_groups))
 
     def heights_of(self, stored: int) -> range:
         found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
@@ -265,7 +265,11 @@ AnySpec = BertSpec | RobertaSpec | DistilBertSpec | AlbertSpec
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:
     """The published proportions: heads of width 64 and a feed-forward part of four widths."""
     return BertSpec(
-        layers=layers, width=width, heads=width // 64, inner=4 * width, vocabulary=vocabulary
+        layers=layers,
+        hidden_size=width,
+        heads=width // 64,
+        intermediate_size=4 * width,
+        vocab_size=vocabulary,
     )
 
 

@@ -27,21 +27,21 @@ class Pretraining(Spec):
             "and the network stays left-to-right when it is fine-tuned."
         ),
     )
-    chosen: float = Field(
+    mlm_probability: float = Field(
         0.15,
         gt=0,
         lt=1,
         title="Masked share",
         description="Share of the tokens that are chosen to be guessed; 0.15 in the paper.",
     )
-    masked: float = Field(
+    mask_token_share: float = Field(
         0.8,
         ge=0,
         le=1,
         title="Shown as [MASK]",
         description="Of the chosen tokens, the share that is replaced by [MASK]; 0.8 in the paper.",
     )
-    randomised: float = Field(
+    random_token_share: float = Field(
         0.1,
         ge=0,
         le=1,
@@ -51,7 +51,7 @@ class Pretraining(Spec):
             "paper. The rest stays as it is."
         ),
     )
-    whole_words: bool = Field(
+    whole_word_masking: bool = Field(
         False,
         title="Whole words",
         description="Hide all pieces of a word together, instead of pieces by themselves.",
@@ -63,7 +63,7 @@ class Pretraining(Spec):
             "Dynamic draws new masks whenever an input is seen; static keeps those of each input."
         ),
     )
-    next_sentence: bool = Field(
+    nsp: bool = Field(
         False,
         title="Next sentence",
         description=(
@@ -71,14 +71,14 @@ class Pretraining(Spec):
             "Needs documents of several sentences."
         ),
     )
-    following: float = Field(
+    is_next_ratio: float = Field(
         0.5,
         gt=0,
         lt=1,
         title="True pairs",
         description="Share of the pairs whose second span follows the first; 0.5 in the paper.",
     )
-    pair_draws: int = Field(
+    dupe_factor: int = Field(
         1,
         ge=1,
         le=1_000,
@@ -142,7 +142,7 @@ class TextClassification(Spec):
             "number of classes and by the rows of that class."
         ),
     )
-    weights: dict[str, Weight] = Field(
+    class_weights: dict[str, Weight] = Field(
         {},
         title="Weights of classes",
         description=(
@@ -150,7 +150,7 @@ class TextClassification(Spec):
             "not named, or what balancing gives it."
         ),
     )
-    smoothing: float = SMOOTHING
+    label_smoothing: float = SMOOTHING
 
 
 class QuestionAnswering(Spec):
@@ -168,7 +168,7 @@ class QuestionAnswering(Spec):
             "training rows have it."
         ),
     )
-    threshold: float = Field(
+    no_answer_threshold: float = Field(
         0.0,
         ge=-1e6,
         le=1e6,
@@ -178,7 +178,7 @@ class QuestionAnswering(Spec):
             "Evaluation says which threshold would have been the best."
         ),
     )
-    stride: int = Field(
+    doc_stride: int = Field(
         128,
         ge=1,
         le=65_536,
@@ -186,14 +186,14 @@ class QuestionAnswering(Spec):
         description="Word pieces between the beginnings of two windows over a passage.",
         json_schema_extra={"ticks": [64, 128, 192]},
     )
-    longest_question: int = Field(
+    max_question_length: int = Field(
         64,
         ge=1,
         le=65_536,
         title="Longest question",
         description="Longer questions are cut to this many word pieces.",
     )
-    longest_answer: int = Field(
+    max_answer_length: int = Field(
         30,
         ge=1,
         le=65_536,
@@ -214,7 +214,7 @@ class TokenClassification(Spec):
             "with O first."
         ),
     )
-    weights: dict[str, Weight] = Field(
+    class_weights: dict[str, Weight] = Field(
         {},
         title="Weights of tags",
         description=(
@@ -222,7 +222,7 @@ class TokenClassification(Spec):
             "spans (“person” for B-person and I-person); 1 for each that is not named."
         ),
     )
-    smoothing: float = SMOOTHING
+    label_smoothing: float = SMOOTHING
 
 
 class MultiLabel(Spec):
@@ -244,7 +244,7 @@ class MultiLabel(Spec):
             "divided by the number of rows with it."
         ),
     )
-    weights: dict[str, Weight] = Field(
+    class_weights: dict[str, Weight] = Field(
         {},
         title="Weights of labels",
         description=(

@@ -26,7 +26,7 @@ class TrainingSpec(Spec):
         title="Steps",
         description="How many updates are made; 0 means that the epochs decide.",
     )
-    batch: int = Field(
+    batch_size: int = Field(
         32,
         ge=1,
         le=65_536,
@@ -42,7 +42,7 @@ class TrainingSpec(Spec):
         description="The highest rate, reached at the end of the warm-up.",
         json_schema_extra={"ticks": [5e-5, 3e-5, 2e-5]},
     )
-    micro_batch: int = Field(
+    micro_batch_size: int = Field(
         0,
         ge=0,
         le=65_536,
@@ -60,7 +60,7 @@ class TrainingSpec(Spec):
             "less memory, about a third more time, and the very same weights."
         ),
     )
-    warmup: float = Field(
+    warmup_ratio: float = Field(
         0.1,
         ge=0,
         le=1,
@@ -69,7 +69,7 @@ class TrainingSpec(Spec):
             "Share of the steps in which the rate rises from zero; then it falls to zero in a line."
         ),
     )
-    layer_decay: float = Field(
+    layer_lr_decay: float = Field(
         1.0,
         gt=0,
         le=1,
@@ -78,7 +78,7 @@ class TrainingSpec(Spec):
             "Each layer learns at this share of the rate of the layer above it; 1 means all alike."
         ),
     )
-    frozen: int = Field(
+    frozen_layers: int = Field(
         0,
         ge=0,
         le=1000,
@@ -137,7 +137,7 @@ class TrainingSpec(Spec):
         title="Weight decay",
         description="AdamW's decay of all weights but biases and layer norms.",
     )
-    clip: float = Field(
+    max_grad_norm: float = Field(
         1.0, ge=0, title="Gradient clip", description="Longest allowed gradient; 0 means no limit."
     )
     beta1: float = Field(
@@ -193,7 +193,7 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra={"ticks": [1, 3, 5]},
     )
-    share: float = Field(
+    train_fraction: float = Field(
         1.0,
         gt=0,
         le=1,
@@ -209,7 +209,7 @@ class TrainingSpec(Spec):
             "at least four times in a run."
         ),
     )
-    patience: int = Field(
+    early_stopping_patience: int = Field(
         0,
         ge=0,
         le=100_000,

@@ -66,7 +66,7 @@ class MultiLabelLearner(WholeTextLearner):
             # a label without rows weighs 1: no row feels it
             balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
             balanced = np.where(balanced > 0, balanced, 1)
-        self._weights = weights_of(self._labels, self._task.weights, balanced)
+        self._weights = weights_of(self._labels, self._task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         sets = self._sets(rows)

@@ -37,7 +37,7 @@ class Predictor:
             serving.settle(batch)
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
-        self._longest = min(max_length, self._loaded.spec.positions)
+        self._longest = min(max_length, self._loaded.spec.max_positions)
         self._batch = batch
 
     def predict(

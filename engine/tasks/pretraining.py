@@ -47,7 +47,7 @@ class PretrainingLearner(Learner):
 
     @property
     def heads(self) -> Heads:
-        return Heads(masked_words=True, next_sentence=self._task.next_sentence)
+        return Heads(masked_words=True, next_sentence=self._task.nsp)
 
     @property
     def long_inputs(self) -> tuple[int, float]:
@@ -64,9 +64,9 @@ class PretrainingLearner(Learner):
     @property
     def packing(self) -> str:
         task = self._task
-        if not task.next_sentence:
+        if not task.nsp:
             return "stream"
-        return f"pairs-{task.following}-{task.pair_draws}"
+        return f"pairs-{task.is_next_ratio}-{task.dupe_factor}"
 
     def study(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
@@ -74,11 +74,11 @@ class PretrainingLearner(Learner):
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        if not self._task.next_sentence:
+        if not self._task.nsp:
             return Examples(
                 pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
             )
-        following = self._task.following
+        following = self._task.is_next_ratio
         return Examples(
             *pack_pairs(
                 rows.texts,
@@ -89,7 +89,7 @@ class PretrainingLearner(Learner):
                 PAIRS,
                 progress,
                 len(rows),
-                self._task.pair_draws,
+                self._task.dupe_factor,
             )
         )
 
@@ -146,7 +146,7 @@ class PretrainingLearner(Learner):
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        follows = random.integers(0, 2, count) if self._task.next_sentence else None
+        follows = random.integers(0, 2, count) if self._task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
@@ -257,8 +257,8 @@ def hide(
     """
     ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
     count = ordinary.sum(axis=1, keepdims=True)
-    wanted = np.where(count > 0, np.maximum(1, np.rint(task.chosen * count)), 0)
-    if task.whole_words:
+    wanted = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
+    if task.whole_word_masking:
         continues = tokenizer.continues[tokens] & ordinary
         chosen = _whole_words(ordinary, continues, wanted[:, 0], random)
     else:
@@ -268,8 +268,12 @@ def hide(
 
     fate = random.random(tokens.shape)
     others = random.integers(0, tokenizer.size, tokens.shape)
-    shown = np.where(chosen & (fate < task.masked), tokenizer.mask, tokens)
-    swapped = chosen & (fate >= task.masked) & (fate < task.masked + task.randomised)
+    shown = np.where(chosen & (fate < task.mask_token_share), tokenizer.mask, tokens)
+    swapped = (
+        chosen
+        & (fate >= task.mask_token_share)
+        & (fate < task.mask_token_share + task.random_token_share)
+    )
     return np.where(swapped, others, shown), chosen
 
 

@@ -78,8 +78,8 @@ class WindowCutter:
                 found = windows(
                     *(question, ids, places, self.tokenizer.cls, self.tokenizer.sep),
                     max_length=self.max_length,
-                    stride=self.task.stride,
-                    longest_question=self.task.longest_question,
+                    stride=self.task.doc_stride,
+                    longest_question=self.task.max_question_length,
                     separators=self.tokenizer.vocabulary.separators,
                 )
                 yield found, places
@@ -101,7 +101,7 @@ class QuestionAnsweringLearner(Learner):
 
     @property
     def packing(self) -> str:
-        return f"windows-{self._task.stride}-{self._task.longest_question}"
+        return f"windows-{self._task.doc_stride}-{self._task.max_question_length}"
 
     @property
     def remembered(self) -> QuestionAnswering:
@@ -201,7 +201,7 @@ class QuestionTally(AnswerTally):
         ]
         true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
         doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
-        found = report(guesses, true, doubts, self._task.threshold)
+        found = report(guesses, true, doubts, self._task.no_answer_threshold)
         return found.model_copy(
             update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
         )
@@ -225,7 +225,7 @@ class QuestionTally(AnswerTally):
         for last, (some, _) in zip(ends.tolist(), cut, strict=True):
             scores = [one for one in self._scores[first:last] if one is not None]
             starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]
-            found.append(choose(some, *starts_and_ends, self._task.longest_answer))
+            found.append(choose(some, *starts_and_ends, self._task.max_answer_length))
             first = last
         return found
 
@@ -292,7 +292,7 @@ def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str,
         scores = np.append(scores, choice.null_score)
     shares = np.exp(scores - scores.max()) if len(scores) else scores
     shares = shares / max(shares.sum(), 1e-300)
-    threshold = task.threshold if task.unanswerable else np.inf
+    threshold = task.no_answer_threshold if task.unanswerable else np.inf
     said = choice.answer(passage, threshold)
     best = spans[0] if said else None
     nothing = float(shares[-1]) if task.unanswerable else 0.0

@@ -61,7 +61,7 @@ class TextClassificationLearner(WholeTextLearner):
             # a class without rows weighs 1: no row feels it
             share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
             balanced = np.array([1 / one if one else 1 for one in share])
-        self._weights = weights_of(self._labels, self._task.weights, balanced)
+        self._weights = weights_of(self._labels, self._task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         if rows.labels is None:
@@ -85,7 +85,7 @@ class TextClassificationLearner(WholeTextLearner):
         if weights is not None:
             count = float(weights[targets.cpu()].sum())
             weights = weights.to(logits.device)
-        smoothing = self._task.smoothing
+        smoothing = self._task.label_smoothing
         return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
 
     def tally(self, examples: Examples) -> "ClassTally":

@@ -107,7 +107,7 @@ class TokenClassificationLearner(Learner):
                 f"There are {len(found):,} different tags, too many to be learned.",
                 "Choose another column for the tags.",
             )
-        self._weights = tag_weights(self._tags, self._task.weights)
+        self._weights = tag_weights(self._tags, self._task.class_weights)
 
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
@@ -192,7 +192,7 @@ class TokenClassificationLearner(Learner):
         if weights is not None:
             count = float(weights[wanted.cpu()].sum())
             weights = weights.to(logits.device)
-        smoothing = self._task.smoothing
+        smoothing = self._task.label_smoothing
         loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
         return {"tags": loss}
 

@@ -73,12 +73,12 @@ def _material(run: RunFolder, working: Working) -> Material:
         return lambda done, total: working(name, done, total)
 
     job, last = run.job(), run.checkpoint_folders()[-1:]
-    if isinstance(job.start, FromScratch):
-        positions = job.start.model.positions
+    if isinstance(job.base_model, FromScratch):
+        positions = job.base_model.model.max_positions
     else:
-        file, config = read_config(last[0] if last else job.start.path)
-        positions = spec_of(config, file).positions
-    tokenizer = None if last else given_tokenizer(job.start)
+        file, config = read_config(last[0] if last else job.base_model.path)
+        positions = spec_of(config, file).max_positions
+    tokenizer = None if last else given_tokenizer(job.base_model)
     if tokenizer is None:
         tokenizer = Tokenizer.from_folder(last[0] if last else run.cache / "vocabulary")
     dataset = resolve(job.data, run.dataset, stage("Reading the data"))

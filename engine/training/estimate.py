@@ -69,13 +69,13 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     working("Reading the data")
     dataset = resolve(job.data, scratch / "dataset")
     learner = learner_for(job.task)
-    rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("dev", 0)
+    rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("validation", 0)
     learner.study(rows)
     working("Looking at the lengths")
     tokenizer = _tokenizer(job, rows)
     plan = job.training
     sample = _sample(job, learner, rows, tokenizer, scratch / "sample")
-    order = Order(sample.lengths, plan.batch, plan.seed, plan.share)
+    order = Order(sample.lengths, plan.batch_size, plan.seed, plan.train_fraction)
     drawn = [order.numbers(i) for i in range(min(order.steps_per_epoch, LOOKED_AT))]
     batches = [sample.lengths[numbers] for numbers in drawn]
     usual = width_of(math.ceil(sum(one.sum() for one in batches) / sum(map(len, batches))))
@@ -86,8 +86,8 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     set_up(network, plan)
     network.to(machine.device).train()
     optimiser = adamw(network, plan)
-    longest = min(plan.max_length, network.spec.positions)
-    long_length = min(learner.long_inputs[0], network.spec.positions)
+    longest = min(plan.max_length, network.spec.max_positions)
+    long_length = min(learner.long_inputs[0], network.spec.max_positions)
 
     def step(width: int) -> float:
         random = chance(plan.seed, SHARE, width)
@@ -96,10 +96,10 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     def update(batch: Batch) -> float:
         batch = batch.to(machine.device)
         if network.reader is not None:
-            shape = (*batch.tokens.shape, len(network.reader.heights), network.spec.width)
+            shape = (*batch.tokens.shape, len(network.reader.heights), network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape, device=machine.device))
         began = time.perf_counter()
-        for part in batch.parts(plan.micro_batch):
+        for part in batch.parts(plan.micro_batch_size):
             add_gradients(network, learner, part, batch, machine)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
@@ -122,8 +122,8 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         last = steps - first_long_step(steps, learner.long_inputs[1])
         seconds += last * (min(step(long_length) for _ in range(2)) - short)
     if network.reader is not None:
-        seconds += _vectors_take(network, learner, plan.batch, usual, tokenizer, machine) * (
-            order.steps_per_epoch + math.ceil(dev_count / plan.batch)
+        seconds += _vectors_take(network, learner, plan.batch_size, usual, tokenizer, machine) * (
+            order.steps_per_epoch + math.ceil(dev_count / plan.batch_size)
         )
     judging = looks * math.ceil(dev_count / share) * short * JUDGING  # by one process alone
     return Estimated(
@@ -167,10 +167,12 @@ def _vectors_take(
 
 def _tokenizer(job: JobSpec, rows: Rows) -> Tokenizer:
     """The job's vocabulary, or one made from a few rows where the job would make a new one."""
-    if (given := given_tokenizer(job.start)) is not None:
+    if (given := given_tokenizer(job.base_model)) is not None:
         return given
-    assert isinstance(job.start, FromScratch)
-    return Tokenizer.train(rows.texts[:SAMPLE], job.start.model.vocabulary, job.start.lowercase)
+    assert isinstance(job.base_model, FromScratch)
+    return Tokenizer.train(
+        rows.texts[:SAMPLE], job.base_model.model.vocab_size, job.base_model.lowercase
+    )
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ def _longest(rows: Rows) -> np.ndarray:
 
 
 def _network(job: JobSpec, learner: Learner) -> Network:
-    if isinstance(job.start, FromScratch):
-        return Network(job.start.model, learner.heads)
+    if isinstance(job.base_model, FromScratch):
+        return Network(job.base_model.model, learner.heads)
     heads = wanted_heads(job, learner)
-    return checkpoint.load(job.start.path, heads, learner.labels).network
+    return checkpoint.load(job.base_model.path, heads, learner.labels).network

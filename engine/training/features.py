@@ -79,7 +79,7 @@ def _make(
     progress: Progress,
 ) -> None:
     """Go through all inputs once; files appear whole or not at all."""
-    shape = (int(packed.lengths.sum()), network.spec.width)
+    shape = (int(packed.lengths.sum()), network.spec.hidden_size)
     offsets = np.concatenate([[0], np.cumsum(packed.lengths)])
     network.eval()
     with disk_errors_for(inside), ExitStack() as cleaning:

@@ -63,7 +63,7 @@ def _worth_sharing(network: Network, part: Batch, machine: Machine) -> bool:
         return False  # its dropout is drawn by torch itself; its slices are gathered for one alone
     if any(parameter.grad is not None for parameter in network.parameters()):
         return False  # of three summands the order counts
-    return part.token_count // 2 * network.spec.width**2 >= WORTH
+    return part.token_count // 2 * network.spec.hidden_size**2 >= WORTH
 
 
 def _add(

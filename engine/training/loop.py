@@ -175,7 +175,7 @@ def agree(ranks: Ranks, stop: bool, progress: Progress, tell: Tell) -> bool:
 
 def _in_vain(job: JobSpec, progress: Progress) -> bool:
     """Whether the dev figures did not get better for as long as the job has patience."""
-    return 0 < job.training.patience <= progress.looks_in_vain
+    return 0 < job.training.early_stopping_patience <= progress.looks_in_vain
 
 
 def _early(progress: Progress) -> str:
@@ -203,7 +203,7 @@ def _step(
     ranks.sum_gradients(made.network)
     scaling.take_out(made.network)
     value = sum(values.values())
-    longest = job.training.clip or math.inf
+    longest = job.training.max_grad_norm or math.inf
     norm = float(whole(torch.nn.utils.clip_grad_norm_(made.network.parameters(), longest)))
     left_out = scaling.is_too_high(value, norm)
     for what, curve, length in (("loss", "loss", value), ("gradient", "gradient_norm", norm)):
@@ -270,8 +270,8 @@ def _not_alone(error: Exception) -> Exception:
         return error
     return StudioError(
         "Memory is short on one of the devices.",
-        "Set training.micro_batch to fewer examples at once, or gradient_checkpointing to true, "
-        "and start a new run.",
+        "Set training.micro_batch_size to fewer examples, or gradient_checkpointing to true, and "
+        "start a new run.",
     )
 
 
@@ -283,7 +283,7 @@ def _is_short_of_memory(error: Exception) -> bool:
 
 def _at_once(job: JobSpec, progress: Progress) -> int:
     """How many examples are computed at a time; 0: all of a batch."""
-    asked, possible = job.training.micro_batch, progress.micro_batch
+    asked, possible = job.training.micro_batch_size, progress.micro_batch
     return min(asked, possible) if asked and possible else asked or possible
 
 
@@ -314,7 +314,7 @@ def _looked(
 
 def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, tell: Tell) -> bool:
     """Judge by the dev examples, tell the figures, and say whether they are the best so far."""
-    if made.dev is None:
+    if made.validation is None:
         progress.best_step = progress.step  # nothing to judge by: the last is the best
         return False
     began = time.monotonic()
@@ -329,8 +329,8 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
         made.network,
         made.learner,
         made.tokenizer,
-        made.dev,
-        job.training.batch,
+        made.validation,
+        job.training.batch_size,
         seed=job.training.seed,
         device=machine.device,
         precision=machine.precision,
@@ -346,7 +346,7 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
         figures = tally.figures()
     for name, value in figures.items():
         if name != "examples":
-            tell(measured(f"dev_{name}", progress.step, value))
+            tell(measured(f"validation_{name}", progress.step, value))
     value = figures[made.learner.best_metric]
     if not made.learner.is_better(value, progress.best):
         progress.looks_in_vain += 1

@@ -20,7 +20,7 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = training.layer_decay ** (layers + 1 - height(name, network.spec))
+            share = training.layer_lr_decay ** (layers + 1 - height(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((share, decay), []).append(parameter)
     return torch.optim.AdamW(
@@ -67,7 +67,7 @@ def freeze(network: Network, frozen: int) -> None:
 
 def rate_at(step: int, steps: int, training: TrainingSpec) -> float:
     """The learning rate of a step that counts from 0: up in a line, then down to zero."""
-    warm = round(training.warmup * steps)
+    warm = round(training.warmup_ratio * steps)
     if step < warm:
         return training.learning_rate * step / warm
     return training.learning_rate * (steps - step) / max(1, steps - warm)

@@ -56,7 +56,7 @@ class Material:
     learner: Learner
     dataset: Dataset
     stretches: list[Stretch]
-    dev: Examples | None  # None where no rows are kept for judging
+    validation: Examples | None  # None where no rows are kept for judging
     steps: int
     seed: int
 
@@ -115,17 +115,17 @@ def prepare(
     torch.manual_seed(job.training.seed)  # fresh weights come from it
     network = _network(job, learner, tokenizer, weights, tell)
     set_up(network, job.training)
-    if (most := network.spec.positions) < max(job.training.max_length, learner.long_inputs[0]):
+    if (most := network.spec.max_positions) < max(job.training.max_length, learner.long_inputs[0]):
         tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
     found = material(job, dataset, rows, learner, tokenizer, most, stage)
     train = found.stretches[0]
-    for part, examples in (("Training rows", train.examples), ("Dev rows", found.dev)):
+    for part, examples in (("Training rows", train.examples), ("Dev rows", found.validation)):
         if examples is not None and weights is None:
             for note in examples.notes:
                 tell(Noted(text=f"{part}: {note}"))
-    if weights is None and isinstance(job.start, FromScratch):
+    if weights is None and isinstance(job.base_model, FromScratch):
         learner.init_output_bias(network, train.examples, tokenizer)
-        if job.start.head_start:
+        if job.base_model.warm_init:
             counting = stage("Counting which words stand together")
             packed = train.examples.packed
             give_head_start(network, packed, special_ids(tokenizer), counting)
@@ -155,21 +155,21 @@ def material(
     """
     plan, (long_length, long_share) = job.training, learner.long_inputs
     longest, long_length = (min(n, positions) for n in (plan.max_length, long_length))
-    dev_rows = learner.rows(dataset, "dev")
+    dev_rows = learner.rows(dataset, "validation")
     packer = _Packer(dataset, learner, tokenizer)
     train = packer.pack(rows, "train", longest, stage("Tokenising the training rows"))
     dev = None
     if len(dev_rows):
-        dev = packer.pack(dev_rows, "dev", longest, stage("Tokenising the dev rows"))
+        dev = packer.pack(dev_rows, "validation", longest, stage("Tokenising the dev rows"))
     if not len(train):
         raise StudioError("The training rows hold no words.", "Choose another text column.")
-    order = Order(train.lengths, plan.batch, plan.seed, plan.share)
+    order = Order(train.lengths, plan.batch_size, plan.seed, plan.train_fraction)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
     stretches = [Stretch(0, train, order)]
     if long_length > longest:
         told = stage("Tokenising the training rows for long inputs")
         long = packer.pack(rows, "train", long_length, told)
-        order_of_long = Order(long.lengths, plan.batch, plan.seed, plan.share)
+        order_of_long = Order(long.lengths, plan.batch_size, plan.seed, plan.train_fraction)
         stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
     return Material(tokenizer, learner, dataset, stretches, dev, steps, plan.seed)
 
@@ -207,12 +207,12 @@ def give_vectors(
     shared = job.features.cache  # the run may have been copied to where there is no such place
     is_here = shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir())
     folder = shared if shared is not None and is_here else own_vectors(run)
-    rows = job.part.vectors if job.part is not None else ()
+    rows = job.group.vectors if job.group is not None else ()
     layers = made.network.spec.layers
     others = [job.features.model_copy(update={"vectors": row}) for row in rows]
-    later = tuple(h for other in others if other.reads for h in heights(other, layers))
+    later = tuple(h for other in others if other.trains_probe for h in heights(other, layers))
     examples = [(stretch.examples, "training") for stretch in made.stretches]
-    for some, name in [*examples, *([(made.dev, "dev")] if made.dev else [])]:
+    for some, name in [*examples, *([(made.validation, "validation")] if made.validation else [])]:
         stage = _stage(tell, f"Computing the vectors of the {name} rows", stop_wanted)
         some.vectors = vectors_for(
             made.network, some.packed, made.tokenizer, folder, machine, later, stage
@@ -264,7 +264,7 @@ def set_up(network: Network, plan: TrainingSpec) -> None:
         network.requires_grad_(False)
         network.reader.requires_grad_(True)
         return
-    freeze(network, plan.frozen)
+    freeze(network, plan.frozen_layers)
     if plan.lora_rank:
         adapt(
             network,
@@ -272,7 +272,7 @@ def set_up(network: Network, plan: TrainingSpec) -> None:
             plan.lora_alpha,
             plan.lora_dropout,
             plan.lora_layers,
-            plan.frozen,
+            plan.frozen_layers,
         )
 
 
@@ -300,14 +300,14 @@ def _tokenizer(
     job: JobSpec, dataset: Dataset, rows: Rows, run: RunFolder, told: Report
 ) -> Tokenizer:
     """The vocabulary of the start; a new one is made once for all runs, and kept in the run."""
-    start = job.start
+    start = job.base_model
     if (given := given_tokenizer(start)) is not None:
         return given
     assert isinstance(start, FromScratch)
     kept = run.cache / "vocabulary"
     if not kept.is_dir():
         texts = (dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
-        asked = (*texts, start.model.vocabulary, start.lowercase)
+        asked = (*texts, start.model.vocab_size, start.lowercase)
         name = f"vocabulary-{hashlib.sha256(repr(asked).encode('utf-8')).hexdigest()[:24]}"
         with shared_tokens().reserved(name, lambda: told(0, 0)) as inside:
             made = _made_vocabulary(inside / "made", rows, start, told)
@@ -322,7 +322,7 @@ def _made_vocabulary(folder: Path, rows: Rows, start: FromScratch, told: Report)
         verify(folder)
         return Tokenizer.from_folder(folder)
     except StudioError:
-        made = Tokenizer.train(rows.all_texts(), start.model.vocabulary, start.lowercase, told)
+        made = Tokenizer.train(rows.all_texts(), start.model.vocab_size, start.lowercase, told)
         with whole_folder(folder) as inside:
             made.save(inside)
         return made
@@ -330,7 +330,7 @@ def _made_vocabulary(folder: Path, rows: Rows, start: FromScratch, told: Report)
 
 def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
     """The heads that the network of a job needs; a reader in the place of the task's."""
-    if not job.features.reads:
+    if not job.features.trains_probe:
         return learner.heads
     heads = learner.heads
     return Heads(outputs=heads.outputs, kind=heads.kind, reader=job.features.plain())
@@ -339,9 +339,9 @@ def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
 def _network(
     job: JobSpec, learner: Learner, tokenizer: Tokenizer, weights: Path | None, tell: Tell
 ) -> Network:
-    start = job.start
+    start = job.base_model
     if weights is None and isinstance(start, FromScratch):
-        spec = start.model.model_copy(update={"vocabulary": tokenizer.size})
+        spec = start.model.model_copy(update={"vocab_size": tokenizer.size})
         return Network(spec, learner.heads)
     folder = weights or (start.path if isinstance(start, FromCheckpoint) else None)
     assert folder is not None

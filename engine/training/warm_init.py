@@ -59,9 +59,11 @@ def give_head_start(
         specials: the pieces that are no words.
     """
     spec = network.spec
-    waves = min(SINUSOIDS, spec.head_width // 2, spec.width // 8)
-    words = spec.width - 2 * waves  # dimensions of the word vectors; the sinusoids have the others
-    vectors = torch.from_numpy(word_vectors(packed, spec.vocabulary, words, specials, progress))
+    waves = min(SINUSOIDS, spec.head_size // 2, spec.hidden_size // 8)
+    words = (
+        spec.hidden_size - 2 * waves
+    )  # dimensions of the word vectors; the sinusoids have the others
+    vectors = torch.from_numpy(word_vectors(packed, spec.vocab_size, words, specials, progress))
     size = vectors.std().clamp_min(TINY)
     vectors[specials] = torch.randn(len(specials), words) * size
 
@@ -71,7 +73,7 @@ def give_head_start(
     embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
     embeddings.segment.weight.normal_(std=ALMOST_NOTHING)
     pace = 2 * math.pi / torch.logspace(math.log10(SHORTEST), math.log10(LONGEST), waves)  # [P]
-    angles = torch.arange(spec.positions)[:, None] * pace  # [positions, P]
+    angles = torch.arange(spec.max_positions)[:, None] * pace  # [positions, P]
     position = embeddings.position.weight.normal_(std=ALMOST_NOTHING)
     position[:, words::2] += WAVE_SIZE * angles.sin()
     position[:, words + 1 :: 2] += WAVE_SIZE * angles.cos()
@@ -79,10 +81,10 @@ def give_head_start(
     for number, layer in enumerate(network.encoder.layers):
         assert isinstance(layer, Layer)
         looks = LOOKS[number] if number < min(len(LOOKS), spec.layers - 1) else LAST_LOOKS
-        _look(layer.attention, looks, pace, words, spec.initial_spread)
+        _look(layer.attention, looks, pace, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(QUIET)
     if network.masked_words is not None:
-        _guess_what_is_near(network.masked_words, spec.initial_spread)
+        _guess_what_is_near(network.masked_words, spec.initializer_range)
 
 
 def word_vectors(

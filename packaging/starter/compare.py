@@ -24,8 +24,8 @@ HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 VARIANTS = {
     "masked words, head start (the recipe)": (),
-    "masked words and next sentence, head start": ("task.next_sentence=true",),
-    "masked words, no head start": ("start.head_start=false",),
+    "masked words and next sentence, head start": ("task.nsp=true",),
+    "masked words, no head start": ("base_model.warm_init=false",),
 }
 
 
@@ -49,7 +49,7 @@ def main() -> None:
 def _train(run: RunFolder, changes: tuple[str, ...], steps: int) -> None:
     raw = json.loads((HERE / "job.json").read_text(encoding="utf-8"))
     ends = (f"training.steps={steps}", f"training.evaluate_every={steps}")
-    data = (f"data.path={CORPUS / 'train.txt'}", f"data.dev={CORPUS / 'dev.txt'}")
+    data = (f"data.path={CORPUS / 'train.txt'}", f"data.validation={CORPUS / 'dev.txt'}")
     for change in (*ends, *data, *changes):
         assign(raw, change)
     job = run.path.with_suffix(".json")
@@ -61,7 +61,7 @@ def _train(run: RunFolder, changes: tuple[str, ...], steps: int) -> None:
 
 def _pairs(run: RunFolder) -> str:
     """The share of held-out pairs that is told apart, where pairs were learned."""
-    shares = [e.value for e in measured(run) if e.name == "dev_next_sentence_accuracy"]
+    shares = [e.value for e in measured(run) if e.name == "validation_next_sentence_accuracy"]
     return f"{shares[-1]:.1%}" if shares else ""
 
 

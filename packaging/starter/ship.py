@@ -125,7 +125,7 @@ def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     """Figures on the held-out text, in inputs as long as in training, masked as in the paper."""
     learner = PretrainingLearner(Pretraining())
     plan = run.job().training
-    rows = open_dataset(run.dataset).rows("dev")
+    rows = open_dataset(run.dataset).rows("validation")
     cache = run.cache / "ship"
     examples = learner.pack(rows, loaded.tokenizer, plan.max_length, cache, lambda a, b: None)
     machine = choose(HardwareSpec(device="cpu"))

@@ -84,7 +84,7 @@ def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: St
     job = JobSpec(
         name="My run",
         task=TextClassification(),
-        start=FromScratch(model=bert(2, 128)),
+        base_model=FromScratch(model=bert(2, 128)),
         data=FileData(path=Path("reviews.csv")),
     )
     folder = RunFolder.create(studio.home.runs / "run-1", job)

@@ -27,7 +27,7 @@ def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(memory, "checkpoint", lambda model, folder: folder / f"of-{model.width}")
     given = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
-    data = memory.dummy_batch(tmp_path)
+    data = memory.synthetic_data(tmp_path)
     jobs = {
         name: memory.job_of(row, data[row.learns_words], tmp_path, given)
         for name, row in memory.ROWS.items()
@@ -50,7 +50,7 @@ def test_the_table_tells_what_is_too_far_off(memory, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["memory.py", "--rows", "small,base", "--steps", "7"])
     monkeypatch.setenv("BERT_STUDIO_HOME", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setattr(memory, "made_up", lambda folder: {False: None})
+    monkeypatch.setattr(memory, "synthetic_data", lambda folder: {False: None})
     monkeypatch.setattr(memory, "job_of", lambda row, *rest: "base" if row.layers > 4 else "small")
     monkeypatch.setattr(memory, "ask", lambda job, _: SimpleNamespace(memory=foretold[job]))
     monkeypatch.setattr(memory, "run", lambda job, into: held[job])

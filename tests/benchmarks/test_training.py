@@ -26,10 +26,10 @@ def script(monkeypatch):
 
 
 def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(script, tmp_path):
-    dummy_batch = script("made_up")
-    dummy_batch.write(tmp_path)
+    synthetic = script("synthetic")
+    synthetic.write(tmp_path)
     tokenizer = Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True)
-    assert tokenizer.size == dummy_batch.PIECES
+    assert tokenizer.size == synthetic.PIECES
     lines = (tmp_path / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
     labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
     assert set(labels) == {"0", "1"}

@@ -117,7 +117,13 @@ def test_from_a_file_to_history_with_a_kill_between(
     starter = next(m for m in shown.studio.models() if m.origin == "starter")
     train.state.choose_model(starter)
     training = train.state.choices.training.model_copy(
-        update={"epochs": 1, "batch": 6, "max_length": 32, "learning_rate": 3e-4, "save_every": 5}
+        update={
+            "epochs": 1,
+            "batch_size": 6,
+            "max_length": 32,
+            "learning_rate": 3e-4,
+            "save_every": 5,
+        }
     )
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
     train.state.choose_settings(training, hardware, train.state.choices.task)

@@ -102,7 +102,7 @@ class Words(QObject):
         split = spec.split
         if split.column is not None:
             return self.tr("as column “{0}” says").format(split.column[:100])
-        dealt = {"dev": split.dev, "test": split.test}
+        dealt = {"validation": split.validation, "test": split.test}
         shares = [
             f"{part} {numbers.percent(share, 0)}"
             for part, share in dealt.items()

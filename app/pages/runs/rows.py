@@ -113,7 +113,7 @@ def _row(session: Session, run: Run) -> RunRow:
         job=job,
         job_text=run.job,
         data=words.data_name(job.data) if job else "",
-        start=words.start_name(job.start) if job else "",
+        start=words.start_name(job.base_model) if job else "",
         folder=run.folder,
         state=run.state,
         created=run.created,

@@ -231,11 +231,11 @@ class RunsTable(QAbstractTableModel):
                 return template.format(numbers.count(row.step), numbers.count(row.steps))
             case Column.STARTED:
                 return words.moment(row.started or row.created)
-            case Column.SPREAD if row.job is not None and row.job.part is not None:
+            case Column.SPREAD if row.job is not None and row.job.group is not None:
                 template = self.tr(
                     "Mean and standard deviation of the best figure; {0} of {1} runs are finished"
                 )
-                part, runs = row.job.part, self._groups.get(row_of(row), [])
+                part, runs = row.job.group, self._groups.get(row_of(row), [])
                 asked = part.runs // max(1, len(part.vectors))
                 return template.format(len(finished(runs)), asked)
         return self._text(row, column)
@@ -243,12 +243,12 @@ class RunsTable(QAbstractTableModel):
 
 def group_of(row: RunRow) -> str:
     """What the runs of one job have in common; empty for a run that is alone."""
-    return row.job.part.group if row.job is not None and row.job.part is not None else ""
+    return row.job.group.id if row.job is not None and row.job.group is not None else ""
 
 
 def row_of(row: RunRow) -> tuple[str, str]:
     """The group of a run, and in a layer bench which vectors it reads."""
-    is_bench = row.job is not None and row.job.part is not None and row.job.part.vectors
+    is_bench = row.job is not None and row.job.group is not None and row.job.group.vectors
     return group_of(row), row.job.features.vectors if row.job and is_bench else ""
 
 

@@ -20,7 +20,7 @@ def start_name(start: BaseModelSource) -> str:
     """What a run started from."""
     if isinstance(start, FromScratch):
         template = translate("Runs", "new, {0} × {1}")
-        return template.format(start.model.layers, start.model.width)
+        return template.format(start.model.layers, start.model.hidden_size)
     if start.path == starter_model():
         return translate("Runs", "Starter")
     return checkpoint_name(start.path)

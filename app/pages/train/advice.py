@@ -41,7 +41,7 @@ translate = QCoreApplication.translate
 FEW_EXAMPLES = 50  # of one label, or in all for masked words
 LONG_TRAINING = 12 * 3600  # s
 TIGHT = 0.75  # of the memory that is free
-SIMPLE_FIELDS = ("batch", "learning_rate", "epochs", "seed", "seeds", "share")
+SIMPLE_FIELDS = ("batch_size", "learning_rate", "epochs", "seed", "seeds", "train_fraction")
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,12 @@ def _gone(name: str) -> str:
 def _processes_obstacle(choices: Choices) -> str:
     """Why the job cannot be shared by so many processes."""
     hardware, training = choices.hardware, choices.training
-    if hardware.processes > training.batch:
+    if hardware.processes > training.batch_size:
         return translate(
             "Train",
             "A batch of {batch} cannot be shared by {processes} processes: take fewer of them, or "
             "a larger batch.",
-        ).format(batch=training.batch, processes=hardware.processes)
+        ).format(batch=training.batch_size, processes=hardware.processes)
     if hardware.processes > 1 and hardware.device == "mps":
         return translate("Train", "A Mac has one GPU: set the processes to 1.")
     if not hardware.sharded:
@@ -223,12 +223,12 @@ def _processes_obstacle(choices: Choices) -> str:
 def _settings_obstacle(choices: Choices) -> str:
     spec = network(choices)
     longest = choices.training.max_length
-    if spec is not None and longest > spec.positions:
+    if spec is not None and longest > spec.max_positions:
         return translate(
             "Train",
             "The model reads at most {most} word pieces, and “Longest input” asks for {asked}.",
-        ).format(most=spec.positions, asked=longest)
-    if choices.reader.reads and choices.training.lora_rank:
+        ).format(most=spec.max_positions, asked=longest)
+    if choices.reader.trains_probe and choices.training.lora_rank:
         return translate("Train", "A reader trains no adapters: set the LoRA rank to 0.")
     if choices.kind is Kind.SCRATCH and choices.training.lora_rank:
         return translate(
@@ -237,14 +237,14 @@ def _settings_obstacle(choices: Choices) -> str:
     if why := _processes_obstacle(choices):
         return why
     task, info = choices.task, choices.model.info if choices.model else None
-    if choices.kind is Kind.ONWARD and isinstance(task, Pretraining) and task.next_sentence:
+    if choices.kind is Kind.ONWARD and isinstance(task, Pretraining) and task.nsp:
         family = FAMILIES.get(info.family) if info else None
         if family is not None and not family.knows_next_sentence:
             return translate(
                 "Train", "{family} has no head for next sentence: turn “Next sentence” off."
             ).format(family=family.title)
     names = label_names(choices)
-    weights: dict[str, float] = getattr(task, "weights", {})
+    weights: dict[str, float] = getattr(task, "class_weights", {})
     if isinstance(task, TokenClassification):  # a single tag may have a weight as well: “B-person”
         names = (*names, *(name for name in weights if name.partition("-")[2] in names))
     unknown = next((name for name in weights if names and name not in names), None)
@@ -252,7 +252,7 @@ def _settings_obstacle(choices: Choices) -> str:
         return translate(
             "Train", "A weight is given for “{label}”, and no label of the data is called so."
         ).format(label=unknown)
-    if isinstance(task, Pretraining) and task.masked + task.randomised > 1:
+    if isinstance(task, Pretraining) and task.mask_token_share + task.random_token_share > 1:
         return translate(
             "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."
         )
@@ -282,7 +282,7 @@ def warnings(
 def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
     spec = choices.data.spec if choices.data else None
     found = []
-    if spec is not None and not spec.rows.get("dev"):
+    if spec is not None and not spec.rows.get("validation"):
         found.append(
             translate(
                 "Train",
@@ -434,7 +434,7 @@ def _what(choices: Choices) -> str:
     told = template.format(**names)
     if choices.is_causal:
         return told
-    if isinstance(choices.task, Pretraining) and choices.task.next_sentence:
+    if isinstance(choices.task, Pretraining) and choices.task.nsp:
         told += " " + translate(
             "Train", "It also learns whether one span of sentences follows another."
         )
@@ -444,7 +444,7 @@ def _what(choices: Choices) -> str:
 def _trained(choices: Choices) -> str:
     """Which weights learn, as the end of a sentence."""
     training, vectors = choices.training, choices.reader.vectors
-    if choices.reader.reads:
+    if choices.reader.trains_probe:
         template = translate(
             "Train", "it stays as it is, and a reader of its vectors ({vectors}) is trained"
         )
@@ -455,32 +455,34 @@ def _trained(choices: Choices) -> str:
         )
     elif training.lora_rank:
         template = translate("Train", "only adapters of rank {rank} and its head are trained")
-    elif training.frozen:
+    elif training.frozen_layers:
         template = translate("Train", "its lowest layers ({frozen}) stay as they are")
     else:
         template = translate("Train", "all its weights are trained")
-    return template.format(rank=training.lora_rank, frozen=training.frozen, vectors=vectors)
+    return template.format(rank=training.lora_rank, frozen=training.frozen_layers, vectors=vectors)
 
 
 def _how(choices: Choices) -> str:
     assert choices.data is not None
     training = choices.training
-    if choices.reader.reads:
+    if choices.reader.trains_probe:
         training = training.model_copy(update={"epochs": choices.reader.epochs})
     spec = choices.data.spec
     values = {
-        "batch": numbers.count(training.batch),
+        "batch_size": numbers.count(training.batch_size),
         "epochs": value_in_words(training.epochs),
         "steps": numbers.count(training.steps),
-        "share": value_in_words(round(100 * training.share, 1)),
-        "rows": numbers.count(round(training.share * spec.rows.get("train", 0))) if spec else "",
-        "dev": numbers.count(spec.rows.get("dev", 0)) if spec else "",
+        "train_fraction": value_in_words(round(100 * training.train_fraction, 1)),
+        "rows": numbers.count(round(training.train_fraction * spec.rows.get("train", 0)))
+        if spec
+        else "",
+        "validation": numbers.count(spec.rows.get("validation", 0)) if spec else "",
     }
     if training.steps:
         seen = translate("Train", "It makes {steps} steps of {batch} examples.")
     elif spec is None:
         seen = translate("Train", "It sees the examples {epochs} times in batches of {batch}.")
-    elif training.share < 1:
+    elif training.train_fraction < 1:
         seen = translate(
             "Train",
             "It sees {share} % of the training rows ({rows}) {epochs} times in batches of {batch}.",
@@ -489,7 +491,7 @@ def _how(choices: Choices) -> str:
         seen = translate(
             "Train", "It sees the {rows} training rows {epochs} times in batches of {batch}."
         )
-    if spec is not None and spec.rows.get("dev"):
+    if spec is not None and spec.rows.get("validation"):
         kept = translate("Train", "It is judged by {dev} dev rows, and the best state is kept.")
     else:
         kept = translate("Train", "The last state is kept.")
@@ -532,17 +534,17 @@ def _differences(
 
 def parameters(spec: BertSpec) -> int:
     """How many weights a network of this size has, with the head for masked words."""
-    d, inner = spec.width, spec.inner
-    embeddings = (spec.vocabulary + spec.positions + spec.segments) * d + 2 * d
+    d, inner = spec.hidden_size, spec.intermediate_size
+    embeddings = (spec.vocab_size + spec.max_positions + spec.segments) * d + 2 * d
     layer = 4 * (d * d + d) + (d * inner + inner) + (inner * d + d) + 4 * d
-    head = (d * d + d) + 2 * d + spec.vocabulary  # its decoder is tied to the embeddings
+    head = (d * d + d) + 2 * d + spec.vocab_size  # its decoder is tied to the embeddings
     return embeddings + spec.layers * layer + head
 
 
 def describe(spec: BertSpec) -> str:
     """The size in a line."""
     return translate("Train", "{layers} layers of width {width}, {heads} heads in each.").format(
-        layers=spec.layers, width=numbers.count(spec.width), heads=spec.heads
+        layers=spec.layers, width=numbers.count(spec.hidden_size), heads=spec.heads
     )
 
 

@@ -127,10 +127,10 @@ class StartStep(QWidget):
             return [(self.tr("Model"), self.tr("none chosen yet"))]
         facts = [
             (self.tr("Layers"), numbers.count(spec.layers)),
-            (self.tr("Width"), numbers.count(spec.width)),
+            (self.tr("Width"), numbers.count(spec.hidden_size)),
             (self.tr("Heads"), self.tr("{0} in each layer").format(spec.heads)),
-            (self.tr("Vocabulary"), self.tr("%Ln word piece(s)", "", spec.vocabulary)),
-            (self.tr("Longest input"), self.tr("%Ln word piece(s)", "", spec.positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln word piece(s)", "", spec.vocab_size)),
+            (self.tr("Longest input"), self.tr("%Ln word piece(s)", "", spec.max_positions)),
         ]
         choices = self._state.choices
         info = choices.model.info if choices.model else None

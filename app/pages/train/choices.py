@@ -75,13 +75,13 @@ AIMS: dict[Kind, Aim] = {
     Kind.LABELS: Aim(MultiLabel()),
     Kind.NUMBER: Aim(Regression()),
     Kind.TAGS: Aim(TokenClassification()),
-    Kind.CHOICES: Aim(MultipleChoice(), TrainingSpec(batch=16, learning_rate=2e-5)),
+    Kind.CHOICES: Aim(MultipleChoice(), TrainingSpec(batch_size=16, learning_rate=2e-5)),
     Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
     Kind.ONWARD: Aim(
-        Pretraining(), TrainingSpec(epochs=1, batch=32, learning_rate=1e-4, max_length=128)
+        Pretraining(), TrainingSpec(epochs=1, batch_size=32, learning_rate=1e-4, max_length=128)
     ),
     Kind.SCRATCH: Aim(
-        Pretraining(), TrainingSpec(epochs=3, batch=32, learning_rate=5e-4, max_length=128)
+        Pretraining(), TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_length=128)
     ),
 }
 
@@ -141,7 +141,7 @@ class Choices:
         """The present task with its settings."""
         task = self.tasks.get(self.aim.task.kind, self.aim.task)
         if isinstance(task, Pretraining) and task.objective == "next_token":
-            return task.model_copy(update={"next_sentence": False})
+            return task.model_copy(update={"nsp": False})
         return task
 
     @property
@@ -149,9 +149,9 @@ class Choices:
         """The settings of the present task; the usual length is no more than the network reads."""
         kept = self.trainings.get(self._training_name, self.aim.training)
         spec = None if self.length_by_hand else network(self)
-        if spec is None or spec.positions >= kept.max_length:
+        if spec is None or spec.max_positions >= kept.max_length:
             return kept
-        return kept.model_copy(update={"max_length": spec.positions})
+        return kept.model_copy(update={"max_length": spec.max_positions})
 
     @property
     def defaults(self) -> TrainingSpec:
@@ -169,7 +169,7 @@ class Choices:
 
     @property
     def quick_look(self) -> bool:
-        return self.training.share < 1
+        return self.training.train_fraction < 1
 
     @property
     def is_causal(self) -> bool:
@@ -182,7 +182,7 @@ class Choices:
 
     def with_data(self, data: Data) -> "Choices":
         """Other data; what was said about the labels of the former is taken back."""
-        said: dict[str, object] = {"labels": (), "weights": {}}
+        said: dict[str, object] = {"labels": (), "class_weights": {}}
         plain = {
             kind: task.model_copy(update=said) if hasattr(task, "labels") else task
             for kind, task in self.tasks.items()
@@ -197,7 +197,7 @@ class Choices:
 
     def with_quick_look(self, wanted: bool) -> "Choices":
         share = QUICK_LOOK if wanted else 1.0
-        return self.with_training(self.training.model_copy(update={"share": share}))
+        return self.with_training(self.training.model_copy(update={"train_fraction": share}))
 
     def with_suggested_length(self, length: int) -> "Choices":
         """Take a length that suits the data, unless the user has set one."""
@@ -214,17 +214,17 @@ def network(choices: Choices) -> BertSpec | None:
         spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
         known = scratch.vocabulary.info if scratch.vocabulary else None
         pieces = known.vocabulary if known else scratch.pieces
-        return spec.model_copy(update={"vocabulary": pieces, "causal": choices.is_causal})
+        return spec.model_copy(update={"vocab_size": pieces, "causal": choices.is_causal})
     info = choices.model.info if choices.model else None
     if info is None:
         return None
     return BertSpec(
-        vocabulary=info.vocabulary,
-        width=info.width,
+        vocab_size=info.vocabulary,
+        hidden_size=info.width,
         layers=info.layers,
         heads=info.heads,
-        inner=info.inner,
-        positions=info.positions,
+        intermediate_size=info.inner,
+        max_positions=info.positions,
         causal=info.causal,
     )
 
@@ -240,7 +240,7 @@ def job(choices: Choices) -> JobSpec:
     return JobSpec(
         name=choices.name.strip() or suggested_name(choices),
         task=choices.task,
-        start=_start(choices),
+        base_model=_start(choices),
         data=choices.data.source,
         training=choices.training,
         features=choices.reader,
@@ -257,7 +257,7 @@ def _start(choices: Choices) -> BaseModelSource:
             model=spec,
             tokenizer=vocabulary.path if vocabulary else None,
             lowercase=choices.scratch.lowercase,
-            head_start=choices.scratch.head_start and not choices.is_causal,
+            warm_init=choices.scratch.head_start and not choices.is_causal,
         )
     if choices.model is None:
         raise ValueError("no model is chosen yet")
@@ -292,17 +292,17 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         length_by_hand=True,
     )
     choices = replace(choices, kind=_kind_of(given, data)).with_task(given.task)
-    if isinstance(given.start, FromScratch):
-        choices = replace(choices, scratch=_scratch_of(given.start, models))
+    if isinstance(given.base_model, FromScratch):
+        choices = replace(choices, scratch=_scratch_of(given.base_model, models))
     else:
-        choices = replace(choices, model=_model_at(given.start.path, models))
+        choices = replace(choices, model=_model_at(given.base_model.path, models))
     return choices.with_training(given.training)
 
 
 def _kind_of(given: JobSpec, data: Data) -> Kind:
     """The card that leads to a job."""
     if isinstance(given.task, Pretraining):
-        return Kind.SCRATCH if isinstance(given.start, FromScratch) else Kind.ONWARD
+        return Kind.SCRATCH if isinstance(given.base_model, FromScratch) else Kind.ONWARD
     if isinstance(given.task, TextClassification):
         return Kind.PAIR if _has_pair(data) else Kind.SENTENCE
     return next(kind for kind, aim in AIMS.items() if aim.task.kind == given.task.kind)
@@ -322,7 +322,7 @@ def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
             name
             for name, preset in PRESETS.items()
             if preset.model_copy(
-                update={"vocabulary": start.model.vocabulary, "causal": start.model.causal}
+                update={"vocab_size": start.model.vocab_size, "causal": start.model.causal}
             )
             == start.model
         ),
@@ -332,9 +332,9 @@ def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
         size=size,
         own=start.model,
         vocabulary=_model_at(start.tokenizer, models) if start.tokenizer else None,
-        pieces=start.model.vocabulary,
+        pieces=start.model.vocab_size,
         lowercase=start.lowercase,
-        head_start=start.head_start,
+        head_start=start.warm_init,
     )
 
 

@@ -101,7 +101,7 @@ class DataStep(QWidget):
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))
-        if dev := spec.rows.get("dev"):
+        if dev := spec.rows.get("validation"):
             facts.append(self.tr("{0} for dev").format(numbers.count(dev)))
         return Pick(
             entry.folder, entry.name, " · ".join(facts), str(problems[0]) if problems else ""

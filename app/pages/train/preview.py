@@ -108,7 +108,7 @@ def _example(
     first, second = row.text, None if masking else row.pair
     if masking and masking.objective == "next_token":
         masking = None  # nothing is hidden, and nothing follows
-    elif masking and masking.next_sentence:
+    elif masking and masking.nsp:
         first, second = _spans(row.text)
     encoded = tokenizer.encode(first, second, SHOWN_PIECES)
     tokens = encoded.tokens
@@ -128,7 +128,7 @@ def _masked(
 ) -> tuple[Token, ...]:
     """Some tokens hidden, to show what pre-training asks; the worker draws others."""
     open_places = [n for n, token in enumerate(tokens) if not token.special]
-    count = min(len(open_places), max(1, round(masking.chosen * len(open_places))))
+    count = min(len(open_places), max(1, round(masking.mlm_probability * len(open_places))))
     hidden = set(chance.sample(open_places, count))
     mask = tokenizer.piece(tokenizer.mask)
     return tuple(

@@ -20,14 +20,14 @@ from engine.spec.model import PRESETS, BertSpec
 SIZES = (*PRESETS, OWN_SIZE)
 OWN_FIELDS = (
     "layers",
-    "width",
+    "hidden_size",
     "heads",
-    "inner",
-    "positions",
+    "intermediate_size",
+    "max_positions",
     "activation",
     "dropout",
     "attention_dropout",
-    "initial_spread",
+    "initializer_range",
 )
 
 

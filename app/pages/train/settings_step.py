@@ -23,34 +23,34 @@ from engine.spec.features import FINE_TUNED, Features
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
-SIMPLE = ("batch", "learning_rate", "epochs", "seed", "seeds")
+SIMPLE = ("batch_size", "learning_rate", "epochs", "seed", "seeds")
 ADVANCED = (
     "max_length",
     "steps",
-    "share",
-    "micro_batch",
+    "train_fraction",
+    "micro_batch_size",
     "gradient_checkpointing",
-    "warmup",
-    "layer_decay",
-    "frozen",
+    "warmup_ratio",
+    "layer_lr_decay",
+    "frozen_layers",
     "lora_rank",
     "lora_alpha",
     "lora_dropout",
     "lora_layers",
     "ema_decay",
     "weight_decay",
-    "clip",
+    "max_grad_norm",
     "dropout",
     "beta1",
     "beta2",
     "epsilon",
     "evaluate_every",
-    "patience",
+    "early_stopping_patience",
     "save_every",
     "keep",
     "keep_every",
 )
-FEATURES = ("vectors", "layer", "reader", "width", "pooling", "learning_rate", "epochs")
+FEATURES = ("vectors", "layer", "probe", "probe_size", "pooling", "learning_rate", "epochs")
 NOT_IN_FORMS = ("kind", "labels", "range")  # chosen before, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
@@ -77,7 +77,7 @@ def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type
 
 PRETRAINING = with_ticks(
     TrainingSpec,
-    {"batch": [16, 32, 64], "learning_rate": [1e-4, 3e-4, 5e-4], "epochs": [1, 3, 10]},
+    {"batch_size": [16, 32, 64], "learning_rate": [1e-4, 3e-4, 5e-4], "epochs": [1, 3, 10]},
 )
 
 
@@ -212,7 +212,7 @@ class SettingsStep(QWidget):
         for form in self.tasks.values():
             form.setVisible(form is asked)
         if asked is not None:
-            weights = asked.fields.get("weights")
+            weights = asked.fields.get("class_weights")
             if isinstance(weights, Weights):
                 weights.set_names(advice.label_names(choices))
             _put(asked, choices.task)
@@ -262,7 +262,7 @@ def _unused(features: Features) -> set[str]:
     if features.vectors == FINE_TUNED:
         return set(FEATURES) - {"vectors"}
     unused = set() if features.vectors == "one layer" else {"layer"}
-    return unused | (set() if features.reader == "bilstm" else {"width"})
+    return unused | (set() if features.probe == "bilstm" else {"probe_size"})
 
 
 def _put(form: SpecForm, spec: BaseModel) -> None:

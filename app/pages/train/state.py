@@ -331,7 +331,7 @@ class TrainState(QObject):
         if lengths is None or choices.kind is None or choices.kind.pretrains:
             return choices
         spec = network(choices)
-        longest = spec.positions if spec else 512
+        longest = spec.max_positions if spec else 512
         if choices.kind is Kind.QUESTIONS:  # what is longer is read in windows
             longest = min(longest, choices.defaults.max_length)
         return choices.with_suggested_length(lengths.suggested(longest))

@@ -230,7 +230,7 @@ class _RowWriter:
     ) -> None:
         """Append the rows of a source."""
         straight = places == list(range(len(one.table.columns)))
-        given = SPLITS.index(one.source) if one.source in ("dev", "test") else FREE
+        given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
         for line, cells in one.table:
             row = cells if straight else tuple("" if p is None else cells[p] for p in places)
             if tags is not None and self._tags is not None:

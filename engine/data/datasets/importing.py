@@ -106,13 +106,13 @@ def deal_rows(
 ) -> tuple[NDArray[np.int8], int]:
     """The part of each row, int8 [rows], and how many labels have a single row to deal out."""
     free = np.flatnonzero(collected.given < 0)
-    labels = _strata(collected)[free] if collected.labels and split.stratified else None
+    labels = _strata(collected)[free] if collected.labels and split.stratify else None
     parts = collected.given.copy()
     if collected.passages is not None:  # questions about one passage stay together
         _, passages = np.unique(collected.passages[free], return_inverse=True)
         dealt, _ = deal(
             int(passages.max(initial=-1)) + 1,
-            0.0 if "dev" in sources else split.dev,
+            0.0 if "validation" in sources else split.validation,
             0.0 if "test" in sources else split.test,
             split.seed,
         )
@@ -120,7 +120,7 @@ def deal_rows(
         return parts, 0
     parts[free], rare = deal(
         len(free),
-        0.0 if "dev" in sources else split.dev,
+        0.0 if "validation" in sources else split.validation,
         0.0 if "test" in sources else split.test,
         split.seed,
         labels,

@@ -8,7 +8,7 @@ from engine.spec.dataset import SplitName
 TRAIN, DEV, TEST = range(3)  # as in SPLITS
 NAMES: dict[str, SplitName] = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("dev", "development", "valid", "validation", "val", "eval"), "dev"),
+    **dict.fromkeys(("dev", "development", "valid", "validation", "val", "eval"), "validation"),
     **dict.fromkeys(("test", "testing", "tst", "heldout", "held-out"), "test"),
 }
 

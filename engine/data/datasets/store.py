@@ -317,8 +317,8 @@ def resolve(
     if into.exists():
         return open_dataset(into)
     sources: dict[SplitName | Literal["all"], Path] = {"all": source.path}
-    if source.dev is not None:
-        sources = {"train": source.path, "dev": source.dev}
+    if source.validation is not None:
+        sources = {"train": source.path, "validation": source.validation}
     recognised = recognise(source.path, source.reading)
     mapping = source.mapping or recognised.mapping
     if mapping is None:

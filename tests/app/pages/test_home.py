@@ -45,7 +45,7 @@ def trained(studio: Studio, name: str, number: int) -> None:
     job = JobSpec(
         name=name,
         task=TextClassification(),
-        start=FromScratch(model=bert(2, 128)),
+        base_model=FromScratch(model=bert(2, 128)),
         data=FileData(path=Path("reviews.csv")),
     )
     folder = RunFolder.create(studio.home.runs / f"run-{number}", job)
@@ -54,7 +54,7 @@ def trained(studio: Studio, name: str, number: int) -> None:
     folder.append(Prepared(at=at, steps=20, parameters=9, examples=9, device="cpu", threads=1))
     for step in range(20):
         folder.append(Measured(at=at, name="loss", step=step, value=1 / (step + 1)))
-    folder.append(Measured(at=at, name="dev_accuracy", step=19, value=0.875))
+    folder.append(Measured(at=at, name="validation_accuracy", step=19, value=0.875))
     folder.append(Ended(at=at, outcome="finished", step=20))
     refill(studio.record, studio.home)
 

@@ -63,24 +63,24 @@ def test_another_value_is_typed_exactly(qtbot, form: SpecForm) -> None:
 
 
 def test_arrow_keys_move_among_the_ticks(qtbot, form: SpecForm) -> None:
-    segments = number(form, "batch").segments
+    segments = number(form, "batch_size").segments
     assert segments is not None
     segments.group.button(1).setFocus()
     qtbot.keyClick(segments.group.button(1), Qt.Key.Key_Left)
-    assert form.value()["batch"] == 16 and segments.group.button(0).hasFocus()
+    assert form.value()["batch_size"] == 16 and segments.group.button(0).hasFocus()
 
 
 def test_what_is_wrong_is_said_beside_the_field(form: SpecForm) -> None:
-    form.set_value({"batch": 0, "warmup": 2})
+    form.set_value({"batch_size": 0, "warmup_ratio": 2})
     number(form, "seed").number.lineEdit().setText("many")
     assert form.problems() == {
-        "batch": "This must be at least 1.",
-        "warmup": "This must be at most 1.",
+        "batch_size": "This must be at least 1.",
+        "warmup_ratio": "This must be at most 1.",
         "seed": "This must be a whole number.",
     }
     shown = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
     assert "This must be at least 1." in shown
-    form.set_value({"batch": 8, "warmup": 0.1, "seed": 1})
+    form.set_value({"batch_size": 8, "warmup_ratio": 0.1, "seed": 1})
     assert form.problems() == {}
 
 
@@ -115,9 +115,9 @@ def test_a_list_of_cores_that_cannot_be_read_is_said_at_its_field(qtbot) -> None
 
 
 def test_rules_over_several_fields_are_said_below(qtbot) -> None:
-    form = SpecForm(BertSpec, ["width", "heads"])
+    form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
-    form.set_value({"width": 100, "heads": 12})
+    form.set_value({"hidden_size": 100, "heads": 12})
     assert form.problems() == {"": "12 heads do not divide the width 100."}
     assert not form.whole_problem.isHidden()
 

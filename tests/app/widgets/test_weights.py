@@ -10,14 +10,14 @@ from tests.app.accessible import assert_accessible
 
 @pytest.fixture
 def form(qtbot) -> SpecForm:
-    made = SpecForm(TextClassification, ["balanced", "weights", "smoothing"])
+    made = SpecForm(TextClassification, ["balanced", "class_weights", "label_smoothing"])
     qtbot.addWidget(made)
     made.show()
     return made
 
 
 def weights(form: SpecForm) -> Weights:
-    field = form.fields["weights"]
+    field = form.fields["class_weights"]
     assert isinstance(field, Weights)
     return field
 
@@ -27,13 +27,13 @@ def test_a_weight_is_added_for_the_next_label_changed_and_taken_out(qtbot, form:
     field.set_names(["bad", "good"])
     field.add.click()
     field.add.click()
-    assert form.value()["weights"] == {"bad": 2.0, "good": 2.0}
+    assert form.value()["class_weights"] == {"bad": 2.0, "good": 2.0}
     with qtbot.waitSignal(form.changed):
         field.rows[1].number.set_number(0.5)
     assert form.differences() == ["Weights of classes: bad 2, good 0.5 instead of none"]
     assert_accessible(form)
     field.rows[0].remove.click()
-    assert form.value()["weights"] == {"good": 0.5}
+    assert form.value()["class_weights"] == {"good": 0.5}
     assert form.is_valid()
 
 
@@ -46,11 +46,11 @@ def test_a_weight_that_is_no_positive_number_is_told(form: SpecForm, typed: str)
 
 def test_what_is_put_is_shown(form: SpecForm) -> None:
     field = weights(form)
-    form.set_value({"weights": {"a": 1.5, "b": 3.0}})
+    form.set_value({"class_weights": {"a": 1.5, "b": 3.0}})
     assert [(row.name.currentText(), row.number.number()) for row in field.rows] == [
         ("a", 1.5), ("b", 3),
     ]  # fmt: skip
     field.set_names(["b", "c"])
-    assert form.value()["weights"] == {"a": 1.5, "b": 3.0}
-    form.set_value({"weights": {}})
-    assert form.value()["weights"] == {} and not field.rows
+    assert form.value()["class_weights"] == {"a": 1.5, "b": 3.0}
+    form.set_value({"class_weights": {}})
+    assert form.value()["class_weights"] == {} and not field.rows

@@ -22,9 +22,9 @@ from tests.engine.training import small
 SIZE = [
     "--size=tiny",
     "--vocabulary=120",
-    "--set=start.model.width=16",
-    "--set=start.model.heads=2",
-    "--set=start.model.inner=32",
+    "--set=base_model.model.hidden_size=16",
+    "--set=base_model.model.heads=2",
+    "--set=base_model.model.intermediate_size=32",
 ]
 
 
@@ -89,13 +89,13 @@ def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_
         *SIZE,
         "--epochs=2",
         "--learning-rate=3e-5",
-        "--set=training.clip=0.5",
+        "--set=training.max_grad_norm=0.5",
         "--name=Mine",
     )
     job = JobSpec.model_validate_json(printed)
     assert (job.name, job.training.epochs, job.training.learning_rate) == ("Mine", 2, 3e-5)
-    assert job.training.clip == 0.5
-    assert isinstance(job.start, FromScratch) and job.start.model.width == 16
+    assert job.training.max_grad_norm == 0.5
+    assert isinstance(job.base_model, FromScratch) and job.base_model.model.hidden_size == 16
     assert isinstance(job.data, FileData) and job.data.mapping is not None
     assert (job.data.mapping.text, job.data.mapping.label) == ("text", "label")
 
@@ -278,7 +278,9 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
     assert "endings" in refusal(
         capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
     )
-    assert "clip" in refusal(capsys, "job", "--data", str(data), *SIZE, "--set=training.clip=much")
+    assert "clip" in refusal(
+        capsys, "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
+    )
 
 
 def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:

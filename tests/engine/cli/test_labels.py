@@ -39,7 +39,7 @@ def test_a_task_is_learned_judged_and_used(
         output(
             capsys, "job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
             "--epochs=8", "--batch=8", "--learning-rate=5e-3", "--max-length=48",
-            "--device=cpu", "--threads=1", "--set=start.model.initial_spread=0.2",
+            "--device=cpu", "--threads=1", "--set=base_model.model.initializer_range=0.2",
         )
     )  # fmt: skip
     output(capsys, "train", str(job), "--into", str(run))
@@ -77,7 +77,7 @@ def test_a_weight_for_an_unknown_label_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
-    weights = '--set=task.weights={"great": 2}'
+    weights = '--set=task.class_weights={"great": 2}'
     job.write_text(output(capsys, "job", "--data", str(data), *SIZE, weights))
     printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
     assert "“great”" in printed and "“bad”, “good”" in printed

@@ -44,7 +44,7 @@ def test_three_seeds_make_three_runs_and_one_table(
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [run["outcome"] for run in summary["runs"]] == ["finished", "stopped", ""]
     (row,) = summary["rows"]
-    assert row["runs"] == 3 and row["figures"]["dev_accuracy"]["runs"] == 1
+    assert row["runs"] == 3 and row["figures"]["validation_accuracy"]["runs"] == 1
     first = (into / "seed-5" / "events.jsonl").read_bytes()
     monkeypatch.undo()
     capsys.readouterr()
@@ -55,17 +55,17 @@ def test_three_seeds_make_three_runs_and_one_table(
     assert [(r["folder"], r["seed"], r["outcome"]) for r in summary["runs"]] == [
         (f"seed-{seed}", seed, "finished") for seed in (5, 6, 7)
     ]
-    losses = [run["figures"]["dev_loss"] for run in summary["runs"]]
+    losses = [run["figures"]["validation_loss"] for run in summary["runs"]]
     assert len(set(losses)) == 3, "each seed learns otherwise"
-    told = summary["rows"][0]["figures"]["dev_loss"]
+    told = summary["rows"][0]["figures"]["validation_loss"]
     assert told["mean"] == pytest.approx(statistics.fmean(losses))
     assert told["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
-    assert f"dev_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3)" in printed
+    assert f"validation_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3)" in printed
     for seed in (5, 6, 7):
         alone = RunFolder(into / f"seed-{seed}").job()
         assert alone.training.seed == seed and alone.training.seeds == 1
-        assert alone.part is not None and alone.part.name == job.name
+        assert alone.group is not None and alone.group.name == job.name
 
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it is there"
 
@@ -74,11 +74,11 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
     run = RunFolder.create(tmp_path / "run", job)
     for step, value in ((1, 0.5), (2, 0.9), (3, 0.7)):
         run.append(measured("loss", step, 1.0 / step))
-        run.append(measured("dev_accuracy", step, value))
-        run.append(measured("dev_loss", step, float("nan")))
+        run.append(measured("validation_accuracy", step, value))
+        run.append(measured("validation_loss", step, float("nan")))
         run.append(Saved(step=step, folder="", best=step < 3))
     run.append(Ended(outcome="finished", step=3))
-    assert several.best_figures(run) == (2, {"dev_accuracy": 0.9})
+    assert several.best_figures(run) == (2, {"validation_accuracy": 0.9})
     bare = RunFolder.create(tmp_path / "bare", job)
     bare.append(measured("loss", 4, 0.25))
     assert several.best_figures(bare) == (4, {"loss": 0.25})

@@ -9,7 +9,7 @@ from engine.cli import main
 from tests.engine.training.small import NETWORK, questions, tagged
 
 QUICK = ("--steps", "12", "--batch", "8", "--max-length", "24", "--threads", "1")
-SMALL = ("width", "layers", "heads", "inner", "positions")
+SMALL = ("hidden_size", "layers", "heads", "intermediate_size", "max_positions")
 
 
 def squad(folder: Path) -> tuple[Path, list[str]]:
@@ -31,7 +31,7 @@ def test_a_task_is_composed_trained_judged_and_asked(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, task, files, figure, said
 ) -> None:
     data, columns = files(tmp_path)
-    small = [f"--set=start.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
+    small = [f"--set=base_model.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
     start = ["--size", "tiny", "--vocabulary", "120", *small]
     options = ["--data", str(data), "--task", task, *columns]
     assert main(["job", *options, *start, *QUICK]) == 0

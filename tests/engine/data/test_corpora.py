@@ -143,7 +143,7 @@ def test_the_number_of_threads_makes_no_difference(tmp_path: Path) -> None:
 
 def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(1_000)]
-    parts = [("train", "dev", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
+    parts = [("train", "validation", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
     dataset = stored(tmp_path / "corpus", texts, 270, parts)
     for part in ALL_PARTS:
         there, here = dataset.stream(part).texts, dataset.rows(part).texts
@@ -157,7 +157,7 @@ def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
 
 def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
     texts = [f"{n}" for n in range(2_000)]
-    parts = ["dev" if n < 100 else "train" for n in range(2_000)]
+    parts = ["validation" if n < 100 else "train" for n in range(2_000)]
     found = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
     assert isinstance(found, StoredTexts)
     some = [int(text) for text in found.some(80, np.random.default_rng(0))]

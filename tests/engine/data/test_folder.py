@@ -57,16 +57,16 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     assert found.mapping is not None
     sources = {"train": films / "train", "test": films / "test"}
     spec = import_dataset(
-        "films", sources, found.reading, found.mapping, Split(dev=0.25), tmp_path / "data"
+        "films", sources, found.reading, found.mapping, Split(validation=0.25), tmp_path / "data"
     )
-    assert spec.rows == {"train": 6, "dev": 2, "test": 8}
+    assert spec.rows == {"train": 6, "validation": 2, "test": 8}
     assert spec.labels == {"neg": 8, "pos": 8}
     assert spec.source_sha256["train"] == digest_of(films / "train")
-    assert set(open_dataset(tmp_path / "data").rows("dev").labels) == {"neg", "pos"}
+    assert set(open_dataset(tmp_path / "data").rows("validation").labels) == {"neg", "pos"}
 
 
 def test_a_job_takes_a_copy_of_the_folder(films, tmp_path):
-    source = FileData(path=films / "train", split=Split(dev=0))
+    source = FileData(path=films / "train", split=Split(validation=0))
     assert len(resolve(source, tmp_path / "copy").rows("train")) == 8
 
 
@@ -105,8 +105,8 @@ def test_a_file_that_is_no_text_is_named(tmp_path):
     [
         (("neg__a", "pos__a"), True),
         (("only__a",), False),
-        (("train__a", "dev__a"), False),
-        (("train", "dev", "test"), False),
+        (("train__a", "validation__a"), False),
+        (("train", "validation", "test"), False),
         (("a", "b", "c", "d"), True),
     ],
 )

@@ -17,7 +17,9 @@ def stored(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:
     found = recognise(file)
     chosen = mapping or found.mapping
     assert chosen is not None
-    import_dataset("some", {"all": file}, found.reading, chosen, Split(dev=0.2), folder / "data")
+    import_dataset(
+        "some", {"all": file}, found.reading, chosen, Split(validation=0.2), folder / "data"
+    )
     return open_dataset(folder / "data")
 
 
@@ -30,9 +32,9 @@ def table(folder: Path, header: str, rows: list[str]) -> Path:
 def test_distinct_numbers_are_dealt_out_evenly_over_their_scale(tmp_path):
     rows = [f"a film of the year {n},{n / 10}" for n in range(500)]
     dataset = stored(tmp_path, table(tmp_path, "text,score", rows))
-    assert dataset.spec.rows == {"train": 400, "dev": 100, "test": 0}
+    assert dataset.spec.rows == {"train": 400, "validation": 100, "test": 0}
     assert not any("single row" in note for note in dataset.spec.notes)
-    dev = numbers_in(dataset.rows("dev").labels or [])
+    dev = numbers_in(dataset.rows("validation").labels or [])
     assert np.histogram(dev, bins=10, range=(0, 50))[0].tolist() == [10] * 10
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), Regression)
 
@@ -42,7 +44,7 @@ def test_rows_with_several_labels_are_dealt_out_by_chance(tmp_path):
     sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 61)]
     rows = [f"a thing number {n},{some}" for n, some in enumerate(sets)]
     dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
-    assert dataset.spec.rows["dev"] == 12  # though each set stands once
+    assert dataset.spec.rows["validation"] == 12  # though each set stands once
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
     red = dataset.find(label="red")
     assert len(red) == sum("red" in some for some in sets)
@@ -54,7 +56,7 @@ def test_columns_of_yes_and_no_are_counted_and_found(tmp_path):
     file = table(tmp_path, "text,rude,long", rows)
     dataset = stored(tmp_path, file, Mapping(text="text", flags=("rude", "long")))
     assert dataset.spec.labels == {"long": 8, "rude": 20}
-    assert dataset.spec.rows["dev"] == 8
+    assert dataset.spec.rows["validation"] == 8
     assert len(dataset.find(label="long")) == 8 and len(dataset.find(label="rude")) == 20
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
 
@@ -70,21 +72,21 @@ def test_a_cell_that_says_neither_is_refused_with_its_line(tmp_path):
 def test_classes_are_dealt_out_as_before(tmp_path):
     rows = [f"a thing number {n},{n % 4}" for n in range(40)]
     dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
-    labels = dataset.rows("dev").labels or []
+    labels = dataset.rows("validation").labels or []
     assert sorted(labels) == ["0", "0", "1", "1", "2", "2", "3", "3"]
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), TextClassification)
 
 
 def test_the_published_scores_are_imported(tmp_path, assets):
     source = assets / "datasets" / "stsb"
-    files = {part: source / f"sts-{part}.csv" for part in ("train", "dev", "test")}
+    files = {part: source / f"sts-{part}.csv" for part in ("train", "validation", "test")}
     found = recognise(files["train"])
     assert found.mapping is not None
     mapping = Mapping(text="column 6", pair="column 7", label="column 5")
     assert found.mapping == mapping
     assert all(recognise(file).mapping == mapping for file in files.values())
     spec = import_dataset("stsb", files, found.reading, mapping, Split(), tmp_path / "data")
-    assert spec.rows == {"train": 5749, "dev": 1500, "test": 1379}
+    assert spec.rows == {"train": 5749, "validation": 1500, "test": 1379}
     assert isinstance(likely_task(mapping, spec.labels), Regression)
     numbers = numbers_in(open_dataset(tmp_path / "data").rows("train").labels or [])
     assert (numbers.min(), numbers.max()) == (0, 5)
@@ -95,5 +97,5 @@ def test_the_published_choices_are_imported(tmp_path, assets):
     dataset = stored(tmp_path, assets / "datasets" / "codah" / "full_data.tsv")
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultipleChoice)
     assert dataset.spec.labels == {"0": 689, "1": 684, "2": 697, "3": 706}
-    rows = dataset.rows("dev")
+    rows = dataset.rows("validation")
     assert rows.endings is not None and len(rows.endings[0]) == 4 and len(rows) == 555

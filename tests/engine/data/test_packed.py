@@ -132,7 +132,7 @@ def test_the_key_changes_with_all_that_matters():
         key("other", TOKENIZER, 16, "train"),
         key("data", other, 16, "train"),
         key("data", TOKENIZER, 17, "train"),
-        key("data", TOKENIZER, 16, "dev"),
+        key("data", TOKENIZER, 16, "validation"),
     }
     assert len(keys) == 5 and key("data", TOKENIZER, 16, "train") in keys
 

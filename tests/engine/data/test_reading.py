@@ -51,7 +51,7 @@ def test_an_imported_table_holds_every_cell_and_line(rows):
         path.write_bytes(out.getvalue().encode("utf-8"))
         into = Path(folder) / "imported"
         spec = import_dataset(
-            "x", {"all": path}, Reading(), Mapping(text="column 1"), Split(dev=0.3), into
+            "x", {"all": path}, Reading(), Mapping(text="column 1"), Split(validation=0.3), into
         )
         dataset = open_dataset(into)
         dataset.verify()

@@ -38,7 +38,7 @@ def test_a_split_is_the_same_for_ever():
 
 
 @pytest.mark.parametrize(
-    "cell, part", [("train", "train"), (" Validation", "dev"), ("TEST", "test"), ("x", None)]
+    "cell, part", [("train", "train"), (" Validation", "validation"), ("TEST", "test"), ("x", None)]
 )
 def test_parts_have_usual_spellings(cell, part):
     assert part_named(cell) == part

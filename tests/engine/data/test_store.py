@@ -31,7 +31,7 @@ def imported(tmp_path: Path, name: str = "a", **changes) -> DatasetSpec:
         "sources": {"all": tmp_path / "a.csv"},
         "reading": Reading(),
         "mapping": MAPPED,
-        "split": Split(dev=0.2, test=0.1),
+        "split": Split(validation=0.2, test=0.1),
         "into": tmp_path / "sets" / name,
     }
     return import_dataset(**(arguments | changes))
@@ -40,7 +40,7 @@ def imported(tmp_path: Path, name: str = "a", **changes) -> DatasetSpec:
 def test_a_version_says_all_about_itself(tmp_path):
     source = table(tmp_path / "a.csv")
     spec = imported(tmp_path)
-    assert spec.rows == {"train": 70, "dev": 20, "test": 10}
+    assert spec.rows == {"train": 70, "validation": 20, "test": 10}
     assert spec.labels == {"neg": 25, "pos": 75}
     assert spec.sources == {"all": source} and len(spec.source_sha256["all"]) == 64
     assert sorted(p.name for p in (tmp_path / "sets" / "a").iterdir()) == [
@@ -50,7 +50,7 @@ def test_a_version_says_all_about_itself(tmp_path):
     ]
     dataset = open_dataset(tmp_path / "sets" / "a")
     assert dataset.spec == spec and len(dataset) == 100
-    labels = dataset.rows("dev").labels
+    labels = dataset.rows("validation").labels
     assert labels is not None and labels.count("neg") == 5
     dataset.verify()
 
@@ -60,7 +60,7 @@ def test_the_same_files_give_the_same_fingerprint(tmp_path):
     prints = {
         imported(tmp_path, "a").fingerprint,
         imported(tmp_path, "b").fingerprint,
-        imported(tmp_path, "c", split=Split(dev=0.2, test=0.1, seed=1)).fingerprint,
+        imported(tmp_path, "c", split=Split(validation=0.2, test=0.1, seed=1)).fingerprint,
         imported(tmp_path, "d", mapping=Mapping(text="label", label="text")).fingerprint,
     }
     assert len(prints) == 3
@@ -80,36 +80,41 @@ def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
         "_line": 7,
         "_part": rows[0]["_part"],
     }
-    dev = dataset.page(3, 50, "dev")
-    assert len(dev) == 17 and {row["_part"] for row in dev} == {"dev"}
-    assert [row["text"] for row in dataset.page(0, 50, "dev")] == dataset.rows("dev").texts
+    dev = dataset.page(3, 50, "validation")
+    assert len(dev) == 17 and {row["_part"] for row in dev} == {"validation"}
+    assert [row["text"] for row in dataset.page(0, 50, "validation")] == dataset.rows(
+        "validation"
+    ).texts
     assert dataset.page(1_000, 5) == [] and dataset.page(0, 0) == []
 
 
 def test_parts_can_come_from_their_own_files(tmp_path):
     sources = {
         "train": table(tmp_path / "train.csv"),
-        "dev": table(tmp_path / "dev.csv", 8),
+        "validation": table(tmp_path / "dev.csv", 8),
         "test": table(tmp_path / "test.csv", 9),
     }
     spec = imported(tmp_path, sources=sources)
-    assert spec.rows == {"train": 100, "dev": 8, "test": 9}
-    assert open_dataset(tmp_path / "sets" / "a").rows("dev").texts[7] == "text number 7 of dev.csv"
+    assert spec.rows == {"train": 100, "validation": 8, "test": 9}
+    assert (
+        open_dataset(tmp_path / "sets" / "a").rows("validation").texts[7]
+        == "text number 7 of dev.csv"
+    )
 
 
 def test_a_part_without_a_file_is_dealt_out(tmp_path):
     sources = {"train": table(tmp_path / "train.csv"), "test": table(tmp_path / "test.csv", 9)}
-    assert imported(tmp_path, sources=sources).rows == {"train": 80, "dev": 20, "test": 9}
+    assert imported(tmp_path, sources=sources).rows == {"train": 80, "validation": 20, "test": 9}
 
 
 def test_files_with_and_without_header_go_together(assets, tmp_path):
     folder = assets / "datasets" / "mrpc"
-    source = FileData(path=folder / "train.tsv", dev=folder / "test.tsv")
+    source = FileData(path=folder / "train.tsv", validation=folder / "test.tsv")
     dataset = resolve(source, tmp_path / "mrpc")
-    assert dataset.spec.rows == {"train": 2576, "dev": 1725, "test": 0}
+    assert dataset.spec.rows == {"train": 2576, "validation": 1725, "test": 0}
     assert dataset.spec.labels == {"0": 1401, "1": 2900}
     assert any("by their position" in note for note in dataset.spec.notes)
-    pairs = dataset.rows("dev").pairs
+    pairs = dataset.rows("validation").pairs
     assert pairs is not None and pairs[0].startswith("Current Chief Operating Officer")
 
 
@@ -117,12 +122,12 @@ def test_columns_of_further_files_are_found_by_name(tmp_path):
     table(tmp_path / "train.csv")
     other = tmp_path / "dev.csv"
     other.write_text("label,more,text\npos,x,a word\nneg,y,two words\n", encoding="utf-8")
-    spec = imported(tmp_path, sources={"train": tmp_path / "train.csv", "dev": other})
-    assert open_dataset(tmp_path / "sets" / "a").rows("dev").texts == ["a word", "two words"]
+    spec = imported(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
+    assert open_dataset(tmp_path / "sets" / "a").rows("validation").texts == ["a word", "two words"]
     assert any("“more”" in note for note in spec.notes)
     other.write_text("text,more\na word,x\ntwo words,y\n", encoding="utf-8")
     with pytest.raises(BadFile, match="no column “label”"):
-        imported(tmp_path, sources={"train": tmp_path / "train.csv", "dev": other})
+        imported(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
 
 
 def test_a_column_can_name_the_parts(tmp_path):
@@ -131,7 +136,7 @@ def test_a_column_can_name_the_parts(tmp_path):
         "text,label,part\na b,x,train\nc d,y,validation\ne f,x,Test\n", encoding="utf-8"
     )
     split = Split(column="part")
-    assert imported(tmp_path, split=split).rows == {"train": 1, "dev": 1, "test": 1}
+    assert imported(tmp_path, split=split).rows == {"train": 1, "validation": 1, "test": 1}
     path.write_text("text,label,part\na b,x,train\nc d,y,later\n", encoding="utf-8")
     with pytest.raises(BadFile, match=r"line 3: “later”"):
         imported(tmp_path, split=split)
@@ -180,7 +185,7 @@ def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
 
 def test_progress_counts_the_bytes_of_all_files(tmp_path):
     told: list[tuple[int, int]] = []
-    sources = {"train": table(tmp_path / "t.csv"), "dev": table(tmp_path / "d.csv", 9)}
+    sources = {"train": table(tmp_path / "t.csv"), "validation": table(tmp_path / "d.csv", 9)}
     imported(tmp_path, sources=sources, progress=lambda done, total: told.append((done, total)))
     total = sum(path.stat().st_size for path in sources.values())
     assert told == sorted(told) and told[-1] == (total, total)
@@ -222,7 +227,7 @@ def test_no_broken_byte_goes_unnoticed(tmp_path):
     folder = tmp_path / "sets" / "a"
     whole = (folder / "data.parquet").read_bytes()
     random = np.random.default_rng(0)
-    sound = [open_dataset(folder).rows(part) for part in ("train", "dev", "test")]
+    sound = [open_dataset(folder).rows(part) for part in ("train", "validation", "test")]
     for place in random.integers(0, len(whole), 200):
         content = bytearray(whole)
         content[place] ^= 1 << int(random.integers(8))
@@ -230,7 +235,7 @@ def test_no_broken_byte_goes_unnoticed(tmp_path):
         try:
             dataset = open_dataset(folder)
             dataset.verify()
-            rows = [dataset.rows(part) for part in ("train", "dev", "test")]
+            rows = [dataset.rows(part) for part in ("train", "validation", "test")]
         except StudioError:
             continue
         assert rows == sound

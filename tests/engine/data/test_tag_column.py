@@ -17,7 +17,7 @@ def imported(path: Path, into: Path, **more: object) -> Dataset:
     found = recognise(path)
     mapping = found.mapping and found.mapping.model_copy(update=more)
     assert mapping is not None
-    split = Split(dev=0)
+    split = Split(validation=0)
     import_dataset("x", {"all": path}, found.reading, mapping, split, into / "data")
     return open_dataset(into / "data")
 
@@ -90,7 +90,7 @@ def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
     reading = recognise(path).reading
     mapping = Mapping(text="text", tags="tags")
     with pytest.raises(BadFile, match=says) as caught:
-        import_dataset("x", {"all": path}, reading, mapping, Split(dev=0), tmp_path / "data")
+        import_dataset("x", {"all": path}, reading, mapping, Split(validation=0), tmp_path / "data")
     assert caught.value.line == line
     assert not (tmp_path / "data").exists()
 
@@ -126,7 +126,7 @@ def test_published_parts_become_one_set(assets, tmp_path):
     folder = assets / "datasets" / "wnut17"
     sources = {
         "train": folder / "wnut17train.conll",
-        "dev": folder / "emerging.dev.conll",
+        "validation": folder / "emerging.dev.conll",
         "test": folder / "emerging.test.annotated",
     }
     found = recognise(sources["train"])
@@ -134,7 +134,7 @@ def test_published_parts_become_one_set(assets, tmp_path):
     spec = import_dataset(
         "wnut17", sources, found.reading, found.mapping, Split(), tmp_path / "data"
     )
-    assert spec.rows == {"train": 3394, "dev": 1009, "test": 1287}
+    assert spec.rows == {"train": 3394, "validation": 1009, "test": 1287}
     assert spec.spans == {
         "corporation": 321,
         "creative-work": 387,

@@ -16,7 +16,7 @@ from engine.spec.model import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.small import LABELS, SPEC, network, tokenizer
 
-LONG = SPEC.model_copy(update={"positions": 128})
+LONG = SPEC.model_copy(update={"max_positions": 128})
 KINDS = {
     "nothing": (Heads(), ()),
     "pooler": (Heads(pooler=True), ()),
@@ -29,11 +29,11 @@ KINDS = {
     "answer": (Heads(outputs=2, kind="answer"), ()),
     "choices": (Heads(outputs=1, kind="choices"), ()),
     "linear reader": (
-        Heads(outputs=3, reader=Features(vectors="learned mix", reader="linear")),
+        Heads(outputs=3, reader=Features(vectors="learned mix", probe="linear")),
         LABELS,
     ),
 }
-LSTM = Heads(outputs=3, kind="tags", reader=Features(vectors="last", width=8))
+LSTM = Heads(outputs=3, kind="tags", reader=Features(vectors="last", probe_size=8))
 
 
 def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:

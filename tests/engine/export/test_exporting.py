@@ -211,7 +211,7 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     run = RunFolder.create(tmp_path / "run", job)
     from engine.data.datasets.store import resolve
 
-    dev = resolve(job.data, run.dataset).rows("dev").texts
+    dev = resolve(job.data, run.dataset).rows("validation").texts
     saved = run.checkpoints / "step-00000001"
     found = examples(saved, None, chooses=False)
     assert [example[0][0] for example in found.examples[len(OURS) :]] == dev[:MOST]

@@ -38,24 +38,24 @@ SIZES = {
     "initializer_range": 0.2,
 }
 SMALL: dict[str, Any] = {
-    "vocabulary": 700,
-    "width": 24,
+    "vocab_size": 700,
+    "hidden_size": 24,
     "layers": 3,
     "heads": 4,
-    "inner": 40,
-    "initial_spread": 0.2,
+    "intermediate_size": 40,
+    "initializer_range": 0.2,
 }
 EXAMPLES = {
     "bert": Example(
         "Bert",
-        BertSpec(**SMALL, positions=48),
+        BertSpec(**SMALL, max_positions=48),
         BertSpec(),
         SIZES | {"max_position_embeddings": 48},
         ("Model", "ForMaskedLM", "ForNextSentencePrediction", "ForPreTraining"),
     ),
     "distilbert": Example(
         "DistilBert",
-        DistilBertSpec(**SMALL, positions=48),
+        DistilBertSpec(**SMALL, max_positions=48),
         DistilBertSpec(layers=6),
         {
             "vocab_size": 700,
@@ -70,15 +70,15 @@ EXAMPLES = {
     ),
     "roberta": Example(
         "Roberta",
-        RobertaSpec(**SMALL, positions=48, norm_eps=1e-5),
-        RobertaSpec(vocabulary=50265, norm_eps=1e-5),
+        RobertaSpec(**SMALL, max_positions=48, layer_norm_eps=1e-5),
+        RobertaSpec(vocab_size=50265, layer_norm_eps=1e-5),
         SIZES | {"max_position_embeddings": 50, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
         ("Model", "ForMaskedLM"),
     ),
     "albert": Example(
         "Albert",
-        AlbertSpec(**SMALL, positions=48, embedding=10),
-        AlbertSpec(vocabulary=30000),
+        AlbertSpec(**SMALL, max_positions=48, embedding_size=10),
+        AlbertSpec(vocab_size=30000),
         SIZES | {"max_position_embeddings": 48, "embedding_size": 10, "hidden_act": "gelu_new"},
         ("Model", "ForMaskedLM", "ForPreTraining"),
     ),

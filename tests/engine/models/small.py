@@ -11,7 +11,9 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 
-SPEC = BertSpec(vocabulary=40, width=16, layers=2, heads=2, inner=32, positions=24)
+SPEC = BertSpec(
+    vocab_size=40, hidden_size=16, layers=2, heads=2, intermediate_size=32, max_positions=24
+)
 ALL = Heads(masked_words=True, next_sentence=True)
 LABELS = ("bad", "good", "so-so")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##a", "##b", "##c")
@@ -20,7 +22,7 @@ WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##
 def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
     """A network with fresh weights, wide enough apart that a mistake shows."""
     torch.manual_seed(seed)
-    made = Network(spec.model_copy(update={"initial_spread": 0.2}), heads)
+    made = Network(spec.model_copy(update={"initializer_range": 0.2}), heads)
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.dim() == 1:
@@ -52,7 +54,7 @@ def batch(
     """Tokens, segments and which are real; all but the first sequence are padded."""
     drawn = torch.Generator().manual_seed(5)
     shape = (sequences, tokens)
-    ids = torch.randint(0, spec.vocabulary, shape, generator=drawn)
+    ids = torch.randint(0, spec.vocab_size, shape, generator=drawn)
     segments = torch.randint(0, 2, shape, generator=drawn)
     lengths = torch.tensor([tokens - 3 * number for number in range(sequences)]).clamp(min=1)
     return ids, segments, torch.arange(tokens)[None] < lengths[:, None]

@@ -72,18 +72,18 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
 def specs(draw: st.DrawFn) -> BertSpec:
     heads = draw(st.integers(1, 3))
     return BertSpec(
-        vocabulary=draw(st.integers(len(small.WORDS), 60)),
-        width=heads * draw(st.integers(1, 5)),
+        vocab_size=draw(st.integers(len(small.WORDS), 60)),
+        hidden_size=heads * draw(st.integers(1, 5)),
         layers=draw(st.integers(1, 3)),
         heads=heads,
-        inner=draw(st.integers(1, 9)),
-        positions=draw(st.integers(2, 9)),
+        intermediate_size=draw(st.integers(1, 9)),
+        max_positions=draw(st.integers(2, 9)),
         segments=draw(st.integers(1, 3)),
         dropout=draw(st.floats(0, 0.9)),
         attention_dropout=draw(st.floats(0, 0.9)),
         activation=draw(st.sampled_from(["gelu", "gelu_new", "relu"])),
-        norm_eps=draw(st.sampled_from([1e-12, 1e-5])),
-        initial_spread=draw(st.floats(1e-3, 1)),
+        layer_norm_eps=draw(st.sampled_from([1e-12, 1e-5])),
+        initializer_range=draw(st.floats(1e-3, 1)),
     )
 
 
@@ -307,7 +307,7 @@ def test_extra_heads_are_left_over(tmp_path):
     folder = small.folder(tmp_path / "model")
 
     def with_more(tensors):
-        tensors["qa_outputs.weight"] = torch.zeros(2, SPEC.width)
+        tensors["qa_outputs.weight"] = torch.zeros(2, SPEC.hidden_size)
         tensors["odd\nname\x1b[31m" + "x" * 200] = torch.zeros(1)
 
     rewritten(folder, with_more)
@@ -348,7 +348,7 @@ def decoder_bias_only(tensors):
 
 
 def positions_stored(tensors):
-    tensors["bert.embeddings.position_ids"] = torch.arange(SPEC.positions)[None]
+    tensors["bert.embeddings.position_ids"] = torch.arange(SPEC.max_positions)[None]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Te
     """Tokens, segments and which are real; what is not real is padding, and nothing else is."""
     example = EXAMPLES[family]
     ids, segments, real = small.batch(example.spec, sequences, tokens)
-    pad = example.spec.padding if isinstance(example.spec, RobertaSpec) else 0
+    pad = example.spec.pad_token_id if isinstance(example.spec, RobertaSpec) else 0
     ids[ids == pad] = pad + 5
     return torch.where(real, ids, pad), segments, real
 
@@ -130,7 +130,7 @@ def test_what_is_made_here_is_loaded_there(family, dtype, tmp_path):
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_a_network_of_base_size_gives_the_same_numbers(family):
-    spec = EXAMPLES[family].base.model_copy(update={"vocabulary": 1_000})  # of the size of layers
+    spec = EXAMPLES[family].base.model_copy(update={"vocab_size": 1_000})  # of the size of layers
     heads = Heads(masked_words=True)
     config = config_of(spec, heads, (), "float32")
     assert spec_of(config) == spec
@@ -156,7 +156,7 @@ def test_the_usual_base_sizes_are_those_of_the_papers(family):
     assert count == {"distilbert": 66_362_880, "roberta": 124_055_040, "albert": 11_092_992}[family]
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("layer_groups", [1, 2, 3, 5, 7])
 def test_albert_shares_layers_as_published(groups, tmp_path):
     more = {"num_hidden_layers": 7, "num_hidden_groups": groups}
     folder, model = published_folder("albert", "Model", tmp_path / "theirs", **more)
@@ -167,12 +167,12 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
     assert heights == list(range(1, 8))
 
 
-@pytest.mark.parametrize("padding", [0, 1, 5])
+@pytest.mark.parametrize("pad_token_id", [0, 1, 5])
 def test_roberta_counts_places_from_behind_padding(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
     model = published_model("roberta", "Model", **more)
     spec = spec_of(model.config.to_dict())
-    assert (spec.positions, spec.places) == (30, 31 + padding)
+    assert (spec.max_positions, spec.places) == (30, 31 + padding)
     ours = shell(spec, Heads(pooler=True))
     stored = model.state_dict()
     for name in dict(ours.named_parameters()):
@@ -232,7 +232,7 @@ def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
 
 
 def test_shared_layers_are_at_the_height_of_the_highest():
-    spec = AlbertSpec(**{**small_albert(), "layers": 6, "groups": 2})
+    spec = AlbertSpec(**{**small_albert(), "layers": 6, "layer_groups": 2})
     assert height("encoder.layers.0.attention.query.weight", spec) == 3
     assert height("encoder.layers.1.attention.query.weight", spec) == 6
     assert height("encoder.embeddings.widen.weight", spec) == 0
@@ -240,11 +240,18 @@ def test_shared_layers_are_at_the_height_of_the_highest():
 
 
 def small_albert() -> dict:
-    return {"vocabulary": 40, "width": 16, "heads": 2, "inner": 32, "positions": 24, "embedding": 8}
+    return {
+        "vocab_size": 40,
+        "hidden_size": 16,
+        "heads": 2,
+        "intermediate_size": 32,
+        "max_positions": 24,
+        "embedding_size": 8,
+    }
 
 
 def test_layers_that_share_weights_are_frozen_together_or_not_at_all():
-    spec = AlbertSpec(**{**small_albert(), "layers": 6, "groups": 2})
+    spec = AlbertSpec(**{**small_albert(), "layers": 6, "layer_groups": 2})
     network = Network(spec, Heads(outputs=2))
     freeze(network, 3)
     learning = {n for n, p in network.named_parameters() if p.requires_grad}

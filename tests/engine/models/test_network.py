@@ -61,7 +61,7 @@ def test_a_fresh_network_guesses_blindly():
     with torch.no_grad():
         logits = made.masked_words(made.encoder(ids, segments, real).last[real])
     loss = F.cross_entropy(logits, ids[real])
-    assert loss.item() == pytest.approx(math.log(PRESETS["tiny"].vocabulary), rel=0.02)
+    assert loss.item() == pytest.approx(math.log(PRESETS["tiny"].vocab_size), rel=0.02)
 
 
 def test_the_decoder_is_the_token_embedding():
@@ -138,7 +138,7 @@ def test_masked_words_of_chosen_places_are_those_of_all_places():
         last = made.encoder(ids, segments, real).last
         everywhere = made.masked_words(last)
         chosen = made.masked_words(last.flatten(0, 1)[[2, 5, 13]])
-    assert everywhere.shape == (*ids.shape, SPEC.vocabulary)
+    assert everywhere.shape == (*ids.shape, SPEC.vocab_size)
     assert torch.allclose(chosen, everywhere.flatten(0, 1)[[2, 5, 13]], atol=1e-6)
 
 
@@ -264,6 +264,14 @@ def test_heads_that_read_the_pooled_vector_bring_the_pooler():
 
 
 def test_a_spec_of_any_proportion_works():
-    spec = BertSpec(vocabulary=11, width=15, layers=1, heads=5, inner=7, positions=9, segments=3)
+    spec = BertSpec(
+        vocab_size=11,
+        hidden_size=15,
+        layers=1,
+        heads=5,
+        intermediate_size=7,
+        max_positions=9,
+        segments=3,
+    )
     ids, segments, real = batch(spec, 2, 9)
     assert network(ALL, spec).encoder(ids, segments, real).last.shape == (2, 9, 15)

@@ -20,13 +20,20 @@ from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
 from tests.engine.models.small import SPEC
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
-SIZES = {"vocabulary": 40, "width": 16, "layers": 3, "heads": 2, "inner": 32, "positions": 26}
+SIZES = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "layers": 3,
+    "heads": 2,
+    "intermediate_size": 32,
+    "max_positions": 26,
+}
 FAMILIES = {
     "bert": BertSpec(**SIZES, **NO_DROPOUT),
     "left-to-right": BertSpec(**SIZES, **NO_DROPOUT, causal=True),
     "roberta": RobertaSpec(**SIZES, **NO_DROPOUT),
     "distilbert": DistilBertSpec(**SIZES, **NO_DROPOUT),
-    "albert": AlbertSpec(**SIZES, **NO_DROPOUT, embedding=8),
+    "albert": AlbertSpec(**SIZES, **NO_DROPOUT, embedding_size=8),
 }
 PLACES = {
     "all": None,
@@ -38,7 +45,7 @@ PLACES = {
 
 def made(spec, **more) -> Network:
     torch.manual_seed(3)
-    wide = spec.model_copy(update={"initial_spread": 0.3})
+    wide = spec.model_copy(update={"initializer_range": 0.3})
     return Network(wide, Heads(outputs=2, **more)).double().train()
 
 

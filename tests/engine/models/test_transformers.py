@@ -138,8 +138,8 @@ def test_rxnfp_guesses_as_its_readme_says(assets):
 
 def test_a_network_of_base_size_gives_the_same_numbers():
     torch.manual_seed(2)
-    spec = PRESETS["base"].model_copy(update={"vocabulary": 1_000})  # the layers are what differs
-    config = BertConfig(attn_implementation="eager", vocab_size=spec.vocabulary)
+    spec = PRESETS["base"].model_copy(update={"vocab_size": 1_000})  # the layers are what differs
+    config = BertConfig(attn_implementation="eager", vocab_size=spec.vocab_size)
     model = BertForPreTraining(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -201,7 +201,13 @@ def assert_choices_equal(ours: Network, model: torch.nn.Module):
 
 def test_a_network_of_any_setting_gives_the_same_numbers(tmp_path):
     spec = SPEC.model_copy(
-        update={"activation": "gelu_new", "norm_eps": 1e-5, "segments": 3, "width": 15, "heads": 5}
+        update={
+            "activation": "gelu_new",
+            "layer_norm_eps": 1e-5,
+            "segments": 3,
+            "hidden_size": 15,
+            "heads": 5,
+        }
     )
     save(tmp_path / "saved", network(ALL, spec), tokenizer(tmp_path))
     model = theirs(BertForPreTraining, tmp_path / "saved")

@@ -148,11 +148,15 @@ def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed)
 
 
 def test_the_best_metric_is_that_of_the_task(followed: Followed) -> None:
-    run = followed.hear(Started(pid=1), measured("dev_accuracy", 1, float("nan")))
-    assert (run.best_metric_name, run.best_metric) == ("dev_accuracy", None)
-    points = [measured("dev_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
-    run = followed.hear(*points, measured("dev_loss", 4, 0.01))
-    assert (run.best_metric_name, run.best_metric, run.best_step) == ("dev_accuracy", 0.75, 3)
+    run = followed.hear(Started(pid=1), measured("validation_accuracy", 1, float("nan")))
+    assert (run.best_metric_name, run.best_metric) == ("validation_accuracy", None)
+    points = [measured("validation_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
+    run = followed.hear(*points, measured("validation_loss", 4, 0.01))
+    assert (run.best_metric_name, run.best_metric, run.best_step) == (
+        "validation_accuracy",
+        0.75,
+        3,
+    )
 
 
 def test_checkpoints_come_and_go(followed: Followed) -> None:

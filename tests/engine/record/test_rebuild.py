@@ -49,7 +49,7 @@ def put_dataset(home: Home, name: str = "reviews") -> Path:
         mapping=Mapping(text="text"),
         split=Split(),
         columns=("text",),
-        rows={"train": 8, "dev": 1},
+        rows={"train": 8, "validation": 1},
         fingerprint="abc",
     )
     (folder / "spec.json").write_text(spec.model_dump_json())

@@ -193,7 +193,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     run_id = window.add(fake_worker.job())
     assert window.run(run_id).state == "queued"
     run = window.until(run_id, "finished")
-    assert (run.step, run.steps, run.best_metric_name) == (6, 6, "dev_accuracy")
+    assert (run.step, run.steps, run.best_metric_name) == (6, 6, "validation_accuracy")
     with window.record.read() as session:
         assert len(curve(session, run_id, "loss")) == 6
         assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]
@@ -525,9 +525,9 @@ def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window: Window) -> N
     jobs = [window.run(run_id).asked() for run_id in ids]
     assert [job.training.seed for job in jobs] == [7, 8, 9]
     assert [job.name for job in jobs] == [f"{asked.name} · seed {seed}" for seed in (7, 8, 9)]
-    parts = {(job.part.name, job.part.runs) for job in jobs if job.part is not None}
+    parts = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}
     assert parts == {(asked.name, 3)}
-    assert len({job.part.group for job in jobs if job.part is not None}) == 1
+    assert len({job.id.group for job in jobs if job.group is not None}) == 1
     assert all(
         window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
     )

@@ -25,7 +25,7 @@ def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
     return JobSpec(
         name=name,
         task=TextClassification(),
-        start=FromCheckpoint(path=Path("model")),
+        base_model=FromCheckpoint(path=Path("model")),
         data=FileData(path=Path("data.csv")),
         training=TrainingSpec(steps=steps),
         hardware=HardwareSpec.model_validate({"device": device}),
@@ -50,7 +50,7 @@ def tell_step(folder: RunFolder, step: int) -> None:
     folder.append(measured("loss", step, 1 / step))
     folder.append(measured("learning_rate", step, 1e-5))
     if step % 2 == 0:
-        folder.append(measured("dev_accuracy", step, 1 - 1 / step))
+        folder.append(measured("validation_accuracy", step, 1 - 1 / step))
 
 
 def main(folder: RunFolder) -> int:

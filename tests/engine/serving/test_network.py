@@ -70,9 +70,9 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
 def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
-    spec = SPEC.model_copy(update={"vocabulary": 400})
+    spec = SPEC.model_copy(update={"vocab_size": 400})
     plain = network(spec=spec)
-    vectors = torch.randn((5, spec.width), generator=torch.Generator().manual_seed(3))
+    vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
     right = plain.masked_words(vectors)
     found = laid_out(plain, kind).masked_words
     found.dense = plain.masked_words.dense

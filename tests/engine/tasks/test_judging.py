@@ -20,7 +20,7 @@ from tests.engine.training import small
 
 def pairs(folder: Path) -> JobSpec:
     job = small.pretraining(folder)
-    return job.model_copy(update={"task": Pretraining(next_sentence=True)})
+    return job.model_copy(update={"task": Pretraining(nsp=True)})
 
 
 TASKS: dict[str, Callable[[Path], JobSpec]] = {

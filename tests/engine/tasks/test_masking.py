@@ -71,7 +71,9 @@ def test_each_row_gets_its_rounded_share_and_at_least_one(
     tokens = np.pad(
         rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
     )
-    _, chosen = hide(tokens, tokenizer, Pretraining(chosen=share), np.random.default_rng(0))
+    _, chosen = hide(
+        tokens, tokenizer, Pretraining(mlm_probability=share), np.random.default_rng(0)
+    )
     assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()
 
 
@@ -81,7 +83,14 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     examples = learner.pack(
         Rows(texts, None, None), tokenizer, 32, tmp_path / "packed", lambda done, total: None
     )
-    spec = BertSpec(vocabulary=tokenizer.size, width=16, layers=1, heads=2, inner=32, positions=32)
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=16,
+        layers=1,
+        heads=2,
+        intermediate_size=32,
+        max_positions=32,
+    )
     network = Network(spec, learner.heads).eval()
     learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))

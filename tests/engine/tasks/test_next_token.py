@@ -55,7 +55,7 @@ def theirs(folder: Path) -> BertLMHeadModel:
 def learning(folder: Path, **training: object) -> JobSpec:
     job = pretraining(folder, **training)
     start = FromScratch(model=NETWORK.model_copy(update={"causal": True}))
-    return job.model_copy(update={"task": TASK, "start": start})
+    return job.model_copy(update={"task": TASK, "base_model": start})
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_no_token_sees_a_later_one(tmp_path: Path) -> None:
     network = small.network(ALL, CAUSAL)
     tokens, segments, _ = small.batch(CAUSAL, sequences=1)
     other = tokens.clone()
-    other[0, 7:] = (other[0, 7:] + 1) % CAUSAL.vocabulary
+    other[0, 7:] = (other[0, 7:] + 1) % CAUSAL.vocab_size
     for keep in (True, False):
         one = network.encoder(tokens, segments, keep_weights=keep)
         two = network.encoder(other, segments, keep_weights=keep)
@@ -134,7 +134,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
     run = new_run(tmp_path / "onward", learning(tmp_path, steps=8))
     run = new_run(
         tmp_path / "more",
-        run.job().model_copy(update={"start": FromCheckpoint(path=trained)}),
+        run.job().model_copy(update={"base_model": FromCheckpoint(path=trained)}),
     )
     train(run.job(), told.append, lambda: False, run)
     losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
@@ -142,13 +142,13 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
 
 
 def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Path) -> None:
-    job = classifying(tmp_path).model_copy(update={"start": FromCheckpoint(path=trained)})
+    job = classifying(tmp_path).model_copy(update={"base_model": FromCheckpoint(path=trained)})
     run = new_run(tmp_path / "run", job)
     told: list[object] = []
     train(job, told.append, lambda: False, run)
     final = checkpoint.load(run.checkpoint_folders()[-1])
     assert final.spec.causal and final.labels == ("bad", "good")
-    right = [e.value for e in told if getattr(e, "name", "") == "dev_accuracy"]
+    right = [e.value for e in told if getattr(e, "name", "") == "validation_accuracy"]
     assert right[-1] == 1.0
 
 
@@ -162,11 +162,11 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
 def test_the_other_objective_is_refused(
     tmp_path: Path, task: Pretraining, causal: bool, says: str
 ) -> None:
-    spec = NETWORK.model_copy(update={"causal": causal, "vocabulary": 40})
+    spec = NETWORK.model_copy(update={"causal": causal, "vocab_size": 40})
     tokenizer = small.tokenizer(tmp_path)
     checkpoint.save(tmp_path / "model", Network(spec, WORDS_HEAD), tokenizer)
     start = FromCheckpoint(path=tmp_path / "model")
-    job = pretraining(tmp_path).model_copy(update={"task": task, "start": start})
+    job = pretraining(tmp_path).model_copy(update={"task": task, "base_model": start})
     with pytest.raises(StudioError, match=says):
         train(job, lambda event: None, lambda: False, new_run(tmp_path / "run", job))
 
@@ -174,10 +174,10 @@ def test_the_other_objective_is_refused(
 def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
     good = learning(tmp_path)
     for change, says in (
-        ({"task": TASK.model_copy(update={"next_sentence": True})}, "CLS"),
-        ({"task": Pretraining()}, "start.model.causal"),
-        ({"start": FromScratch(model=NETWORK)}, "start.model.causal"),
-        ({"start": good.start.model_copy(update={"head_start": True})}, "head start"),
+        ({"task": TASK.model_copy(update={"nsp": True})}, "CLS"),
+        ({"task": Pretraining()}, "base_model.model.causal"),
+        ({"base_model": FromScratch(model=NETWORK)}, "base_model.model.causal"),
+        ({"base_model": good.base_model.model_copy(update={"warm_init": True})}, "head start"),
     ):
         with pytest.raises(ValidationError, match=says):
             JobSpec.model_validate(good.model_copy(update=change).model_dump())
@@ -232,4 +232,4 @@ def test_the_command_line_makes_such_a_job(
     options = ["--data", str(text), "--task", "pretraining", "--size", "tiny"]
     assert command(["job", *options, "--set", "task.objective=next_token"]) == 0
     job = JobSpec.model_validate_json(capsys.readouterr().out)
-    assert isinstance(job.start, FromScratch) and job.start.model.causal
+    assert isinstance(job.base_model, FromScratch) and job.base_model.model.causal

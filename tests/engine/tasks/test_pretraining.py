@@ -42,8 +42,15 @@ def packed(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at: Pa
 
 
 def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
-    learner = PretrainingLearner(Pretraining(next_sentence=True))
-    spec = BertSpec(vocabulary=tokenizer.size, width=32, layers=2, heads=2, inner=64, positions=48)
+    learner = PretrainingLearner(Pretraining(nsp=True))
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=32,
+        layers=2,
+        heads=2,
+        intermediate_size=64,
+        max_positions=48,
+    )
     network = Network(spec, learner.heads).eval()
     examples = packed(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(12), tokenizer, np.random.default_rng(0))
@@ -67,8 +74,15 @@ def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_
 def test_the_figures_are_those_of_the_parts(
     tokenizer: Tokenizer, rows: Rows, tmp_path: Path
 ) -> None:
-    learner = PretrainingLearner(Pretraining(next_sentence=True))
-    spec = BertSpec(vocabulary=tokenizer.size, width=32, layers=1, heads=2, inner=64, positions=48)
+    learner = PretrainingLearner(Pretraining(nsp=True))
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=32,
+        layers=1,
+        heads=2,
+        intermediate_size=64,
+        max_positions=48,
+    )
     network = Network(spec, learner.heads).eval()
     examples = packed(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
@@ -89,13 +103,16 @@ def test_the_figures_are_those_of_the_parts(
 
 
 def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
-    learner = PretrainingLearner(Pretraining(whole_words=True))
+    learner = PretrainingLearner(Pretraining(whole_word_masking=True))
     examples = packed(learner, rows, tokenizer, tmp_path)
     full = np.flatnonzero(examples.packed.lengths == 48)
     tokens = np.stack([examples.packed.ids(n) for n in full])
     assert tokenizer.continues[tokens].mean() > 0.2, "words of several pieces are there"
     _, chosen = hide(
-        tokens, tokenizer, Pretraining(whole_words=True, chosen=0.3), np.random.default_rng(0)
+        tokens,
+        tokenizer,
+        Pretraining(whole_word_masking=True, mlm_probability=0.3),
+        np.random.default_rng(0),
     )
     inside = tokenizer.continues[tokens[:, 1:]] & ~np.isin(tokens[:, :-1], special_ids(tokenizer))
     assert (chosen[:, 1:] == chosen[:, :-1])[inside].all()
@@ -108,9 +125,7 @@ def test_static_masks_stay_and_dynamic_ones_change(
 ) -> None:
     def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
         """Where something is asked, for each input."""
-        learner = PretrainingLearner(
-            Pretraining.model_validate({"masking": masking, "next_sentence": True})
-        )
+        learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
         examples = packed(learner, rows, tokenizer, tmp_path)
         batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))
         assert batch.places is not None
@@ -132,7 +147,7 @@ def test_a_run_reports_each_part_and_learns_both(tmp_path: Path) -> None:
     chance = np.random.default_rng(0)
     text = "\n\n".join("\n".join(chance.permutation(lines)) for _ in range(40))
     job.data.path.write_text(text + "\n", encoding="utf-8")
-    job = job.model_copy(update={"task": Pretraining(next_sentence=True)})
+    job = job.model_copy(update={"task": Pretraining(nsp=True)})
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
     train(job, told.append, lambda: False, run)

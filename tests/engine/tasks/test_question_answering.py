@@ -39,7 +39,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture
 def learner() -> QuestionAnsweringLearner:
-    return QuestionAnsweringLearner(QuestionAnswering(stride=8, unanswerable=True))
+    return QuestionAnsweringLearner(QuestionAnswering(doc_stride=8, unanswerable=True))
 
 
 ROWS = Rows(
@@ -66,7 +66,7 @@ def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, tmp
 
 
 def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, tmp_path):
-    spec = NETWORK.model_copy(update={"vocabulary": tokenizer.size})
+    spec = NETWORK.model_copy(update={"vocab_size": tokenizer.size})
     network = Network(spec, learner.heads).eval()
     save(tmp_path / "model", network, tokenizer)
     theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "model", local_files_only=True)
@@ -89,7 +89,7 @@ def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, t
 
 
 def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
-    spec = NETWORK.model_copy(update={"vocabulary": tokenizer.size})
+    spec = NETWORK.model_copy(update={"vocab_size": tokenizer.size})
     network = Network(spec, learner.heads).eval()
     examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
     numbers = np.arange(len(examples))
@@ -145,7 +145,7 @@ def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
 
 
 def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_path):
-    learner = QuestionAnsweringLearner(QuestionAnswering(stride=8))
+    learner = QuestionAnsweringLearner(QuestionAnswering(doc_stride=8))
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
     learner.study(rows)
     assert learner.remembered.unanswerable is False
@@ -207,12 +207,16 @@ def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     assert train(run.job(), events.append, lambda: False, run)[0] == "finished"
     best = run.checkpoint_folders()[-1]
     kept = load(best).config["bert_studio_task"]
-    assert (kept["kind"], kept["stride"], kept["unanswerable"]) == ("question_answering", 6, True)
+    assert (kept["kind"], kept["doc_stride"], kept["unanswerable"]) == (
+        "question_answering",
+        6,
+        True,
+    )
     passage = "ann lives in rome and bob in oslo ."
     said = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
     assert said[0]["answer"] == "rome"
     figures = {e.name: e.value for e in events if e.kind == "measured"}
-    assert figures["dev_f1"] > 0.5
+    assert figures["validation_f1"] > 0.5
     theirs = BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
     assert isinstance(theirs.config, BertConfig)
 
@@ -225,11 +229,11 @@ def test_questions_about_one_passage_stay_together(tmp_path):
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     found = recognise(path)
-    split = Split(dev=0.3, test=0.2)
+    split = Split(validation=0.3, test=0.2)
     spec = import_dataset(
         "q", {"all": path}, found.reading, found.mapping, split, tmp_path / "data"
     )
-    assert spec.rows == {"train": 100, "dev": 60, "test": 40}
+    assert spec.rows == {"train": 100, "validation": 60, "test": 40}
     dataset = open_dataset(tmp_path / "data")
     passages = [set(dataset.rows(part).pairs) for part in SPLITS]
     assert sum(map(len, passages)) == 10

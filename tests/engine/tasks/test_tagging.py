@@ -126,7 +126,9 @@ def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path
     [({"x": 3.0}, [1, 3, 1, 3]), ({"y": 2.0, "B-x": 3.0, "x": 0.5, "O": 0.1}, [0.1, 3, 2, 0.5])],
 )
 def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, network, tmp_path):
-    learner = TokenClassificationLearner(TokenClassification(weights=given, smoothing=0.1))
+    learner = TokenClassificationLearner(
+        TokenClassification(class_weights=given, label_smoothing=0.1)
+    )
     learner.study(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
@@ -141,9 +143,9 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
 
 def test_a_weight_of_no_tag_is_refused():
     with pytest.raises(StudioError, match="“place”, and no tag and no type of spans"):
-        TokenClassificationLearner(TokenClassification(weights={"place": 2.0})).study(ROWS)
+        TokenClassificationLearner(TokenClassification(class_weights={"place": 2.0})).study(ROWS)
     with pytest.raises(StudioError, match="“N”"):
-        TokenClassificationLearner(TokenClassification(weights={"N": 2.0})).study(
+        TokenClassificationLearner(TokenClassification(class_weights={"N": 2.0})).study(
             Rows(texts=["a b"], tags=["DET NOUN"])
         )
 
@@ -215,7 +217,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def test_a_run_learns_to_tag(trained):
     events, _ = trained.events_after(0)
-    curve = [e.value for e in events if isinstance(e, Measured) and e.name == "dev_f1"]
+    curve = [e.value for e in events if isinstance(e, Measured) and e.name == "validation_f1"]
     assert curve[-1] == 1.0
     assert not [e.text for e in events if isinstance(e, Noted) and "no piece" in e.text]
 
@@ -261,8 +263,8 @@ def test_a_job_is_composed_from_options(tmp_path, capsys):
     assert job["task"] == {
         "kind": "token_classification",
         "labels": [],
-        "weights": {},
-        "smoothing": 0.0,
+        "class_weights": {},
+        "label_smoothing": 0.0,
     }
     assert (job["data"]["mapping"]["text"], job["data"]["mapping"]["tags"]) == ("text", "tags")
 

@@ -35,11 +35,14 @@ RIGHT = ["0", "3", "1", "2", "2", "0"] * 2
 CASES: dict[str, tuple[TaskSpec, Rows]] = {
     "classes": (TextClassification(), Rows(TEXTS, TEXTS[::-1], CLASSES)),
     "weighted": (
-        TextClassification(balanced=True, weights={"so-so": 0.3}, smoothing=0.1),
+        TextClassification(balanced=True, class_weights={"so-so": 0.3}, label_smoothing=0.1),
         Rows(TEXTS, None, CLASSES),
     ),
     "labels": (MultiLabel(), Rows(TEXTS, TEXTS[::-1], SETS)),
-    "weighted labels": (MultiLabel(balanced=True, weights={"dull": 3.5}), Rows(TEXTS, None, SETS)),
+    "weighted labels": (
+        MultiLabel(balanced=True, class_weights={"dull": 3.5}),
+        Rows(TEXTS, None, SETS),
+    ),
     "number": (Regression(), Rows(TEXTS, TEXTS[::-1], NUMBERS)),
     "choices": (
         MultipleChoice(),
@@ -63,8 +66,8 @@ class Prepared:
         self.learner.study(self.rows)
         self.tokenizer = tokenizer
         spec = BertSpec(
-            vocabulary=tokenizer.size, width=16, layers=2, heads=2, inner=32, positions=48,
-            initial_spread=0.3,
+            vocab_size=tokenizer.size, hidden_size=16, layers=2, heads=2,
+            intermediate_size=32, max_positions=48, initializer_range=0.3,
         )  # fmt: skip
         torch.manual_seed(0)
         self.network = Network(spec, self.learner.heads).eval()

@@ -23,7 +23,13 @@ from engine.spec.task import (
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(
-    vocabulary=120, width=16, layers=2, heads=2, inner=32, positions=64, initial_spread=0.2
+    vocab_size=120,
+    hidden_size=16,
+    layers=2,
+    heads=2,
+    intermediate_size=32,
+    max_positions=64,
+    initializer_range=0.2,
 )
 GOOD = ("a lovely warm film", "great acting and a happy end", "i loved this fine story")
 BAD = ("a dull cold film", "bad acting and a sad end", "i hated this poor story")
@@ -51,11 +57,17 @@ def paragraphs(path: Path, documents: int = 40) -> Path:
 
 
 def classifying(folder: Path, **training: object) -> JobSpec:
-    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
+    settings = {
+        "epochs": 3,
+        "batch_size": 8,
+        "learning_rate": 5e-3,
+        "max_length": 32,
+        "save_every": 5,
+    }
     return JobSpec(
         name="Good or bad",
         task=TextClassification(),
-        start=FromScratch(model=NETWORK),
+        base_model=FromScratch(model=NETWORK),
         data=FileData(
             path=sentences(folder / "sentences.csv"),
             reading=Reading(format="csv"),
@@ -93,12 +105,18 @@ def questions(path: Path, rows: int = 48) -> Path:
 
 
 def answering(folder: Path, **training: object) -> JobSpec:
-    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 24, "save_every": 5}
+    settings = {
+        "epochs": 3,
+        "batch_size": 8,
+        "learning_rate": 5e-3,
+        "max_length": 24,
+        "save_every": 5,
+    }
     return JobSpec(
         name="Where is it",
-        task=QuestionAnswering(stride=6),
-        start=FromScratch(model=NETWORK),
-        data=FileData(path=questions(folder / "questions.json"), split=Split(dev=0.2)),
+        task=QuestionAnswering(doc_stride=6),
+        base_model=FromScratch(model=NETWORK),
+        data=FileData(path=questions(folder / "questions.json"), split=Split(validation=0.2)),
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),
     )
@@ -120,11 +138,17 @@ def tagged(path: Path, sentences: int = 48) -> Path:
 
 
 def tagging(folder: Path, **training: object) -> JobSpec:
-    settings = {"epochs": 3, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
+    settings = {
+        "epochs": 3,
+        "batch_size": 8,
+        "learning_rate": 5e-3,
+        "max_length": 32,
+        "save_every": 5,
+    }
     return JobSpec(
         name="People and places",
         task=TokenClassification(),
-        start=FromScratch(model=NETWORK),
+        base_model=FromScratch(model=NETWORK),
         data=FileData(path=tagged(folder / "tagged.conll")),
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),
@@ -150,7 +174,7 @@ def labelled(path: Path, rows: int = 96) -> Path:
 
 TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
     "weighted classes": (
-        TextClassification(balanced=True, weights={"1": 3.0}, smoothing=0.1),
+        TextClassification(balanced=True, class_weights={"1": 3.0}, label_smoothing=0.1),
         Mapping(text="text", label="sad"),
     ),
     "labels": (MultiLabel(balanced=True), Mapping(text="text", label="topics")),
@@ -172,11 +196,17 @@ def learning(task: str, folder: Path, **training: object) -> JobSpec:
 
 
 def pretraining(folder: Path, **training: object) -> JobSpec:
-    settings = {"steps": 30, "batch": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 7}
+    settings = {
+        "steps": 30,
+        "batch_size": 8,
+        "learning_rate": 5e-3,
+        "max_length": 32,
+        "save_every": 7,
+    }
     return JobSpec(
         name="Masked words",
         task=Pretraining(),
-        start=FromScratch(model=NETWORK),
+        base_model=FromScratch(model=NETWORK),
         data=FileData(path=paragraphs(folder / "text.txt")),
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", threads=1),

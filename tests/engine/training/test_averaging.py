@@ -54,13 +54,13 @@ def test_the_average_is_what_is_judged(tmp_path: Path) -> None:
     train(job, told.append, lambda: False, run)
     made = prepare(job, new_run(tmp_path / "again", job), lambda _: None, run.checkpoint(12))
     made.network.eval()
-    assert made.dev is not None
+    assert made.validation is not None
     batch = made.learner.batch(
-        made.dev, np.arange(len(made.dev)), made.tokenizer, np.random.default_rng(0)
+        made.validation, np.arange(len(made.validation)), made.tokenizer, np.random.default_rng(0)
     )
     with torch.inference_mode():
         loss = float(sum(made.learner.losses(made.network, batch).values()))
-    said = [e.value for e in told if isinstance(e, Measured) and e.name == "dev_loss"]
+    said = [e.value for e in told if isinstance(e, Measured) and e.name == "validation_loss"]
     np.testing.assert_allclose(said, [loss], rtol=1e-5)
 
 

@@ -66,7 +66,7 @@ def test_judging_sees_each_example_once() -> None:
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
 def test_the_schedule_is_the_published_one(warmup: float) -> None:
-    plan, steps = TrainingSpec(learning_rate=3e-4, warmup=warmup), 50
+    plan, steps = TrainingSpec(learning_rate=3e-4, warmup_ratio=warmup), 50
     ours, theirs = (adamw(Network(NETWORK, Heads(outputs=2)), plan) for _ in range(2))
     schedule = transformers.get_linear_schedule_with_warmup(theirs, round(warmup * steps), steps)
     for step in range(steps):

@@ -194,7 +194,7 @@ def test_a_branch_shows_exactly_what_was_changed(
 
 
 def test_a_smaller_micro_batch_in_a_branch_is_taken(calm: RunFolder, tmp_path: Path) -> None:
-    training = calm.job().training.model_copy(update={"micro_batch": 3})
+    training = calm.job().training.model_copy(update={"micro_batch_size": 3})
     job = calm.job().model_copy(update={"training": training})
     run = branch(calm, 20, job, tmp_path / "branch")
     assert work(run.path) == 0
@@ -202,7 +202,7 @@ def test_a_smaller_micro_batch_in_a_branch_is_taken(calm: RunFolder, tmp_path: P
 
 
 def test_a_branch_can_free_what_was_frozen(calm: RunFolder, tmp_path: Path) -> None:
-    training = calm.job().training.model_copy(update={"frozen": 2})
+    training = calm.job().training.model_copy(update={"frozen_layers": 2})
     frozen = small.new_run(tmp_path / "run", calm.job().model_copy(update={"training": training}))
     assert work(frozen.path) == 0
     run = branch(frozen, 20, calm.job(), tmp_path / "branch")
@@ -222,8 +222,9 @@ def test_what_a_branch_cannot_change_is_refused(calm: RunFolder, tmp_path: Path)
     other: list[tuple[dict[str, object], str]] = [
         ({"task": Pretraining()}, "cannot change task"),
         ({"task": TextClassification(labels=("a", "b"))}, "cannot change task.labels"),
-        ({"start": small.pretraining(tmp_path).start.model_copy(update={"lowercase": False})},
-         "cannot change start.lowercase"),
+        ({"base_model": small.pretraining(tmp_path).base_model.model_copy(
+            update={"lowercase": False})},
+         "cannot change base_model.lowercase"),
         ({"data": small.pretraining(tmp_path).data}, "cannot change data"),
         ({"training": job.training.model_copy(update={"lora_rank": 4})}, "training.lora_rank"),
         ({"training": job.training.model_copy(update={"steps": 10})}, "at its end"),

@@ -43,7 +43,7 @@ def in_parts(folder: Path) -> JobSpec:
 
 
 def with_next_sentence(folder: Path) -> JobSpec:
-    task = Pretraining(next_sentence=True, whole_words=True)
+    task = Pretraining(nsp=True, whole_word_masking=True)
     return small.pretraining(folder).model_copy(update={"task": task})
 
 
@@ -55,7 +55,7 @@ def with_long_inputs(folder: Path) -> JobSpec:
 def next_words(folder: Path) -> JobSpec:
     job = small.pretraining(folder)
     network = small.NETWORK.model_copy(update={"causal": True})
-    update = {"task": Pretraining(objective="next_token"), "start": FromScratch(model=network)}
+    update = {"task": Pretraining(objective="next_token"), "base_model": FromScratch(model=network)}
     return job.model_copy(update=update)
 
 
@@ -66,7 +66,7 @@ def with_adapters(folder: Path) -> JobSpec:
     update = {"lora_rank": 2, "lora_dropout": 0.1, "ema_decay": 0.9}
     training = first.training.model_copy(update=update)
     start = FromCheckpoint(path=base.checkpoint(2))
-    return first.model_copy(update={"training": training, "start": start})
+    return first.model_copy(update={"training": training, "base_model": start})
 
 
 @pytest.fixture(params=[in_parts, with_next_sentence], ids=["classes", "masked words"])

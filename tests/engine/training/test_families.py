@@ -26,7 +26,7 @@ def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> 
     start = published_folder(family, "ForMaskedLM", folder / "theirs", initializer_range=0.1)[0]
     settings = {"steps": 20, "max_length": 40, "learning_rate": 5e-3, **training}
     changed = job.training.model_copy(update=settings)
-    whole = {"start": {"kind": "checkpoint", "path": start}, "training": changed}
+    whole = {"base_model": {"kind": "checkpoint", "path": start}, "training": changed}
     return JobSpec.model_validate(job.model_dump() | whole)
 
 
@@ -73,7 +73,7 @@ def test_answers_are_learned(family: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
-    task = Pretraining(next_sentence=family == "albert", whole_words=True)
+    task = Pretraining(nsp=family == "albert", whole_word_masking=True)
     job = from_family(family, pretraining(tmp_path), tmp_path)
     run = trained(tmp_path / "run", job.model_copy(update={"task": task}))
     first, last = first_and_last_loss(run)
@@ -89,7 +89,7 @@ def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", ["distilbert", "roberta"])
 def test_next_sentence_is_refused_before_anything_is_learned(family: str, tmp_path: Path) -> None:
     job = from_family(family, pretraining(tmp_path), tmp_path)
-    job = job.model_copy(update={"task": Pretraining(next_sentence=True)})
+    job = job.model_copy(update={"task": Pretraining(nsp=True)})
     with pytest.raises(StudioError, match="no head for next sentence"):
         trained(tmp_path / "run", job)
 
@@ -120,7 +120,7 @@ def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None
     }
     job = from_family(family, classifying(tmp_path), tmp_path, steps=10, **ways[way])
     if way == "reader":
-        features = Features(vectors="learned mix", width=8)
+        features = Features(vectors="learned mix", probe_size=8)
         job = job.model_copy(update={"features": features})
     calm = trained(tmp_path / "calm", job)
     stopped = new_run(tmp_path / "stopped", job)

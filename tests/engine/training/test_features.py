@@ -36,7 +36,7 @@ from tests.engine.training.small import (
 )
 from tests.engine.training.test_exact import figures, final
 
-SMALL = {"width": 8, "epochs": 3, "learning_rate": 1e-2}
+SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     train(first, run.append, lambda: False, run)
     start = {"kind": "checkpoint", "path": run.checkpoint_folders()[-1]}
     again = classifying(folder)
-    return JobSpec.model_validate(again.model_dump() | {"start": start})
+    return JobSpec.model_validate(again.model_dump() | {"base_model": start})
 
 
 def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
@@ -87,11 +87,11 @@ def test_the_sum_of_all_is_kept_as_one() -> None:
     assert heights(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
 
 
-@pytest.mark.parametrize("reader", ["linear", "bilstm"])
+@pytest.mark.parametrize("probe", ["linear", "bilstm"])
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 def test_padding_changes_nothing(reader: str, pooling: str) -> None:
     asked = Features.model_validate(
-        {"vectors": "last", **SMALL, "reader": reader, "pooling": pooling}
+        {"vectors": "last", **SMALL, "probe": reader, "pooling": pooling}
     )
     network = Reader(asked, 16, 2, 3, 0.1, False).eval()
     short = torch.randn(1, 5, 1, 16)
@@ -113,7 +113,7 @@ def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) ->
         from_ids = ready.network.logits(batch.tokens, batch.segments, batch.real)
     give_vectors(job, run, ready, choose(job.hardware), lambda _: None)
     read = examples.read(batch, numbers)
-    assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.width)
+    assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
         kept = ready.network.logits(read.tokens, read.segments, read.real)
     assert torch.allclose(kept, from_ids, atol=1e-5)
@@ -170,8 +170,8 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     job = job.model_copy(update={"training": training})
     run = new_run(tmp_path / "run", job)
     train(job, run.append, lambda: False, run)
-    assert base.start.kind == "checkpoint"
-    before = dict(checkpoint.load(base.start.path).network.named_parameters())
+    assert base.base_model.kind == "checkpoint"
+    before = dict(checkpoint.load(base.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
     assert not loaded.report.fresh and not loaded.report.left_over
@@ -191,25 +191,29 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     assert [answer["label"] for answer in predictor.predict(rows)] == ["good", "bad"]
     again = new_run(tmp_path / "again", reading(base, "embeddings"))
     start = {"kind": "checkpoint", "path": last}
-    other = JobSpec.model_validate(again.job().model_dump() | {"start": start})
+    other = JobSpec.model_validate(again.job().model_dump() | {"base_model": start})
     fresh = prepare(other, again, lambda _: None).network
     assert fresh.reader is not None and fresh.reader.heights == (0,), "another reader begins anew"
-    tuned = base.model_copy(update={"start": base.start.model_copy(update={"path": last})})
+    tuned = base.model_copy(
+        update={"base_model": base.base_model.model_copy(update={"path": last})}
+    )
     plain = prepare(tuned, new_run(tmp_path / "tuned", tuned), lambda _: None).network
     assert plain.reader is None and plain.task is not None
 
 
 def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
-    network = Network(NETWORK, Heads(outputs=2, reader=Features(vectors="last", width=8).plain()))
-    assert base.start.kind == "checkpoint"
-    tokenizer = checkpoint.load(base.start.path).tokenizer
+    network = Network(
+        NETWORK, Heads(outputs=2, reader=Features(vectors="last", probe_size=8).plain())
+    )
+    assert base.base_model.kind == "checkpoint"
+    tokenizer = checkpoint.load(base.base_model.path).tokenizer
     checkpoint.save(tmp_path / "model", network, tokenizer, ("a", "b"))
     assert checkpoint.load(tmp_path / "model").network.reader is not None
     config = tmp_path / "model" / "config.json"
     (tmp_path / "model" / "manifest.json").unlink()
     said = json.loads(config.read_text())
-    for wrong in ({"width": -8}, {"vectors": ["last"]}, {"width": 10**9}, {"kind": []}):
-        config.write_text(json.dumps(said | {"reader": said["reader"] | wrong}))
+    for wrong in ({"probe_size": -8}, {"vectors": ["last"]}, {"probe_size": 10**9}, {"kind": []}):
+        config.write_text(json.dumps(said | {"probe": said["probe"] | wrong}))
         loaded = checkpoint.load(tmp_path / "model")
         assert loaded.network.reader is None or wrong == {"kind": []}
 
@@ -228,9 +232,9 @@ def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
     jobs = split(base.model_copy(update={"features": bench}), Path("/vectors"))
     assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
     for job in jobs:
-        assert job.part is not None and job.part.vectors == PAPER
-        assert job.features.cache == Path("/vectors") / job.part.group
-        rate = 1e-2 if job.features.reads else base.training.learning_rate
+        assert job.group is not None and job.group.vectors == PAPER
+        assert job.features.cache == Path("/vectors") / job.id.group
+        rate = 1e-2 if job.features.trains_probe else base.training.learning_rate
         assert job.training.learning_rate == rate
         assert JobSpec.model_validate(job.model_dump()) == job
     seeded = base.training.model_copy(update={"seeds": 2})
@@ -261,7 +265,7 @@ def test_the_layer_bench_without_a_window(
     assert passes == [[0, 1, 2, ALL]] * 2, "once for the training rows, once for the dev rows"
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [row["vectors"] for row in summary["rows"]] == list(PAPER)
-    assert all(row["figures"]["dev_accuracy"]["runs"] == 1 for row in summary["rows"])
+    assert all(row["figures"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
     assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
     printed = capsys.readouterr().out
     assert "concatenation of last four\n  dev_" in printed
@@ -285,7 +289,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     train(first, base.append, lambda: False, base)
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
-    plain = first.model_dump() | {"start": start, "features": asked}
+    plain = first.model_dump() | {"base_model": start, "features": asked}
     plain["training"] |= {"steps": 6, "evaluate_every": 6}
     (job,) = split(JobSpec.model_validate(plain))
     told: list[object] = []
@@ -298,7 +302,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     assert loaded.network.reader is not None and not loaded.report.left_over
     learner = learner_of(loaded)
     assert learner is not None
-    dev = resolve(job.data, run.dataset).rows("dev")
+    dev = resolve(job.data, run.dataset).rows("validation")
     found = Predictor(last, job.training.max_length).judge(dev).figures()
     judged = learner.best_metric
-    assert found[judged] == pytest.approx(said[f"dev_{judged}"], abs=1e-5)
+    assert found[judged] == pytest.approx(said[f"validation_{judged}"], abs=1e-5)

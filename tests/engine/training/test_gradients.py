@@ -24,7 +24,7 @@ STEPS = 4
 
 def pairs(folder: Path, **training: object) -> JobSpec:
     job = small.pretraining(folder, **training)
-    return job.model_copy(update={"task": Pretraining(next_sentence=True)})
+    return job.model_copy(update={"task": Pretraining(nsp=True)})
 
 
 TASKS: dict[str, Callable[..., JobSpec]] = {
@@ -90,7 +90,7 @@ def test_both_halves_together_are_the_whole(
 
 
 def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> None:
-    settings = {"steps": STEPS, "dropout": 0.3, "micro_batch": 5}
+    settings = {"steps": STEPS, "dropout": 0.3, "micro_batch_size": 5}
     job = on_two(pairs(tmp_path, **settings))
     twice = on_two(pairs(tmp_path, **settings, gradient_checkpointing=True))
     calm = trained(tmp_path / "calm", job)

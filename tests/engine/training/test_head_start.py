@@ -76,7 +76,14 @@ def test_a_product_of_two_vectors_says_how_well_they_go_together(
 def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
     tokenizer: Tokenizer, text: Packed
 ) -> None:
-    spec = BertSpec(vocabulary=tokenizer.size, width=256, layers=3, heads=4, inner=64, positions=64)
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=256,
+        layers=3,
+        heads=4,
+        intermediate_size=64,
+        max_positions=64,
+    )
     torch.manual_seed(0)
     network = Network(spec, Heads(masked_words=True)).eval()
     give_head_start(network, text, special_ids(tokenizer), nothing)
@@ -95,7 +102,12 @@ def test_every_shape_of_network_stays_finite(
     tokenizer: Tokenizer, text: Packed, width: int, heads: int, layers: int, head: Heads
 ) -> None:
     spec = BertSpec(
-        vocabulary=tokenizer.size, width=width, layers=layers, heads=heads, inner=8, positions=32
+        vocab_size=tokenizer.size,
+        hidden_size=width,
+        layers=layers,
+        heads=heads,
+        intermediate_size=8,
+        max_positions=32,
     )
     network = Network(spec, head).eval()
     give_head_start(network, text, special_ids(tokenizer), nothing)
@@ -108,7 +120,14 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
     alone = pack_stream(["tea"], tokenizer, 8, tmp_path / "packed")
     vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
     assert not vectors.any()
-    spec = BertSpec(vocabulary=tokenizer.size, width=8, layers=1, heads=2, inner=8, positions=8)
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=8,
+        layers=1,
+        heads=2,
+        intermediate_size=8,
+        max_positions=8,
+    )
     network = Network(spec, Heads(masked_words=True))
     give_head_start(network, alone, special_ids(tokenizer), nothing)
     assert all(parameter.isfinite().all() for parameter in network.parameters())
@@ -118,7 +137,7 @@ def test_a_run_with_a_head_start_begins_better_and_repeats(tmp_path: Path) -> No
     def first_losses(name: str, head_start: bool) -> list[float]:
         job = pretraining(tmp_path, steps=4, learning_rate=1e-9)
         job = job.model_copy(
-            update={"start": job.start.model_copy(update={"head_start": head_start})}
+            update={"base_model": job.base_model.model_copy(update={"warm_init": head_start})}
         )
         told = []
         train(job, told.append, lambda: False, new_run(tmp_path / name, job))

@@ -74,7 +74,7 @@ def job(tmp_path: Path) -> JobSpec:
     train(first, base.append, lambda: False, base)
     training = first.training.model_copy(update={**LORA, "steps": 15, "dropout": 0.1})
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
-    return JobSpec.model_validate(first.model_dump() | {"start": start, "training": training})
+    return JobSpec.model_validate(first.model_dump() | {"base_model": start, "training": training})
 
 
 def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, list[object]]:
@@ -90,8 +90,8 @@ def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, list[object]]:
 
 def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:
     run, told = trained(tmp_path / "run", job)
-    assert job.start.kind == "checkpoint"
-    before = dict(checkpoint.load(job.start.path).network.named_parameters())
+    assert job.base_model.kind == "checkpoint"
+    before = dict(checkpoint.load(job.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
     assert not loaded.report.fresh and not loaded.report.left_over
@@ -108,8 +108,8 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
             assert name not in raw
         elif name.startswith("task."):
             assert not torch.equal(weight, before[name]), name
-    adapters = 2 * 2 * 3 * 2 * NETWORK.width  # layers, matrices, rank, A and B
-    head = 2 * NETWORK.width + 2 + NETWORK.width**2 + NETWORK.width
+    adapters = 2 * 2 * 3 * 2 * NETWORK.hidden_size  # layers, matrices, rank, A and B
+    head = 2 * NETWORK.hidden_size + 2 + NETWORK.hidden_size**2 + NETWORK.hidden_size
     said = [e.text for e in told if isinstance(e, Noted)]
     assert any(text.startswith(f"Trains {adapters + head:,} parameters") for text in said), said
 

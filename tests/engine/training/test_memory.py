@@ -18,14 +18,14 @@ from engine.spec.task import Pretraining
 from engine.training.memory import peak_memory
 from tests.engine.training import small
 
-WIDE = PRESETS["mini"].model_copy(update={"vocabulary": 120})  # heavier than Python and torch vary
+WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # heavier than Python and torch vary
 MARGIN = 0.15
 
 
 def heavy(folder: Path) -> JobSpec:
     job = small.pretraining(folder, batch=64, max_length=128, steps=3)
-    task = Pretraining(next_sentence=True)
-    return job.model_copy(update={"task": task, "start": FromScratch(model=WIDE)})
+    task = Pretraining(nsp=True)
+    return job.model_copy(update={"task": task, "base_model": FromScratch(model=WIDE)})
 
 
 def estimated(job: JobSpec, scratch: Path) -> Estimated:

@@ -46,11 +46,11 @@ def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -
 @pytest.mark.parametrize("kind", ["classes", "masked words", "next sentence"])
 def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path, kind: str) -> None:
     def job(micro_batch: int) -> JobSpec:
-        options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch": micro_batch}
+        options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch_size": micro_batch}
         if kind == "classes":
             return classifying(tmp_path, **options)
         made = pretraining(tmp_path, **options)
-        task = Pretraining(next_sentence=kind == "next sentence")
+        task = Pretraining(nsp=kind == "next sentence")
         return made.model_copy(update={"task": task})
 
     _, whole, told = trained(tmp_path / "whole", job(0))
@@ -140,7 +140,7 @@ def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
     first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
     start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
     job = JobSpec.model_validate(
-        classifying(tmp_path, steps=5, frozen=1).model_dump() | {"start": start}
+        classifying(tmp_path, steps=5, frozen=1).model_dump() | {"base_model": start}
     )
     _, after, _ = trained(tmp_path / "second", job)
     for name, weight in before.items():
@@ -160,7 +160,7 @@ def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
 
 def test_each_layer_learns_at_its_share_of_the_rate() -> None:
     network = Network(NETWORK, Heads(outputs=2))
-    optimiser = adamw(network, TrainingSpec(layer_decay=0.5, weight_decay=0.1))
+    optimiser = adamw(network, TrainingSpec(layer_lr_decay=0.5, weight_decay=0.1))
     set_rate(optimiser, 0.8)
     rates, decays = {}, {}
     for group in optimiser.param_groups:
@@ -179,7 +179,7 @@ def test_a_run_ends_when_its_patience_does(tmp_path: Path, monkeypatch: pytest.M
     run = new_run(tmp_path / "run", job)
     outcome, step = train(job, told.append, lambda: False, run)
     assert outcome == "finished"
-    looks = [e for e in told if isinstance(e, Measured) and e.name == "dev_accuracy"]
+    looks = [e for e in told if isinstance(e, Measured) and e.name == "validation_accuracy"]
     assert step == 8 and len(looks) == 4, "one that is the best so far, and three in vain"
     assert "nothing better than step 2" in notes(told)[-1]
     assert run.checkpoint_folders()[-1].name == "step-00000008"

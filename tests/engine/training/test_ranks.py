@@ -51,7 +51,7 @@ def crew() -> Iterator[Crew]:
 
 
 def pairs(folder: Path, **training: object) -> JobSpec:
-    task = Pretraining(next_sentence=True, whole_words=True)
+    task = Pretraining(nsp=True, whole_word_masking=True)
     return small.pretraining(folder, **training).model_copy(update={"task": task})
 
 
@@ -63,7 +63,7 @@ def adapted(folder: Path, **training: object) -> JobSpec:
     job = small.classifying(folder, **training)
     settings = job.training.model_copy(update={"lora_rank": 2, "ema_decay": 0.9})
     start = FromCheckpoint(path=first.checkpoint(2))
-    return job.model_copy(update={"training": settings, "start": start})
+    return job.model_copy(update={"training": settings, "base_model": start})
 
 
 # one for each way in which a share of a batch is taken or learned from; that the losses of shares
@@ -195,7 +195,7 @@ def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) 
     job = small.classifying(tmp_path, dropout=0.0, batch=4, steps=12, learning_rate=1e-3)
     rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()
     (tmp_path / "dev.csv").write_text("\n".join(rows[:9]))
-    data = job.data.model_copy(update={"dev": tmp_path / "dev.csv"})
+    data = job.data.model_copy(update={"validation": tmp_path / "dev.csv"})
     job = job.model_copy(update={"data": data})
     alone, many = (small.new_run(tmp_path / name, job) for name in ("alone", "many"))
     assert crew.train(alone, 1) == [0]

@@ -26,19 +26,19 @@ Seen = list[Batch]
 
 
 def as_in_the_paper(folder: Path) -> JobSpec:
-    task = Pretraining(next_sentence=True, long_length=40, long_share=0.5)
+    task = Pretraining(nsp=True, long_length=40, long_share=0.5)
     job = small.pretraining(folder, steps=8, micro_batch=3)
     return job.model_copy(update={"task": task})
 
 
 def whole_words_static(folder: Path) -> JobSpec:
-    task = Pretraining(whole_words=True, masking="static")
+    task = Pretraining(whole_word_masking=True, masking="static")
     return small.pretraining(folder, steps=8, share=0.6).model_copy(update={"task": task})
 
 
 def left_to_right(folder: Path) -> JobSpec:
     start = FromScratch(model=small.NETWORK.model_copy(update={"causal": True}))
-    changed = {"task": Pretraining(objective="next_token"), "start": start}
+    changed = {"task": Pretraining(objective="next_token"), "base_model": start}
     return small.pretraining(folder, steps=8).model_copy(update=changed)
 
 
@@ -109,7 +109,7 @@ def test_what_is_shown_is_what_was_trained_on(
 
 def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen: Seen) -> None:
     job = as_in_the_paper(tmp_path)
-    job = job.model_copy(update={"task": job.task.model_copy(update={"randomised": 0.15})})
+    job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
     run = small.new_run(tmp_path / "run", job)
     train(job, run.append, lambda: False, run)
     showing, how = Showing(), Counter[str]()
@@ -175,7 +175,7 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     train(first.job(), first.append, lambda: False, first)
     seen.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
-    job = small.classifying(tmp_path, steps=6).model_copy(update={"start": start})
+    job = small.classifying(tmp_path, steps=6).model_copy(update={"base_model": start})
     run = small.new_run(tmp_path / "run", job)
     showing, compared = Showing(), 0
 

@@ -24,7 +24,7 @@ LONG_WORK = ("Making the vocabulary", "Tokenising the training rows", "Tokenisin
 
 
 def with_pairs(folder: Path) -> JobSpec:
-    task = Pretraining(next_sentence=True, long_length=40)
+    task = Pretraining(nsp=True, long_length=40)
     return small.pretraining(folder, steps=4).model_copy(update={"task": task})
 
 
@@ -77,7 +77,7 @@ def test_a_second_run_on_a_stored_version_reads_no_text(
     job = small.classifying(tmp_path, steps=4, patience=0)
     import_dataset(
         *("films", {"all": job.data.path}, job.data.reading, job.data.mapping),
-        *(Split(dev=0), tmp_path / "films"),
+        *(Split(validation=0), tmp_path / "films"),
     )
     job = job.model_copy(update={"data": StoredData(folder=tmp_path / "films")})
     read: list[str] = []

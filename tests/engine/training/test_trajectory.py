@@ -25,9 +25,9 @@ SETTINGS = {
     "steps": STEPS,
     "dropout": 0.0,
     "learning_rate": 2e-3,
-    "warmup": 0.1,
+    "warmup_ratio": 0.1,
     "weight_decay": 0.01,
-    "clip": 1.0,
+    "max_grad_norm": 1.0,
     "save_every": STEPS,
 }
 IGNORED = -100  # what transformers passes over

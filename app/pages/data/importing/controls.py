@@ -147,7 +147,7 @@ class FileControls(Section):
     def _named(self, part: str) -> str:
         return {
             "train": self.tr("train: learned from"),
-            "dev": self.tr("dev: judged by while training"),
+            "validation": self.tr("dev: judged by while training"),
             "test": self.tr("test: kept for the end"),
         }[part]
 
@@ -294,7 +294,7 @@ class SplitControls(Section):
         fields = Split.model_fields
         for field, control in (
             ("column", self.column),
-            ("dev", self.dev),
+            ("validation", self.dev),
             ("test", self.test),
             ("seed", self.seed),
             ("stratified", self.stratified),
@@ -315,16 +315,16 @@ class SplitControls(Section):
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
         self.column.setCurrentIndex(place_of(split.column, self._columns))
-        self.dev.setValue(round(split.dev * 100))
+        self.dev.setValue(round(split.validation * 100))
         self.test.setValue(round(split.test * 100))
         self.seed.setValue(split.seed)
-        self.stratified.setChecked(split.stratified)
+        self.stratified.setChecked(split.stratify)
         self._is_showing = False
         by_chance = split.column is None
         dealt = state.dealt if by_chance else ()
         is_drawn = any(getattr(split, part) > 0 for part in dealt)
         self.show_row(self.column, len(state.sources) == 1)
-        self.show_row(self.dev, "dev" in dealt)
+        self.show_row(self.dev, "validation" in dealt)
         self.show_row(self.test, "test" in dealt)
         self.show_row(self.seed, is_drawn)
         self.show_row(self.stratified, is_drawn and state.roles.label is not None)
@@ -338,7 +338,7 @@ class SplitControls(Section):
             return
         parts = [f"{part} {numbers.count(count)}" for part, count in rows.items() if count]
         sizes = " · ".join(parts)
-        if not rows["dev"]:
+        if not rows["validation"]:
             sizes += "\n" + self.tr(
                 "Without dev rows a run cannot tell how good it is on new text."
             )
@@ -351,10 +351,10 @@ class SplitControls(Section):
         test = min(self.test.value() / 100, 0.99 - dev)
         place = self.column.currentIndex()
         split = Split(
-            dev=dev,
+            validation=dev,
             test=max(0.0, round(test, 2)),
             seed=self.seed.value(),
-            stratified=self.stratified.isChecked(),
+            stratify=self.stratified.isChecked(),
             column=self._columns[place - 1] if place > 0 else None,
         )
         self._state.set_split(split)

@@ -190,7 +190,7 @@ class ImportState(QObject):
     def dealt(self) -> tuple[SplitName, ...]:
         """The parts that have no file of their own and get a share of the rows for training."""
         sources = self.sources
-        parts: tuple[SplitName, ...] = ("dev", "test")
+        parts: tuple[SplitName, ...] = ("validation", "test")
         return tuple(part for part in parts if part not in sources)
 
     # ── how they are read ────────────────────────────────────────────────────────────────────

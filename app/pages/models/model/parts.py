@@ -43,38 +43,38 @@ def parts_of(spec: AnySpec, heads: tuple[str, ...], classes: int) -> tuple[Part,
     blocks = [_embeddings(spec)]
     blocks += [_layer(spec, number) for number in range(spec.stored_layers)]
     if "pooler" in heads:
-        blocks.append(Part("Pooler", _linear(spec.width, spec.width)))
+        blocks.append(Part("Pooler", _linear(spec.hidden_size, spec.hidden_size)))
     if "masked words" in heads:
         blocks.append(_masked_words(spec))
     if "next sentence" in heads:
-        blocks.append(Part("Next sentence head", _linear(2, spec.width)))
+        blocks.append(Part("Next sentence head", _linear(2, spec.hidden_size)))
     for head, outputs in (OUTPUTS | dict.fromkeys(NAMED, classes)).items():
         if head in heads:
             name = "Classifier" if head == "classes" else "Task head"
-            blocks.append(Part(name, _linear(outputs, spec.width)))
+            blocks.append(Part(name, _linear(outputs, spec.hidden_size)))
     return tuple(blocks)
 
 
 def _embeddings(spec: AnySpec) -> Part:
     width = _word_width(spec)
     parts = [
-        Part("Word pieces", ((spec.vocabulary, width),)),
+        Part("Word pieces", ((spec.vocab_size, width),)),
         Part("Positions", ((spec.places, width),)),
     ]
     if not isinstance(spec, DistilBertSpec):
         parts.append(Part("Segments", ((spec.segments, width),)))
     parts.append(Part("Layer norm", _norm(width)))
     if isinstance(spec, AlbertSpec):
-        parts.append(Part("Widening", _linear(spec.width, width)))
+        parts.append(Part("Widening", _linear(spec.hidden_size, width)))
     return Part("Embeddings", parts=tuple(parts))
 
 
 def _word_width(spec: AnySpec) -> int:
-    return spec.embedding if isinstance(spec, AlbertSpec) else spec.width
+    return spec.embedding_size if isinstance(spec, AlbertSpec) else spec.hidden_size
 
 
 def _layer(spec: AnySpec, number: int) -> Part:
-    square = _linear(spec.width, spec.width)
+    square = _linear(spec.hidden_size, spec.hidden_size)
     attention = Part(
         "Self-attention",
         parts=(
@@ -82,20 +82,20 @@ def _layer(spec: AnySpec, number: int) -> Part:
             Part("Key", square),
             Part("Value", square),
             Part("Output", square),
-            Part("Layer norm", _norm(spec.width)),
+            Part("Layer norm", _norm(spec.hidden_size)),
         ),
     )
     feed_forward = Part(
         "Feed-forward",
         parts=(
-            Part("Inner", _linear(spec.inner, spec.width)),
-            Part("Outer", _linear(spec.width, spec.inner)),
-            Part("Layer norm", _norm(spec.width)),
+            Part("Inner", _linear(spec.intermediate_size, spec.hidden_size)),
+            Part("Outer", _linear(spec.hidden_size, spec.intermediate_size)),
+            Part("Layer norm", _norm(spec.hidden_size)),
         ),
     )
     both = (attention, feed_forward)
     if isinstance(spec, AlbertSpec):
-        return Part("Shared layers", parts=both, number=number + 1 if spec.groups > 1 else 0)
+        return Part("Shared layers", parts=both, number=number + 1 if spec.layer_groups > 1 else 0)
     return Part("Layer", parts=both, number=number + 1)
 
 
@@ -104,10 +104,10 @@ def _masked_words(spec: AnySpec) -> Part:
     return Part(
         "Masked word head",
         parts=(
-            Part("Transform", _linear(width, spec.width)),
+            Part("Transform", _linear(width, spec.hidden_size)),
             Part("Layer norm", _norm(width)),
             Part("Decoder", tied=True),
-            Part("Bias", ((spec.vocabulary,),)),
+            Part("Bias", ((spec.vocab_size,),)),
         ),
     )
 

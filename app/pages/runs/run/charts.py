@@ -210,9 +210,9 @@ class Charts(QWidget):
         match name:
             case "loss":
                 return self.loss, self.tr("training")
-            case "dev_loss":
-                return self.loss, self.tr("dev")
-            case _ if name.startswith(("loss_", "dev_loss_")):
+            case "validation_loss":
+                return self.loss, self.tr("validation")
+            case _ if name.startswith(("loss_", "validation_loss_")):
                 return self.loss, run_words.metric_word(name)
             case "learning_rate":
                 return self.rate, run_words.metric_word(name)
@@ -233,7 +233,7 @@ class Charts(QWidget):
     # ── what was not finite ──────────────────────────────────────────────────────────────────
 
     def _mark(self, name: str, points: Points) -> None:
-        if name in ("loss", "dev_loss") and points.not_finite:
+        if name in ("loss", "validation_loss") and points.not_finite:
             self._marked += points.not_finite
             self._place_marks()
 

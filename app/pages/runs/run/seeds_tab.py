@@ -117,9 +117,9 @@ class SeedsTab(QWidget):
 
     def _show(self) -> None:
         rows = [row for row in self._runs.rows.values() if self._group == group_of(row)]
-        rows = [row for row in rows if row.job is not None and row.job.part is not None]
+        rows = [row for row in rows if row.job is not None and row.job.group is not None]
         self.model.show_rows(sorted(rows, key=_place))
-        part = rows[0].job.part if rows and rows[0].job else None
+        part = rows[0].job.group if rows and rows[0].job else None
         is_bench = part is not None and bool(part.vectors)
         has_seeds = part is not None and part.runs > max(1, len(part.vectors))
         self.table.setColumnHidden(VECTORS, not is_bench)
@@ -130,10 +130,10 @@ class SeedsTab(QWidget):
     def _told(self, rows: list[RunRow]) -> str:
         figures = finished(rows)
         first = rows[0].job if rows else None
-        if first is None or first.part is None:
+        if first is None or first.group is None:
             return ""
         if not figures:
-            return self.tr("None of the {0} runs is finished yet.").format(first.part.runs)
+            return self.tr("None of the {0} runs is finished yet.").format(first.group.runs)
         name = next(row.best_metric_name for row in rows if row.best_metric is not None)
         template = self.tr(
             "{0}: {1} (mean and standard deviation of {2} finished runs; {3} were asked for)"
@@ -142,20 +142,20 @@ class SeedsTab(QWidget):
             run_words.metric_word(name).capitalize(),
             spread_of(rows),
             len(figures),
-            first.part.runs,
+            first.group.runs,
         )
 
     def _told_of_bench(self, rows: list[RunRow]) -> str:
         first = rows[0].job
-        assert first is not None and first.part is not None
+        assert first is not None and first.group is not None
         ended = sum(row.state == "finished" for row in rows)
         template = self.tr("Layer bench: {0} of {1} runs are finished. {2} is what is compared.")
         names = [row.best_metric_name for row in rows if row.best_metric is not None]
         if not names:
             template = self.tr("Layer bench: {0} of {1} runs are finished.")
-            return template.format(ended, first.part.runs)
+            return template.format(ended, first.group.runs)
         name = run_words.metric_word(names[0]).capitalize()
-        return template.format(ended, first.part.runs, name)
+        return template.format(ended, first.group.runs, name)
 
     def _on_activated(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()].id)
@@ -163,8 +163,8 @@ class SeedsTab(QWidget):
 
 def _place(row: RunRow) -> tuple[int, int]:
     """As the job has them: by vectors, then by seed."""
-    if row.job is None or row.job.part is None:
+    if row.job is None or row.job.group is None:
         return 0, 0
-    vectors = row.job.part.vectors
+    vectors = row.job.group.vectors
     known = row.job.features.vectors in vectors
     return vectors.index(row.job.features.vectors) if known else 0, row.job.training.seed

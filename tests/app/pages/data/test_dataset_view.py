@@ -58,7 +58,7 @@ def test_rows_are_there_with_line_and_part(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     first = [view.model.index(0, column).data() for column in range(4)]
     assert first[0] == "2"
-    assert first[1] in ("train", "dev")
+    assert first[1] in ("train", "validation")
     assert first[2:] == ["the film was very bad 0", "0"]
     assert view.model.rowCount() == 120
 
@@ -266,7 +266,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     assert view.labels.balance.text().startswith("The numbers go from 0 to 10; half of the rows")
     assert view.labels.scale.bars.sum() == 101
     assert "numbers from 0 to 10" in view._words.line(view.state.spec)
-    assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["dev"] == 10
+    assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["validation"] == 10
     assert_accessible(view)
     screen(view, "data scale")
 

@@ -11,17 +11,17 @@ from app.pages.data.importing.files import data_files, guess_parts, suggested_na
 @pytest.mark.parametrize(
     "names, parts",
     [
-        (["train.tsv", "dev.tsv", "test.tsv"], ["train", "dev", "test"]),
-        (["sts-dev.csv", "sts-train.csv"], ["dev", "train"]),
-        (["valid.jsonl", "training.jsonl"], ["dev", "train"]),
-        (["a.csv", "b.csv"], ["train", "dev"]),
+        (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
+        (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
+        (["valid.jsonl", "training.jsonl"], ["validation", "train"]),
+        (["a.csv", "b.csv"], ["train", "validation"]),
         (
             ["emerging.dev.conll", "emerging.test.annotated", "wnut17train.conll"],
-            ["dev", "test", "train"],
+            ["validation", "test", "train"],
         ),
         (["reviews.csv", "test.csv"], ["train", "test"]),
-        (["train.csv", "train-2.csv", "dev.csv"], ["train", None, "dev"]),
-        (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "dev", "test", None]),
+        (["train.csv", "train-2.csv", "dev.csv"], ["train", None, "validation"]),
+        (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "validation", "test", None]),
     ],
 )
 def test_names_tell_the_parts(names: list[str], parts: list[str | None]) -> None:

@@ -70,10 +70,10 @@ def test_the_sizes_of_the_parts_are_told_before_and_are_those_of_the_data_set(
 ) -> None:
     state = importing.open(reviews)
     importing.count()
-    state.set_split(state.split.model_copy(update={"dev": 0.25, "test": 0.25}))
+    state.set_split(state.split.model_copy(update={"validation": 0.25, "test": 0.25}))
     importing.count()
     told = dict(state.part_rows)
-    assert told == {"train": 60, "dev": 30, "test": 30}
+    assert told == {"train": 60, "validation": 30, "test": 30}
     assert open_dataset(importing.finish()).spec.rows == told
 
 
@@ -178,15 +178,15 @@ def test_what_is_missing_is_said_in_a_sentence(importing, reviews) -> None:
 
 def test_files_by_name_are_the_parts(importing, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
-    for name in ("dev", "test", "train"):
+    for name in ("validation", "test", "train"):
         write(f"films/{name}.csv", rows)
     state = importing.open(write("films/README.txt", "about").parent)
     assert state.name == "films"
     assert [file.name for file in state.files] == ["train.csv", "dev.csv", "test.csv"]
     importing.count()
-    assert state.part_rows == {"train": 10, "dev": 10, "test": 10}
+    assert state.part_rows == {"train": 10, "validation": 10, "test": 10}
     dataset = open_dataset(importing.finish())
-    assert dataset.spec.rows == {"train": 10, "dev": 10, "test": 10}
+    assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
 
 
 def test_two_files_for_one_part_are_refused_in_words(importing, write) -> None:
@@ -195,7 +195,7 @@ def test_two_files_for_one_part_are_refused_in_words(importing, write) -> None:
     state.set_part(1, "train")
     assert "Two files are for the same part" in state.why_not()
     state.set_part(0, "test")
-    state.set_part(1, "dev")
+    state.set_part(1, "validation")
     assert state.why_not() == "No file is for training."
     state.set_part(1, None)
     state.set_part(0, "train")
@@ -211,11 +211,11 @@ def test_a_part_without_the_columns_is_named(importing, write) -> None:
 
 
 def test_a_split_column_says_the_parts(importing, write) -> None:
-    rows = "".join(f"a film {n},{n % 2},{'dev' if n < 3 else 'train'}\n" for n in range(12))
+    rows = "".join(f"a film {n},{n % 2},{'validation' if n < 3 else 'train'}\n" for n in range(12))
     state = importing.open(write("films.csv", "text,label,part\n" + rows))
     state.set_split(state.split.model_copy(update={"column": "part"}))
     importing.count()
-    assert state.part_rows == {"train": 9, "dev": 3, "test": 0}
+    assert state.part_rows == {"train": 9, "validation": 3, "test": 0}
     state.set_split(state.split.model_copy(update={"column": "label"}))
     importing.count()
     assert "no part of a data set" in state.why_not()
@@ -297,7 +297,7 @@ def test_tagged_words_become_a_data_set(importing, tagged) -> None:
     assert not state.why_not() and not importing.said()
     dataset = open_dataset(importing.finish())
     assert dataset.spec.spans == {"person": 40, "place": 40}
-    assert dataset.rows("dev").tags[0] == "B-person I-person O B-place"
+    assert dataset.rows("validation").tags[0] == "B-person I-person O B-place"
     assert "IOBES" in dataset.spec.notes[0]
 
 

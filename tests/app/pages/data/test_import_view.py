@@ -229,7 +229,7 @@ def test_a_cell_of_two_million_characters_does_not_hold_the_window(qtbot, page, 
     view.state.start_import()
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     stored = open_dataset(page.dataset.state.folder)
-    texts = [text for part in ("train", "dev") for text in stored.rows(part).texts]
+    texts = [text for part in ("train", "validation") for text in stored.rows(part).texts]
     assert sorted(text.strip() for text in texts) == ["short one", huge.strip()]
 
 

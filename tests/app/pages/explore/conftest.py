@@ -28,7 +28,9 @@ WORDS = (
     *("the", "cat", "sat", "on", "mat", "a", "dog", "un", "##happy", "##s", ".", "&"),
     *("<", ">", "/", "b", "x", "%", "s", "ש", "##ל", "##ו", "##ם", "東", "京", "😀"),
 )
-SPEC = BertSpec(vocabulary=len(WORDS), width=16, layers=3, heads=2, inner=32, positions=32)
+SPEC = BertSpec(
+    vocab_size=len(WORDS), hidden_size=16, layers=3, heads=2, intermediate_size=32, max_positions=32
+)
 PATIENCE = 20_000  # ms
 
 

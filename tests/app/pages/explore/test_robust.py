@@ -44,7 +44,7 @@ def model(home):
     """A model that reads 512 tokens."""
     path = home.models / "tiny"
     path.mkdir(parents=True)
-    spec = SPEC.model_copy(update={"positions": 512})
+    spec = SPEC.model_copy(update={"max_positions": 512})
     write(path, Network(spec, Heads(masked_words=True)), tokenizer(path, WORDS), ())
     return path
 

@@ -53,7 +53,9 @@ def events_of(
         said.append(measured("loss", step, loss).model_copy(update={"at": at}))
         said.append(measured("tokens_per_second", step, 1000).model_copy(update={"at": at}))
         if step % save_every == 0:
-            said.append(measured("dev_accuracy", step, 1 - 1 / step).model_copy(update={"at": at}))
+            said.append(
+                measured("validation_accuracy", step, 1 - 1 / step).model_copy(update={"at": at})
+            )
             checkpoint = folder.checkpoint(step)
             checkpoint.mkdir(parents=True)
             (checkpoint / "config.json").write_text("{}")

@@ -325,15 +325,15 @@ def test_new_points_are_drawn_as_they_come(
         run_id,
         [
             measured("loss", 5, 0.4),
-            measured("dev_loss", 5, 0.6),
-            measured("dev_f1_macro", 5, 0.5),
+            measured("validation_loss", 5, 0.6),
+            measured("validation_f1_macro", 5, 0.5),
             measured("tokens_per_second", 5, 1234),
             measured("something_new", 5, 1),
         ],
     )
     charts = view.charts
     assert charts.loss.series("training").steps.tolist()[-1] == 5
-    assert charts.loss.series("dev").values.tolist() == [0.6]
+    assert charts.loss.series("validation").values.tolist() == [0.6]
     assert charts.dev.names() == ["dev macro F1"]
     assert charts.last_speed() == 1234
     with qtbot.waitSignal(charts.rate.looked_at, raising=False, timeout=1):

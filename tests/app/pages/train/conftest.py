@@ -108,7 +108,7 @@ def make_data(home: Home, tmp_path: Path) -> MakeData:
         )
         folder = home.datasets / f"data{len(list(home.datasets.iterdir()))}" / "1"
         reading = Reading(format="tsv", delimiter="\t")
-        import_dataset(name, {"all": file}, reading, mapping, Split(dev=dev), folder)
+        import_dataset(name, {"all": file}, reading, mapping, Split(validation=dev), folder)
         return folder
 
     return make

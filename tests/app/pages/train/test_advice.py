@@ -48,7 +48,7 @@ def test_classes_need_labels_and_masked_words_do_not() -> None:
 
 
 def test_a_data_set_without_training_rows_fits_nothing() -> None:
-    empty = dataset().model_copy(update={"rows": {"dev": 5}})
+    empty = dataset().model_copy(update={"rows": {"validation": 5}})
     assert all("no rows" in str(advice.misfits(empty, kind)[-1]) for kind in Kind)
 
 
@@ -127,9 +127,9 @@ def test_weights_are_for_tags_and_types_of_the_data() -> None:
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert advice.label_names(choices) == ("person", "place", "O")
     for name in ("person", "B-place", "O"):
-        right = choices.with_task(TokenClassification(weights={name: 2.0}))
+        right = choices.with_task(TokenClassification(class_weights={name: 2.0}))
         assert advice.obstacle(right, Step.SETTINGS) == ""
-    wrong = choices.with_task(TokenClassification(weights={"B-thing": 2.0}))
+    wrong = choices.with_task(TokenClassification(class_weights={"B-thing": 2.0}))
     assert "“B-thing”, and no label" in advice.obstacle(wrong, Step.SETTINGS)
 
 
@@ -154,7 +154,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
 
 
 def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
-    masking = Pretraining(masked=0.8, randomised=0.3)
+    masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
     choices = chosen(Kind.ONWARD).with_task(masking)
     assert "more than 1" in advice.obstacle(choices, Step.SETTINGS)
     assert advice.obstacle(replace(choices, kind=Kind.SENTENCE), Step.SETTINGS) == ""
@@ -212,7 +212,7 @@ def test_the_length_that_is_suggested_holds_99_of_100_inputs() -> None:
     "changed, words",
     [
         ({"lora_rank": 8}, "only adapters of rank 8 and its head are trained."),
-        ({"frozen": 3}, "its lowest layers (3) stay as they are."),
+        ({"frozen_layers": 3}, "its lowest layers (3) stay as they are."),
     ],
 )
 def test_the_summary_says_which_weights_learn(changed: dict[str, int], words: str) -> None:
@@ -254,12 +254,14 @@ def test_names_with_markup_or_braces_are_told_as_they_are() -> None:
 def test_what_advanced_changed_is_listed_with_the_default() -> None:
     choices = chosen(Kind.ONWARD)
     assert advice.changed_by_advanced(choices) == []
-    simple = choices.training.model_copy(update={"batch": 16, "seed": 1, "share": 0.1})
+    simple = choices.training.model_copy(
+        update={"batch_size": 16, "seed": 1, "train_fraction": 0.1}
+    )
     assert advice.changed_by_advanced(choices.with_training(simple)) == []
     changed = replace(
-        choices.with_training(choices.training.model_copy(update={"warmup": 0.2})),
+        choices.with_training(choices.training.model_copy(update={"warmup_ratio": 0.2})),
         hardware=HardwareSpec(threads=1),
-        tasks={"pretraining": Pretraining(chosen=0.3)},
+        tasks={"pretraining": Pretraining(mlm_probability=0.3)},
     )
     assert advice.changed_by_advanced(changed) == [
         "Warm-up: 0.2 instead of 0.1",
@@ -311,7 +313,7 @@ def test_a_reader_is_told_and_takes_no_adapters() -> None:
     [
         ({"processes": 2}, {}, ""),
         ({"processes": 2, "sharded": True}, {}, ""),
-        ({"processes": 8}, {"batch": 4}, "batch of 4 cannot be shared by 8"),
+        ({"processes": 8}, {"batch_size": 4}, "batch of 4 cannot be shared by 8"),
         ({"processes": 2, "device": "mps"}, {}, "A Mac has one GPU"),
         ({"sharded": True}, {}, "spread over several processes"),
         ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "trained as they are"),
@@ -344,8 +346,8 @@ def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() ->
     ):
         info = onward.model.info.model_copy(update={"family": family})
         of_family = replace(onward, model=replace(onward.model, info=info))
-        pairs = of_family.with_task(Pretraining(next_sentence=True))
+        pairs = of_family.with_task(Pretraining(nsp=True))
         found = advice.obstacle(pairs, Step.SETTINGS)
         assert found.startswith(said) and bool(found) == bool(said)
-        alone = of_family.with_task(Pretraining(next_sentence=False))
+        alone = of_family.with_task(Pretraining(nsp=False))
         assert advice.obstacle(alone, Step.SETTINGS) == ""

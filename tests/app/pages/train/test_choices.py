@@ -58,7 +58,7 @@ def dataset(kind: Kind = Kind.SENTENCE) -> DatasetSpec:
         mapping=MAPPINGS.get(kind, Mapping(text="text", label="label")),
         split=Split(),
         columns=("text", "other", "another", "label"),
-        rows={"train": 900, "dev": 100},
+        rows={"train": 900, "validation": 100},
         labels=LABELS.get(kind, {"bad": 500, "good": 500}),
         fingerprint="f" * 64,
     )
@@ -77,7 +77,7 @@ def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_setti
     assert job(chosen(Kind.SENTENCE)) == JobSpec(
         name="films · little",
         task=TextClassification(),
-        start=FromCheckpoint(path=MODEL.path),
+        base_model=FromCheckpoint(path=MODEL.path),
         data=data().source,
         training=TrainingSpec(),
     )
@@ -87,36 +87,36 @@ def test_from_scratch_takes_the_size_and_a_vocabulary_of_its_own() -> None:
     choices = replace(
         chosen(Kind.SCRATCH), scratch=Scratch(size="tiny", pieces=5000, lowercase=False)
     )
-    start = job(choices).start
+    start = job(choices).base_model
     assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
 
 
 def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> None:
     choices = replace(chosen(Kind.SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
-    start = job(choices).start
+    start = job(choices).base_model
     assert isinstance(start, FromScratch)
-    assert (start.model.vocabulary, start.tokenizer) == (INFO.vocabulary, MODEL.path)
+    assert (start.model.vocab_size, start.tokenizer) == (INFO.vocabulary, MODEL.path)
 
 
 def test_an_own_size_is_taken_as_it_is() -> None:
-    own = PRESETS["tiny"].model_copy(update={"layers": 5, "positions": 64})
+    own = PRESETS["tiny"].model_copy(update={"layers": 5, "max_positions": 64})
     spec = network(replace(chosen(Kind.SCRATCH), scratch=Scratch(size=OWN_SIZE, own=own)))
-    assert spec == own.model_copy(update={"vocabulary": 8000})
+    assert spec == own.model_copy(update={"vocab_size": 8000})
 
 
 def test_each_task_keeps_its_own_settings_when_another_is_chosen() -> None:
-    fine = chosen(Kind.SENTENCE).with_training(TrainingSpec(batch=16, learning_rate=3e-5))
+    fine = chosen(Kind.SENTENCE).with_training(TrainingSpec(batch_size=16, learning_rate=3e-5))
     scratch = replace(fine, kind=Kind.SCRATCH)
     assert scratch.training.learning_rate == 5e-4
     changed = scratch.with_training(TrainingSpec(learning_rate=1e-3))
-    assert replace(changed, kind=Kind.PAIR).training.batch == 16
+    assert replace(changed, kind=Kind.PAIR).training.batch_size == 16
     assert changed.training.learning_rate == 1e-3
 
 
 def test_a_quick_look_takes_a_tenth_and_back() -> None:
     quick = chosen(Kind.SENTENCE).with_quick_look(True)
-    assert (quick.quick_look, quick.training.share) == (True, 0.1)
-    assert quick.with_quick_look(False).training.share == 1
+    assert (quick.quick_look, quick.training.train_fraction) == (True, 0.1)
+    assert quick.with_quick_look(False).training.train_fraction == 1
 
 
 def test_a_suggested_length_never_replaces_what_the_user_set() -> None:
@@ -147,9 +147,9 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
         chosen(kind),
         name="again",
         hardware=HardwareSpec(device="cpu", threads=2),
-        tasks={"pretraining": Pretraining(chosen=0.2)},
+        tasks={"pretraining": Pretraining(mlm_probability=0.2)},
         scratch=Scratch(size="mini", pieces=4000, lowercase=False, head_start=True),
-    ).with_training(TrainingSpec(epochs=2, batch=16, seed=7, share=0.5))
+    ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
     composed = job(choices)
     back = choices_of(composed, [data(kind)], [MODEL])
     assert job(back) == composed
@@ -158,11 +158,11 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Kind) -> None:
 
 
 def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
-    masking = Pretraining(objective="next_token", next_sentence=True)
+    masking = Pretraining(objective="next_token", nsp=True)
     choices = replace(chosen(Kind.SCRATCH), scratch=Scratch(head_start=True)).with_task(masking)
     composed = job(choices)
-    assert isinstance(composed.start, FromScratch)
-    assert composed.start.model.causal and not composed.start.head_start
+    assert isinstance(composed.base_model, FromScratch)
+    assert composed.base_model.model.causal and not composed.base_model.warm_init
     assert composed.task == Pretraining(objective="next_token")
     back = choices_of(composed, [data()], [MODEL])
     assert back.is_causal and back.scratch.size == "small" and job(back) == composed
@@ -173,7 +173,7 @@ def test_the_next_word_needs_a_left_to_right_network_and_gets_one() -> None:
 def test_a_preset_is_found_again_and_any_other_size_is_an_own_one() -> None:
     def start(spec_of_model: object) -> Choices:
         given = job(chosen(Kind.SCRATCH)).model_copy(
-            update={"start": FromScratch.model_validate({"model": spec_of_model})}
+            update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
         )
         return choices_of(given, [], [])
 
@@ -187,7 +187,7 @@ def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
     given = JobSpec(
         name="elsewhere",
         task=TextClassification(labels=("b", "a")),
-        start=FromCheckpoint(path=Path("/gone/model")),
+        base_model=FromCheckpoint(path=Path("/gone/model")),
         data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
     )
     choices = choices_of(given, [data()], [MODEL])

@@ -21,7 +21,7 @@ def test_a_pair_has_two_segments(pairs: Path, model: Path) -> None:
 
 
 def test_pretraining_shows_hidden_words_and_no_label(sentences: Path, model: Path) -> None:
-    for example in look(sentences, model, Pretraining(chosen=0.5)).examples:
+    for example in look(sentences, model, Pretraining(mlm_probability=0.5)).examples:
         assert "[MASK]" in [token.text for token in example.tokens]
         assert example.label is None
 

@@ -178,12 +178,12 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
         state.take_first()
     composed = state.job()
     assert composed is not None
-    assert composed.start.path == starter  # type: ignore[union-attr]
+    assert composed.base_model.path == starter  # type: ignore[union-attr]
     data = state.choices.data
     assert data is not None and data.spec is not None
     training = composed.training
     rows = data.spec.rows["train"]
-    assert 1000 <= training.share * training.epochs * rows <= 6000  # about a minute
+    assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
     # a second time nothing is imported again
     with qtbot.waitSignal(state.listed):
         state.take_first()

@@ -239,15 +239,15 @@ def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) 
         if getattr(field, "segments", None)
     }
     assert texts == {
-        "batch": ["16", "32", "Other"],
+        "batch_size": ["16", "32", "Other"],
         "learning_rate": ["5e-5", "3e-5", "2e-5", "Other"],
         "epochs": ["2", "3", "4", "Other"],
         "seeds": ["1", "3", "5", "Other"],
     }
-    press(qtbot, form.fields["batch"].segments.group.button(0))  # type: ignore[attr-defined]
+    press(qtbot, form.fields["batch_size"].segments.group.button(0))  # type: ignore[attr-defined]
     press(qtbot, page.settings.quick)
-    assert page.state.choices.training.batch == 16
-    assert page.state.choices.training.share == 0.1
+    assert page.state.choices.training.batch_size == 16
+    assert page.state.choices.training.train_fraction == 0.1
 
 
 def test_a_reader_is_chosen_under_advanced(
@@ -260,15 +260,15 @@ def test_a_reader_is_chosen_under_advanced(
     fields = settings.features.fields
     assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
     fields["vectors"].combo.setCurrentText("one layer")  # type: ignore[attr-defined]
-    assert not fields["layer"].isHidden() and not fields["width"].isHidden()
+    assert not fields["layer"].isHidden() and not fields["probe_size"].isHidden()
     fields["layer"].put(2)
     fields["reader"].combo.setCurrentText("linear")  # type: ignore[attr-defined]
-    assert fields["width"].isHidden()
+    assert fields["probe_size"].isHidden()
     composed = page.state.job()
     assert composed is not None
     asked = composed.features
-    assert (asked.vectors, asked.layer, asked.reader) == ("one layer", 2, "linear")
-    screen(settings.features_card, "reader")
+    assert (asked.vectors, asked.layer, asked.probe) == ("one layer", 2, "linear")
+    screen(settings.features_card, "probe")
     press(qtbot, settings.reset)
     assert page.state.choices.features == type(asked)()
     assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
@@ -283,13 +283,13 @@ def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
     assert settings.advanced.isHidden() and settings.changes.isHidden()
     press(qtbot, settings.mode.group.button(1))
     assert not settings.advanced.isHidden()
-    settings.more.fields["warmup"].put(0.3)
-    assert page.state.choices.training.warmup == 0.3
+    settings.more.fields["warmup_ratio"].put(0.3)
+    assert page.state.choices.training.warmup_ratio == 0.3
     assert settings.changes.text() == "Advanced has changed: Warm-up: 0.3 instead of 0.1."
     press(qtbot, settings.mode.group.button(0))
     assert not settings.changes.isHidden()
     press(qtbot, settings.reset)
-    assert page.state.choices.training.warmup == 0.1
+    assert page.state.choices.training.warmup_ratio == 0.1
     assert settings.changes.isHidden()
 
 
@@ -319,8 +319,8 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     assert [b.text() for b in rate.group.buttons()] == ["1e-4", "3e-4", "5e-4", "Other"]
     assert rate.choice() == 2
     assert not settings.task_card.isHidden()
-    settings.tasks["pretraining"].fields["chosen"].put(0.2)
-    assert page.state.choices.task.chosen == 0.2
+    settings.tasks["pretraining"].fields["mlm_probability"].put(0.2)
+    assert page.state.choices.task.mlm_probability == 0.2
 
 
 def test_the_next_word_as_objective_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
