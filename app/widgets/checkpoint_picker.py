@@ -104,7 +104,7 @@ def size_in_words(entry: ModelEntry) -> str:
     if entry.info is None:
         return ""
     text = QCoreApplication.translate("Checkpoints", "{0} layers × {1}, {2} parameters")
-    return text.format(entry.info.layers, entry.info.width, numbers.short(entry.info.parameters))
+    return text.format(entry.info.layers, entry.info.hidden_size, numbers.short(entry.info.parameters))
 
 
 class _Rows(QStyledItemDelegate):

@@ -87,7 +87,7 @@ def _read(folder: Path) -> CheckpointInfo:
     return CheckpointInfo(
         family=family.name,
         **sizes,
-        positions=positions,
+        max_positions=positions,
         parameters=sum(counted),
         task_heads=(
             *_heads(family, kind, tensors),

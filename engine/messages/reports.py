@@ -32,11 +32,11 @@ class CheckpointInfo(Message):
 
     family: str = "bert"
     layers: int
-    width: int
+    hidden_size: int
     heads: int
-    inner: int
-    positions: int
-    vocabulary: int
+    intermediate_size: int
+    max_positions: int
+    vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
         (), description="Of “masked words”, “next sentence”, “pooler”, and a `HeadKind`."

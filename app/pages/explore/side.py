@@ -214,7 +214,7 @@ class Side(QObject):
         if self._work is not None:
             self._work.cancel()
         text, pair = self.text, self.pair
-        longest = min(model.info.positions, LONGEST) if model.info else LONGEST
+        longest = min(model.info.max_positions, LONGEST) if model.info else LONGEST
         self._work = background.run(
             self, lambda: tokenizer.encode(text, pair, longest), self._on_tokens, self._on_failed
         )

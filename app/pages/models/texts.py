@@ -45,7 +45,7 @@ class Words(QObject):
         return [
             "" if info.family == BERT.name else title(info.family),
             self.size(info),
-            self.tr("%Ln piece(s)", "", info.vocabulary),
+            self.tr("%Ln piece(s)", "", info.vocab_size),
             ", ".join(self.heads(info)),
             info.dtype,
             numbers.size(info.bytes),
@@ -60,7 +60,7 @@ class Words(QObject):
 
     def size(self, info: CheckpointInfo) -> str:
         """As papers write it: L layers, H the width, A heads."""
-        return f"L {info.layers}  H {info.width}  A {info.heads}"
+        return f"L {info.layers}  H {info.hidden_size}  A {info.heads}"
 
     def heads(self, info: CheckpointInfo) -> list[str]:
         """The heads that the checkpoint has; the pooler is a part of others and goes unnamed."""
@@ -98,11 +98,11 @@ class Words(QObject):
             (self.tr("Family"), title(info.family)),
             (self.tr("Parameters"), numbers.count(info.parameters)),
             (self.tr("Layers (L)"), numbers.count(info.layers)),
-            (self.tr("Width (H)"), numbers.count(info.width)),
+            (self.tr("Width (H)"), numbers.count(info.hidden_size)),
             (self.tr("Attention heads (A)"), numbers.count(info.heads)),
-            (self.tr("Feed-forward width"), numbers.count(info.inner)),
-            (self.tr("Longest input"), self.tr("%Ln piece(s)", "", info.positions)),
-            (self.tr("Vocabulary"), self.tr("%Ln piece(s)", "", info.vocabulary)),
+            (self.tr("Feed-forward width"), numbers.count(info.intermediate_size)),
+            (self.tr("Longest input"), self.tr("%Ln piece(s)", "", info.max_positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln piece(s)", "", info.vocab_size)),
             (self.tr("Case"), self.tr("ignored") if info.lowercase else self.tr("kept")),
             (self.tr("Heads"), "\n".join(heads) if heads else self.tr("none: an encoder alone")),
         ]

@@ -93,7 +93,7 @@ class StartStep(QWidget):
             return Pick(entry.path, entry.name, "", entry.problem)
         info = entry.info
         facts = [
-            self.tr("{0} layers of width {1}").format(info.layers, info.width),
+            self.tr("{0} layers of width {1}").format(info.layers, info.hidden_size),
             self.tr("{0} parameters").format(numbers.short(info.parameters)),
             self._origin(entry),
         ]

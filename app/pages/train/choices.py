@@ -213,18 +213,18 @@ def network(choices: Choices) -> BertSpec | None:
         scratch = choices.scratch
         spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
         known = scratch.vocabulary.info if scratch.vocabulary else None
-        pieces = known.vocabulary if known else scratch.pieces
+        pieces = known.vocab_size if known else scratch.pieces
         return spec.model_copy(update={"vocab_size": pieces, "causal": choices.is_causal})
     info = choices.model.info if choices.model else None
     if info is None:
         return None
     return BertSpec(
-        vocab_size=info.vocabulary,
-        hidden_size=info.width,
+        vocab_size=info.vocab_size,
+        hidden_size=info.hidden_size,
         layers=info.layers,
         heads=info.heads,
-        intermediate_size=info.inner,
-        max_positions=info.positions,
+        intermediate_size=info.intermediate_size,
+        max_positions=info.max_positions,
         causal=info.causal,
     )
 

@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_size_heads_and_labels_are_read(folder: Path) -> None:
     info = checkpoint_info(folder)
-    assert (info.layers, info.width, info.heads, info.vocabulary) == (2, 8, 2, 10)
+    assert (info.layers, info.hidden_size, info.heads, info.vocab_size) == (2, 8, 2, 10)
     assert info.parameters == 80 + 64 + 10 + 16, "what is tied or no parameter is not counted"
     assert info.task_heads == ("masked words", "pooler", "classes")
     assert info.labels == ("bad", "<b>good</b>")

@@ -297,7 +297,7 @@ class SplitControls(Section):
             ("validation", self.dev),
             ("test", self.test),
             ("seed", self.seed),
-            ("stratified", self.stratified),
+            ("stratify", self.stratified),
         ):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
         self.column.activated.connect(lambda _: self._on_changed())

@@ -25,11 +25,11 @@ from engine.spec.training import HardwareSpec, TrainingSpec
 
 INFO = CheckpointInfo(
     layers=2,
-    width=128,
+    hidden_size=128,
     heads=2,
-    inner=512,
-    positions=256,
-    vocabulary=1000,
+    intermediate_size=512,
+    max_positions=256,
+    vocab_size=1000,
     parameters=500_000,
     task_heads=("masked words",),
 )
@@ -95,7 +95,7 @@ def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> Non
     choices = replace(chosen(Kind.SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
     start = job(choices).base_model
     assert isinstance(start, FromScratch)
-    assert (start.model.vocab_size, start.tokenizer) == (INFO.vocabulary, MODEL.path)
+    assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
 def test_an_own_size_is_taken_as_it_is() -> None:
