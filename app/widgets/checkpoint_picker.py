@@ -104,7 +104,8 @@ def size_in_words(entry: ModelEntry) -> str:
     if entry.info is None:
         return ""
     text = QCoreApplication.translate("Checkpoints", "{0} layers × {1}, {2} parameters")
-    return text.format(entry.info.layers, entry.info.hidden_size, numbers.short(entry.info.parameters))
+    info = entry.info
+    return text.format(info.layers, info.hidden_size, numbers.short(info.parameters))
 
 
 class _Rows(QStyledItemDelegate):

@@ -154,7 +154,13 @@ def test_a_switch_is_thrown_by_the_keyboard(qtbot) -> None:
 
 def entries() -> list[ModelEntry]:
     info = CheckpointInfo(
-        layers=4, hidden_size=256, heads=4, intermediate_size=1024, max_positions=512, vocab_size=9, parameters=11_100_000
+        layers=4,
+        hidden_size=256,
+        heads=4,
+        intermediate_size=1024,
+        max_positions=512,
+        vocab_size=9,
+        parameters=11_100_000,
     )
     return [
         ModelEntry("Starter", Path("a"), info, "starter"),

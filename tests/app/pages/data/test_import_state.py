@@ -178,7 +178,7 @@ def test_what_is_missing_is_said_in_a_sentence(importing, reviews) -> None:
 
 def test_files_by_name_are_the_parts(importing, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
-    for name in ("validation", "test", "train"):
+    for name in ("dev", "test", "train"):
         write(f"films/{name}.csv", rows)
     state = importing.open(write("films/README.txt", "about").parent)
     assert state.name == "films"

@@ -149,11 +149,11 @@ def test_a_wrong_line_is_listed_and_the_button_says_why(qtbot, page, write) -> N
 
 def test_the_split_shows_how_many_rows_each_part_gets(qtbot, page, reviews) -> None:
     view = begin(qtbot, page, reviews)
-    qtbot.waitUntil(lambda: "dev 12" in view.split.note.text())
+    qtbot.waitUntil(lambda: "validation 12" in view.split.note.text())
     view.split.dev.setFocus()
     view.split.dev.selectAll()
     qtbot.keyClicks(view.split.dev, "50")
-    qtbot.waitUntil(lambda: "dev 60" in view.split.note.text(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "validation 60" in view.split.note.text(), timeout=PATIENCE)
     view.split.dev.setValue(0)
     qtbot.waitUntil(lambda: "Without dev rows" in view.split.note.text(), timeout=PATIENCE)
 

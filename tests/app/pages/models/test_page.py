@@ -62,8 +62,8 @@ def names(page: ModelsPage) -> list[str]:
 def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
     labels = ("a", "b", "c") if "3" in said else ()
     info = CheckpointInfo(
-        layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8, vocab_size=9, parameters=9,
-        task_heads=("pooler", head), labels=labels,
+        layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
+        vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
     )  # fmt: skip
     assert Words().heads(info) == [said]
 
