@@ -16,7 +16,7 @@ from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
 from engine.spec.task import TextClassification
-from tests.engine.data.test_checkpoint_info import CONFIG, TENSORS, safetensors
+from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
 
 
 def make_model(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import transformers
 from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
-from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
+from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -14,7 +14,7 @@ from engine.data.packing.packed_words import NOWHERE, pack_words
 from engine.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.vocabulary import Vocabulary
-from tests.engine.data.published_tokenizers import byte_level, sentence_pieces
+from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
 
 any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 odd_word = st.one_of(

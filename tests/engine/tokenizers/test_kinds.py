@@ -11,7 +11,7 @@ from engine.errors import BadCheckpoint
 from engine.tokenizers.byte_bpe import CHARACTERS
 from engine.tokenizers.folder import read_folder
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.engine.data.published_tokenizers import (
+from tests.engine.tokenizers.published_tokenizers import (
     byte_level,
     characters_of_sentencepiece,
     sentence_pieces,

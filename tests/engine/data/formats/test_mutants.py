@@ -9,8 +9,8 @@ import pytest
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadCheckpoint, BadFile
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.engine.data.hostile import CASES
-from tests.engine.data.test_vocabulary import content
+from tests.engine.data.formats.hostile import CASES
+from tests.engine.tokenizers.test_vocabulary import content
 
 MUTANTS = 250
 PARTS = [b'"', b'""', b",", b"\n", b"\r", b"\x00", b"\xff", b"\t", b"{", b"}", b"[", b"\\ud800"]

@@ -6,7 +6,7 @@ import pytest
 
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
-from tests.engine.data.hostile import CASES, Case
+from tests.engine.data.formats.hostile import CASES, Case
 
 READ = [case for case in CASES if case.rows is not None]
 REFUSED = [case for case in CASES if case.rows is None]

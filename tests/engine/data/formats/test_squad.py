@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Answer, Question, Repair, Squad, nearest, read_squad
 from engine.errors import BadFile
-from tests.engine.data.test_mutants import changed, mutated
+from tests.engine.data.formats.test_mutants import changed, mutated
 
 CONTEXT = "The cat sat on the mat. 🙂 The cat slept."
 

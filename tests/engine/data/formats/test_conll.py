@@ -16,7 +16,7 @@ from engine.data.formats.reading import recognise
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
-from tests.engine.data.test_mutants import mutated
+from tests.engine.data.formats.test_mutants import mutated
 
 word = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=8)
 tag = st.sampled_from(["O", "B-x", "I-x"])
