@@ -1,6 +1,6 @@
 """Starts runs, follows them, asks them to stop, and tells the window what changed.
 
-All work is done by `RunManager` in one thread of its own; here are only the clock, the wishes of
+All work is done by `RunManager` in one thread of its own; here are only the clock, the requests of
 the user, and the signals.
 """
 
@@ -14,11 +14,12 @@ from app.trash import move_to_trash
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
-from engine.record.run_manager import News, RunManager
+from engine.record.run_manager import RunManager
+from engine.record.updates import RunUpdate
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 
-FAST, SLOW = 250, 10_000  # ms between two looks: while a run is not finished, and else
+BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 10_000  # while a run is not finished, and else
 
 
 class Dispatcher(QObject):
@@ -29,7 +30,7 @@ class Dispatcher(QObject):
         measured: id of a run, its new points (list of `Measured`).
         progressed: id of a run, stage, done, total (0: unknown).
         noted: id of a run (or nothing), something that the user should know.
-        refused: id of a run (or nothing), the StudioError that kept a wish from being carried out.
+        refused: id of a run (or nothing), the StudioError that kept a request from being done.
         copying: a folder that is being copied in, bytes that are, bytes in all (0: unknown).
         copied: a folder that is copied in, or is not any more, and the id of its run (or nothing).
         settled: after the start, every run has been caught up with.
@@ -46,72 +47,72 @@ class Dispatcher(QObject):
     copied = Signal(object, str)
     settled = Signal()
 
-    _wanted = Signal(object)  # a _Wish, for the hands
+    _requested = Signal(object)  # a _Request, for the thread of the manager
 
     def __init__(self, record: Record, home: Home, parent: QObject | None = None) -> None:
         """Corrects at once the runs that only seem to be alive; all else follows `begin`."""
         super().__init__(parent)
-        self._steering = RunManager(record, home)
-        self._steering.first_look()
-        self._is_looking = self._look_again = False
+        self._manager = RunManager(record, home)
+        self._manager.correct_stale()
+        self._is_refreshing = self._refresh_again = False
         self._copies: dict[Path, background.Job] = {}
-        self._complaint = ""  # what kept the last look from its end; told once, not at each look
+        self._last_error = ""  # of a refresh; told once, not at each one
         self._thread = QThread(self)
-        self._hands = _Hands()
-        self._hands.moveToThread(self._thread)
-        self._wanted.connect(self._hands.carry_out)
-        self._hands.done.connect(self._on_done)
-        self._clock = QTimer(self, interval=FAST)
+        self._runner = _RequestRunner()
+        self._runner.moveToThread(self._thread)
+        self._requested.connect(self._runner.run)
+        self._runner.done.connect(self._on_done)
+        self._clock = QTimer(self, interval=BUSY_REFRESH_MS)
         self._clock.timeout.connect(self._on_tick)
 
     def begin(self) -> None:
-        """Catch up with every run, then look at them again and again."""
+        """Catch up with every run, then refresh them again and again."""
         self._thread.start()
         self._clock.start()
-        self._is_looking = True
-        self._wanted.emit(_Wish(self._steering.settle, settles=True, looks=True))
+        self._is_refreshing = True
+        self._requested.emit(_Request(self._manager.settle, settles=True, refreshes=True))
 
     def close(self) -> None:
-        """Carry out what is still wished; workers train on, the queue waits for the next start."""
+        """Do what is still requested; workers train on, the queue waits for the next start."""
         self._clock.stop()
         if self._thread.isRunning():
-            self._wanted.emit(_Wish(self._end_thread))
+            self._requested.emit(_Request(self._end_thread))
             self._thread.wait()
-        self._steering.leave()
+        self._manager.leave()
 
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
     def start(self, job: JobSpec) -> str:
         """Put a job in the queue and give the id of its first run. Raises StudioError."""
-        ids = self._steering.add(job)
+        ids = self._manager.add(job)
         for run_id in ids:
             self.run_added.emit(run_id)
-        self.look()
+        self.refresh()
         return ids[0]
 
     def stand_by(self) -> None:
-        """Have a worker at hand that has loaded torch: a run may be started soon."""
-        self._want("", self._steering.stand_by)
+        """Have a worker in reserve that has loaded torch: a run may be started soon."""
+        self._request("", self._manager.stand_by)
 
     def stand_down(self) -> None:
         """Have none any more."""
-        self._want("", self._steering.stand_down)
+        self._request("", self._manager.stand_down)
 
     def stop(self, run_id: str) -> None:
         """Ask a run to save and end."""
-        self._want(run_id, lambda: self._steering.stop(run_id))
+        self._request(run_id, lambda: self._manager.stop(run_id))
 
     def resume(self, run_id: str) -> None:
-        """Let a run go on from its last checkpoint, as soon as its device is free."""
-        self._want(run_id, lambda: self._steering.resume(run_id))
+        """Resume a run from its last checkpoint, as soon as its device is free."""
+        self._request(run_id, lambda: self._manager.resume(run_id))
 
-    def end_now(self, run_id: str) -> None:
+    def force_stop(self, run_id: str) -> None:
         """Kill the worker of a run that does not stop."""
-        self._want(run_id, lambda: self._steering.end_now(run_id))
+        self._request(run_id, lambda: self._manager.force_stop(run_id))
 
     def remove(self, run_id: str) -> None:
         """Move the folder of a run to the trash and forget the run."""
-        self._want(run_id, lambda: self._steering.remove(run_id, _to_trash))
+        self._request(run_id, lambda: self._manager.remove(run_id, _to_trash))
 
     def adopt(self, folder: Path) -> None:
         """Copy in and list a run that was trained elsewhere; `run_added` says when."""
@@ -123,11 +124,11 @@ class Dispatcher(QObject):
             self.refused.emit("", error)
 
         def done(made: RunFolder) -> None:
-            self._want("", lambda: self._steering.adopt(made))
+            self._request("", lambda: self._manager.adopt(made))
             self._end_copy(folder, made.path.name)
 
         def work(progress: background.Progress) -> RunFolder:
-            return self._steering.copy(folder, progress, progress.cancelled)
+            return self._manager.copy(folder, progress, progress.cancelled)
 
         def report(bytes_: int, of: int) -> None:
             self.copying.emit(folder, bytes_, of)
@@ -149,7 +150,7 @@ class Dispatcher(QObject):
         """Start a run from a checkpoint of another one; `then` hears its id."""
 
         def copied(folder: RunFolder) -> None:
-            self._want("", lambda: self._steering.adopt(folder, queued=True))
+            self._request("", lambda: self._manager.adopt(folder, queued=True))
             then(folder.path.name)
 
         def refuse(error: BaseException) -> None:
@@ -157,81 +158,84 @@ class Dispatcher(QObject):
                 raise error
             self.refused.emit(run_id, error)
 
-        background.run(self, lambda: self._steering.branch(run_id, step, job), copied, refuse)
+        background.run(self, lambda: self._manager.branch(run_id, step, job), copied, refuse)
 
-    def look(self) -> None:
-        """See how the runs stand now; where a look is under way, once more after it."""
-        self._look_again = self._is_looking
-        if not self._is_looking:
-            self._is_looking = True
-            idle = not self._steering.is_busy
-            self._wanted.emit(_Wish(lambda: self._steering.look(everything=idle), looks=True))
+    def refresh(self) -> None:
+        """See how the runs stand now; where that is being done, once more after it."""
+        self._refresh_again = self._is_refreshing
+        if not self._is_refreshing:
+            self._is_refreshing = True
+            idle = not self._manager.is_busy
+            self._requested.emit(
+                _Request(lambda: self._manager.refresh(everything=idle), refreshes=True)
+            )
 
-    def _want(self, run_id: str, work: Callable[[], list[News]]) -> None:
-        self._wanted.emit(_Wish(work, run_id))
+    def _request(self, run_id: str, work: Callable[[], list[RunUpdate]]) -> None:
+        self._requested.emit(_Request(work, run_id))
 
-    def _end_thread(self) -> list[News]:
+    def _end_thread(self) -> list[RunUpdate]:
         self._thread.quit()
         return []
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────
 
     def _on_tick(self) -> None:
-        if not self._is_looking:
-            self.look()
+        if not self._is_refreshing:
+            self.refresh()
 
-    def _on_done(self, wish: "_Wish") -> None:
-        for name, values in wish.news:
-            getattr(self, name).emit(*values)
-        complaint = repr(wish.error) if wish.error is not None else ""
-        is_new = complaint != self._complaint
-        if wish.looks:
-            self._complaint = complaint
-            self._after_look(wish)
+    def _on_done(self, request: "_Request") -> None:
+        for signal, values in request.updates:
+            getattr(self, signal).emit(*values)
+        error = request.error
+        said = repr(error) if error is not None else ""
+        is_new = said != self._last_error
+        if request.refreshes:
+            self._last_error = said
+            self._after_refresh(request)
         else:
-            self.look()
-        if wish.error is None or (wish.looks and not is_new):
+            self.refresh()
+        if error is None or (request.refreshes and not is_new):
             return
-        if not isinstance(wish.error, StudioError):
-            raise wish.error
-        self.refused.emit(wish.run_id, wish.error)
+        if not isinstance(error, StudioError):
+            raise error
+        self.refused.emit(request.run_id, error)
 
-    def _after_look(self, wish: "_Wish") -> None:
-        self._is_looking = False
-        if wish.settles:
+    def _after_refresh(self, request: "_Request") -> None:
+        self._is_refreshing = False
+        if request.settles:
             self.settled.emit()
-        self._clock.setInterval(FAST if self._steering.is_busy else SLOW)
-        if self._look_again or (self._steering.is_behind and wish.error is None):
-            self.look()
+        self._clock.setInterval(BUSY_REFRESH_MS if self._manager.is_busy else IDLE_REFRESH_MS)
+        if self._refresh_again or (self._manager.is_behind and request.error is None):
+            self.refresh()
 
 
-class _Wish:
-    """Some work for the thread, and then what came of it."""
+class _Request:
+    """Some work for the thread of the manager, and then what came of it."""
 
     def __init__(
         self,
-        work: Callable[[], list[News]],
+        work: Callable[[], list[RunUpdate]],
         run_id: str = "",
-        looks: bool = False,
+        refreshes: bool = False,
         settles: bool = False,
     ) -> None:
-        self.work, self.run_id, self.looks, self.settles = work, run_id, looks, settles
-        self.news: list[News] = []
+        self.work, self.run_id, self.refreshes, self.settles = work, run_id, refreshes, settles
+        self.updates: list[RunUpdate] = []
         self.error: Exception | None = None
 
 
-class _Hands(QObject):
-    """Lives in the dispatcher's thread and carries out one wish after another."""
+class _RequestRunner(QObject):
+    """Lives in the thread of the manager and does one request after another."""
 
     done = Signal(object)
 
     @Slot(object)
-    def carry_out(self, wish: _Wish) -> None:
+    def run(self, request: _Request) -> None:
         try:
-            wish.news = wish.work()
+            request.updates = request.work()
         except Exception as error:  # noqa: BLE001 - an edge: it is told or raised in the window's thread
-            wish.error = error
-        self.done.emit(wish)
+            request.error = error
+        self.done.emit(request)
 
 
 def _to_trash(folder: Path) -> bool:

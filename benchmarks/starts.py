@@ -249,7 +249,7 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     studio = Studio.open(home, Notices(app))
     studio.settings.set("stand_by", False)
     window = MainWindow(studio)
-    dispatcher, steering = studio.dispatcher, studio.dispatcher._steering
+    dispatcher, manager = studio.dispatcher, studio.dispatcher._manager
     heard: list[float] = []
     dispatcher.measured.connect(lambda run, points: heard.append(time.perf_counter()))
     settled: list[bool] = []
@@ -277,8 +277,8 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     if stands_by:
         studio.settings.set("stand_by", True)
         studio.stand_by()  # as the page does when it is shown
-        wait(lambda: steering._spare is not None)
-        waiting = psutil.Process(steering._spare._process.pid)
+        wait(lambda: manager.workers.standby is not None)
+        waiting = psutil.Process(manager.workers.standby._process.pid)
         wait(is_idle(waiting))
         spent = sum(waiting.cpu_times()[:2])
     else:
@@ -291,7 +291,7 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     returned = time.perf_counter() - began
     wait(lambda: bool(heard))
     held = longest(beats)
-    worker = psutil.Process(steering._workers[run_id].pid)
+    worker = psutil.Process(manager.workers.process_of(run_id).pid)
     with studio.record.read() as session:
         folder = find(session, run_id).run_folder()
     spent = sum(worker.cpu_times()[:2]) - spent
@@ -300,7 +300,7 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
         next((event.at - at).total_seconds() for event in events if isinstance(event, kind))
         for kind in (Prepared, Measured)
     )
-    wait(lambda: not steering.is_busy)
+    wait(lambda: not manager.is_busy)
     timer.stop()
     window.end()
     studio.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.atomic_write import disk_errors_for, is_full
 from engine.errors import StudioError
 
-KEPT = 5  # of each reason
+BACKUPS_KEPT = 5  # of each reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
 
 
@@ -35,7 +35,7 @@ def back_up(record: Path, backups: Path, reason: str) -> Path:
         finally:
             temporary.unlink(missing_ok=True)
     of_reason = [b for b in all_backups(backups) if _reason(b) == reason]
-    for old in of_reason[:-KEPT]:
+    for old in of_reason[:-BACKUPS_KEPT]:
         old.unlink(missing_ok=True)
     return target
 

@@ -28,17 +28,17 @@ from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 
-PIECE = 256 << 10  # bytes of events in one transaction, some 2,000 lines
+BATCH_BYTES = 256 << 10  # bytes of events in one transaction, some 2,000 lines
 JUDGED_BY = {
     "text_classification": ("validation_accuracy", True),
     "pretraining": ("validation_loss", False),
 }
-LONGEST_GAP = 3600.0  # s between two events; in more of it the machine slept
+MAX_GAP = 3600.0  # s between two events; in more of it the machine slept
 
 
 def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
-    """Record the next piece of what happened, and return it; call again until it is empty."""
-    events, byte = folder.events_after(run.bytes_read, PIECE)
+    """Record the next batch of events, and return it; call again until it is empty."""
+    events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
     if byte < run.bytes_read:
         run.remarks = []  # another file stands there now, and it was read from its start
     points = [event for event in events if isinstance(event, Measured)]
@@ -59,7 +59,7 @@ def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = Fa
     One that never started waits in the queue only if it is `queued`; nothing is trained unasked.
     """
     run = add_run(session, folder, job, "queued" if queued else "stopped")
-    held = folder.has_worker()  # before the lines are read, so that no last word is missed
+    held = folder.has_worker()  # before the lines are read, so that no last event is missed
     while catch_up(session, run, folder):
         session.flush()
     if held and run.state not in WORKING:
@@ -77,35 +77,43 @@ def crash(
     exit_code: int | None = None,
     by_user: bool = False,
 ) -> None:
-    """Record that the worker of `run` died without a last word.
+    """Record that the worker of `run` died without saying so.
 
     `exit_code` is minus the signal where there was one, and None where nobody knows it.
     """
-    cause = "you ended it at once" if by_user else _cause(exit_code)
     match_folders(session, run.id, folder)
     saved = folder.checkpoint_folders()
     run.state, run.ended, run.bug = "crashed", run.heard or now(), False
-    run.problem = f"Training stopped: {cause} at step {run.step}."
+    run.problem = _cause(exit_code, by_user, run.step)
     run.advice = (
-        f"Resume goes on from step {step_of(saved[-1])}."
+        f"Resume continues from step {step_of(saved[-1])}."
         if saved
-        else "Resume starts from the beginning: no checkpoint had been saved."
+        else "Resume starts from the beginning, because no checkpoint was saved."
     )
     run.details = folder.log_end()
 
 
-def _cause(exit_code: int | None) -> str:
+def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
+    """How a worker died, in a sentence."""
+    if by_user:
+        return f"You force-stopped the training process at step {step}."
     match exit_code:
         case None:
-            return "the worker is gone"
+            return f"The training process disappeared at step {step}."
         case -9:
-            return "the worker was killed by signal 9 (perhaps out of memory)"
+            return (
+                f"The training process was killed by signal 9 at step {step}; perhaps memory ran"
+                " out."
+            )
         case -4 | -6 | -7 | -8 | -11:
-            return f"the worker was killed by signal {-exit_code} (a fault inside a library)"
+            return (
+                f"The training process was killed by signal {-exit_code} at step {step}; a library"
+                " crashed."
+            )
         case code if code < 0:
-            return f"the worker was killed by signal {-code}"
+            return f"The training process was killed by signal {-code} at step {step}."
         case code:
-            return f"the worker ended with exit code {code}"
+            return f"The training process ended with exit code {code} at step {step}."
 
 
 def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:
@@ -115,7 +123,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
     run.heard = event.at
     leads_to: State | None = None
     if run.problem and isinstance(event, Prepared | Progressed | Measured | Saved):
-        run.problem = run.advice = ""  # it waited, and goes on
+        run.problem = run.advice = ""  # it waited, and works again
         leads_to = _at_work(folder)
     match event:
         case Started():
@@ -160,7 +168,7 @@ def _at_work(folder: RunFolder) -> State:
 def _seconds(before: datetime | None, after: datetime) -> float:
     """The time between two events, whatever somebody did to the clock."""
     gap = (after - before).total_seconds() if before is not None else 0.0
-    return min(max(gap, 0.0), LONGEST_GAP)
+    return min(max(gap, 0.0), MAX_GAP)
 
 
 def _judge(session: Session, run: Run, points: list[Measured]) -> None:

@@ -1,15 +1,12 @@
-"""Which run starts, how each one stands, and which has crashed.
+"""Which run starts next, and what the user asks for.
 
 Everything here may wait for a disk or a process, so the window calls it in one thread of its own;
-that thread alone changes states. What is new comes back as a list for the window to tell.
+that thread alone changes states. What is new comes back as a list of updates for the window.
 """
 
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from pydantic_core import from_json
 from sqlalchemy.orm import Session
@@ -18,11 +15,11 @@ from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages import now
-from engine.messages.events import AnyEvent, Ended, Measured, Noted, Progressed, Started
 from engine.record import rebuild
 from engine.record.backups import back_up_daily
-from engine.record.follow import catch_up, crash, take_in
+from engine.record.follow import take_in
 from engine.record.opening import Record
+from engine.record.run_watch import RunWatch
 from engine.record.runs import (
     RESUMABLE,
     WORKING,
@@ -33,23 +30,16 @@ from engine.record.runs import (
     runs_in,
 )
 from engine.record.runs import run as find
+from engine.record.updates import RunUpdate
+from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.groups import split
-from engine.runs.standby import StandbyWorker
 from engine.spec.job import JobSpec
 
-SIGN_OF_LIFE = 60.0  # s that a started process may take to take the lock
-REAPING = 1.0  # s that a process whose lock is free may take to leave its exit code
-VECTORS = "vectors"  # in the cache of the home, a folder for each layer bench
-PIECES = 8  # of one run's events in one look, so that no run waits for another
-
-News = tuple[
-    Literal["run_added", "run_changed", "run_removed", "measured", "progressed", "noted"],
-    tuple[object, ...],
-]
+FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
 
 
 class RunManager:
@@ -58,158 +48,81 @@ class RunManager:
     def __init__(self, record: Record, home: Home) -> None:
         self._record = record
         self._home = home
-        self._workers: dict[str, subprocess.Popen[bytes]] = {}  # those that this process started
-        self._leaving: list[subprocess.Popen[bytes]] = []  # those that are done, but still there
-        self._spare: StandbyWorker | None = (
-            None  # a worker that has loaded torch and has no run yet
-        )
-        self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
-        self._ended_by_user: set[str] = set()
-        self.is_behind = False  # more events wait to be read
+        self.workers = Workers()
+        self._watch = RunWatch(record, self.workers)
         self.is_busy = False  # some run is not finished
 
-    # ── looking ──────────────────────────────────────────────────────────────────────────────
+    @property
+    def is_behind(self) -> bool:
+        """Whether more events wait to be read."""
+        return self._watch.is_behind
 
-    def first_look(self) -> None:
+    # ── how the runs stand ───────────────────────────────────────────────────────────────────
+
+    def correct_stale(self) -> None:
         """Correct the runs that only seem to be alive, quickly, before anybody sees them."""
-        with self._record.read() as session:
-            doubtful = [r for r in runs_in(session, WORKING) if not r.run_folder().has_worker()]
-        for seen in doubtful:
-            words = seen.run_folder().last_words()
-            ends = [event for event in words if isinstance(event, Started | Ended)]
-            with self._record.session() as session:
-                run = find(session, seen.id)
-                if run is None:
-                    continue
-                if ends and isinstance(ends[-1], Ended):
-                    run.state = ends[-1].outcome
-                elif run.state != "starting" or _launched_long_ago(run):
-                    run.step = next(
-                        (e.step for e in reversed(words) if isinstance(e, Measured)), run.step
-                    )
-                    crash(session, run, run.run_folder())
+        self._watch.correct_stale()
 
-    def settle(self) -> list[News]:
+    def settle(self) -> list[RunUpdate]:
         """Clear away what an interrupted copy left, list runs that are new, back up the record."""
         clear_leftovers(self._home.runs)
-        self._clear_vectors()
-        news: list[News] = []
+        self._clear_features()
+        updates: list[RunUpdate] = []
         if self._record.set_aside is not None:
             text = (
-                f"The record was damaged. It was kept as {self._record.set_aside.name}, and a new"
-                " one was made from the folders of your runs."
+                f"The run database was damaged. It was kept as {self._record.set_aside.name}, and"
+                " a new one was rebuilt from the folders of your runs."
             )
-            news.append(("noted", ("", text)))
+            updates.append(RunUpdate("noted", ("", text)))
         found = rebuild.refill(self._record, self._home)
-        news += [("run_added", (run_id,)) for run_id in found.added]
-        news += [("noted", ("", problem)) for problem in found.problems]
+        updates += [RunUpdate("run_added", (run_id,)) for run_id in found.added]
+        updates += [RunUpdate("noted", ("", problem)) for problem in found.problems]
         back_up_daily(self._record.path, self._home.backups)
-        return news + self.look(everything=True)
+        return updates + self.refresh(everything=True)
 
-    def _clear_vectors(self) -> None:
-        """Delete the cached vectors of layer benches that no run will read any more."""
+    def _clear_features(self) -> None:
+        """Delete the cached features of layer sweeps that no run will read any more."""
         with self._record.read() as session:
             runs = [*runs_in(session, ("queued", *WORKING, *RESUMABLE))]
         groups = {str((from_json(run.job).get("group") or {}).get("id")) for run in runs}
-        cached = self._home.cache / VECTORS
+        cached = self._home.cache / FEATURES_FOLDER
         for folder in cached.iterdir() if cached.is_dir() else ():
             if folder.name not in groups:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def look(self, everything: bool = False) -> list[News]:
-        """Follow the runs that work, judge those that are silent, and start what can start.
+    def refresh(self, everything: bool = False) -> list[RunUpdate]:
+        """Follow the runs that work, notice those that died, and start what can start.
 
         `everything`: also runs that ended, which may have been resumed without the window.
         """
-        news: list[News] = []
-        self.is_behind = False
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
-        for run in runs:
-            news += self._follow(run)
-        news += self._start_queued()
+        updates = self._watch.follow(runs) + self._start_queued()
         with self._record.read() as session:
             self.is_busy = bool(runs_in(session, ("queued", *WORKING)))
-        self._reap()
-        return news
+        self.workers.reap(self._is_working)
+        return updates
 
-    def _follow(self, seen: Run) -> list[News]:
-        """Read what one run said, and judge it where it is silent."""
-        folder = seen.run_folder()
-        held = seen.state in WORKING and folder.has_worker()  # before its lines are read
-        if held:
-            self._silent_since.pop(seen.id, None)
-        news: list[News] = []
-        changed = behind = False
-        for _ in range(PIECES):
-            if folder.events_size() == seen.bytes_read:
-                break
-            with self._record.session() as session:
-                run = find(session, seen.id)
-                if run is None:
-                    return news
-                before, events = run.bytes_read, catch_up(session, run, folder)
-                seen = run
-            if seen.bytes_read == before:
-                break  # the last line is still being written
-            changed = True
-            news += _told(seen.id, events)
-        else:
-            behind = self.is_behind = True
-        if seen.state in WORKING and not held and not behind:
-            changed = self._judge_silent(seen, folder) or changed
-        if changed:
-            news.append(("run_changed", (seen.id,)))
-        return news
-
-    def _judge_silent(self, seen: Run, folder: RunFolder) -> bool:
-        """Whether a run without a worker has crashed; then it is recorded."""
-        worker = self._workers.get(seen.id)
-        if seen.state == "starting" and (worker is None or worker.poll() is None):
-            since = self._silent_since.setdefault(seen.id, time.monotonic())
-            if time.monotonic() - since < SIGN_OF_LIFE:
-                return False
-        elif seen.state != "starting" and folder.has_worker():
-            return False  # it took the lock just now
-        exit_code = _exit_code(worker)
-        with self._record.session() as session:
-            run = find(session, seen.id)
-            if run is None:
-                return False
-            while catch_up(session, run, folder):  # its last words, said after it was looked at
-                session.flush()
-            if run.state in WORKING:
-                crash(session, run, folder, exit_code, seen.id in self._ended_by_user)
-        self._silent_since.pop(seen.id, None)
-        self._ended_by_user.discard(seen.id)
-        return True
-
-    def _reap(self) -> None:
-        """Let go of the processes that have ended."""
-        for run_id in [i for i, worker in self._workers.items() if worker.poll() is not None]:
-            with self._record.read() as session:
-                run = find(session, run_id)
-            if run is None or run.state not in WORKING:
-                del self._workers[run_id]
-        self._leaving = [worker for worker in self._leaving if worker.poll() is None]
-        if self._spare is not None and not self._spare.is_of_use():
-            self.stand_down()
+    def _is_working(self, run_id: str) -> bool:
+        with self._record.read() as session:
+            run = find(session, run_id)
+        return run is not None and run.state in WORKING
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
-    def _start_queued(self) -> list[News]:
+    def _start_queued(self) -> list[RunUpdate]:
         """Start the runs whose device is free, one on each device, in the order of their making."""
         with self._record.read() as session:
             taken = {_device(run) for run in runs_in(session, WORKING)}
             queued = runs_in(session, ("queued",))
-        news: list[News] = []
+        updates: list[RunUpdate] = []
         for run in queued:
             device = _device(run)
             if not _is_taken(device, taken) and not run.run_folder().has_worker():
                 self._launch(run)
-                news.append(("run_changed", (run.id,)))
+                updates.append(RunUpdate("run_changed", (run.id,)))
             taken.add(device)  # also by one that waits: nobody overtakes it
-        return news
+        return updates
 
     def _launch(self, queued: Run) -> None:
         """Start a worker; the state is saved first, so that no worker is ever started twice."""
@@ -218,10 +131,8 @@ class RunManager:
             if run is None or run.state != "queued":
                 return
             run.state, run.launched = "starting", now()
-        if run.id in self._workers:
-            self._leaving.append(self._workers.pop(run.id))
         try:
-            self._workers[run.id] = self._given(run) or launch.start(run.folder)
+            self.workers.start(run)
         except StudioError as error:
             with self._record.session() as session:
                 failed = find(session, queued.id)
@@ -229,43 +140,28 @@ class RunManager:
                     failed.state, failed.ended = "failed", now()
                     failed.problem, failed.advice = error.problem, error.advice
 
-    def _given(self, run: Run) -> "subprocess.Popen[bytes] | None":
-        """The spare worker, at work on a run; None where there is none, or where others are to do
-        the work, whom it would start and not join.
-        """
-        if self._spare is None or from_json(run.job)["hardware"].get("processes", 1) > 1:
-            return None
-        spare, self._spare = self._spare, None
-        return spare.give(run.folder)
-
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
-    def stand_by(self) -> list[News]:
-        """Have a spare worker for a run that may be started soon, unless others work now."""
-        if self._spare is not None and self._spare.is_of_use():
-            self._spare.want()
-        elif not self.is_busy:
-            self.stand_down()
-            self._spare = StandbyWorker()
+    def stand_by(self) -> list[RunUpdate]:
+        """Have a worker in reserve for a run that may be started soon, unless others work now."""
+        self.workers.keep_standby(start_new=not self.is_busy)
         return []
 
-    def stand_down(self) -> list[News]:
-        """End the spare worker, where there is one."""
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.end()
+    def stand_down(self) -> list[RunUpdate]:
+        """End the worker in reserve, where there is one."""
+        self.workers.end_standby()
         return []
 
     def add(self, job: JobSpec) -> list[str]:
         """Make a folder for each run of `job` and put them in the queue; gives their ids.
 
-        Quick, and as its own transaction safe beside the thread that steers; all or none.
+        Quick, and as its own transaction safe beside the thread that manages; all or none.
         """
         made: list[Path] = []
         try:
             with self._record.session() as session:
                 ids = []
-                for one in split(job, self._home.cache / VECTORS):
+                for one in split(job, self._home.cache / FEATURES_FOLDER):
                     made.append(free_folder(self._home.runs, one.name))
                     ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
                 return ids
@@ -274,7 +170,7 @@ class RunManager:
                 shutil.rmtree(path, ignore_errors=True)
             raise
 
-    def stop(self, run_id: str) -> list[News]:
+    def stop(self, run_id: str) -> list[RunUpdate]:
         """Ask a run to save and end; one that waits in the queue just leaves it."""
         with self._record.session() as session:
             run = self._find(session, run_id)
@@ -283,54 +179,49 @@ class RunManager:
             elif run.state in WORKING:
                 run.run_folder().ask_stop()
                 run.state = "stopping" if run.state in ("running", "paused") else run.state
-        return [("run_changed", (run_id,))]
+        return [RunUpdate("run_changed", (run_id,))]
 
-    def resume(self, run_id: str) -> list[News]:
-        """Put a run that ended before its time in the queue again: same folder, last checkpoint."""
+    def resume(self, run_id: str) -> list[RunUpdate]:
+        """Put a stopped or failed run in the queue again: same folder, last checkpoint."""
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state not in RESUMABLE:
                 raise StudioError(
-                    f"“{run.name}” cannot go on: it is {run.state}.",
-                    "Only a run that was stopped, failed or crashed can.",
+                    f"“{run.name}” cannot be resumed: it is {run.state}.",
+                    "Only a run that was stopped, failed or crashed can be resumed.",
                 )
             folder = run.run_folder()
             folder.job()
             folder.clear_stop()
             run.state = "queued"
             run.problem = run.advice = run.details = ""
-        return [("run_changed", (run_id,)), *self._start_queued()]
+        return [RunUpdate("run_changed", (run_id,)), *self._start_queued()]
 
-    def end_now(self, run_id: str) -> list[News]:
+    def force_stop(self, run_id: str) -> list[RunUpdate]:
         """Kill the worker of a run with all that it started; what it has not saved is lost."""
         with self._record.read() as session:
             run = self._find(session, run_id)
-        self._ended_by_user.add(run_id)
-        worker = self._workers.get(run_id)
-        if not launch.stop_now(run.folder) and worker is not None and run.state == "starting":
-            worker.kill()
-        return self.look()
+        self._watch.expect_crash(run_id)
+        if not launch.stop_now(run.folder) and run.state == "starting":
+            self.workers.kill(run_id)
+        return self.refresh()
 
-    def remove(self, run_id: str, to_trash: Callable[[Path], bool]) -> list[News]:
+    def remove(self, run_id: str, to_trash: Callable[[Path], bool]) -> list[RunUpdate]:
         """Forget a run and move its folder to the trash, or delete it where there is no trash."""
         with self._record.read() as session:
             run = self._find(session, run_id)
         if run.state in WORKING or run.run_folder().has_worker():
-            raise StudioError(f"“{run.name}” is being trained.", "Stop it first, then remove it.")
-        news: list[News] = [("run_removed", (run_id,))]
+            raise StudioError(
+                f"“{run.name}” is still being trained.", "Stop it first, then delete it."
+            )
+        updates = [RunUpdate("run_removed", (run_id,))]
         if run.folder.exists() and not to_trash(run.folder):
-            try:
-                shutil.rmtree(run.folder)
-            except OSError as error:
-                raise StudioError(
-                    f"Not all of {run.folder} could be deleted: {error.strerror or error}.",
-                    "The run stays in the list; check who may write in that folder.",
-                ) from error
-            text = f"There is no trash here: the folder of “{run.name}” was deleted for good."
-            news.append(("noted", (run_id, text)))
+            _delete(run.folder)
+            text = f"The system has no trash for this folder: “{run.name}” was deleted permanently."
+            updates.append(RunUpdate("noted", (run_id, text)))
         with self._record.session() as session:
             remove_run(session, run_id)
-        return news
+        return updates
 
     def copy(
         self, source: Path, report: Callable[[int, int], None], cancelled: Callable[[], bool]
@@ -338,11 +229,12 @@ class RunManager:
         """Copy a run that was trained elsewhere into the home. May take long; in any thread."""
         return copy_run(source.absolute(), self._home.runs, report, cancelled)
 
-    def adopt(self, folder: RunFolder, queued: bool = False) -> list[News]:
+    def adopt(self, folder: RunFolder, queued: bool = False) -> list[RunUpdate]:
         """List a run that was copied into the home; one that is `queued` is trained."""
         with self._record.session() as session:
             run = take_in(session, folder, folder.job(), queued)
-        return [("run_added", (run.id,)), *(self._start_queued() if queued else [])]
+        added = RunUpdate("run_added", (run.id,))
+        return [added, *(self._start_queued() if queued else [])]
 
     def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:
         """Make a run that begins with a checkpoint of another one. May take long; in any thread."""
@@ -351,43 +243,24 @@ class RunManager:
         return branch(source, step, job, free_folder(self._home.runs, job.name))
 
     def leave(self) -> None:
-        """Let go of the workers: they train on after this process, all but a spare one."""
-        self.stand_down()
-        for worker in (*self._workers.values(), *self._leaving):
-            launch.leave(worker)
-        self._workers.clear()
-        self._leaving.clear()
+        """Let go of the workers: they train on after this process, all but the one in reserve."""
+        self.workers.leave()
 
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)
         if run is None:
-            raise StudioError(
-                "This run is not in the record any more.", "It may have been removed."
-            )
+            raise StudioError("This run is no longer listed.", "It may have been deleted.")
         return run
 
 
-def _told(run_id: str, events: Iterable[AnyEvent]) -> list[News]:
-    """What the window hears of new events."""
-    points = [event for event in events if isinstance(event, Measured)]
-    news: list[News] = [("measured", (run_id, points))] if points else []
-    stages = {e.stage: e for e in events if isinstance(e, Progressed)}
-    news += [("progressed", (run_id, e.stage, e.done, e.total)) for e in stages.values()]
-    news += [("noted", (run_id, e.text)) for e in events if isinstance(e, Noted)]
-    return news
-
-
-def _exit_code(worker: subprocess.Popen[bytes] | None) -> int | None:
+def _delete(folder: Path) -> None:
     try:
-        return None if worker is None else worker.wait(REAPING)
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def _launched_long_ago(run: Run) -> bool:
-    if run.launched is None:
-        return True
-    return not 0 <= (now() - run.launched).total_seconds() <= SIGN_OF_LIFE
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise StudioError(
+            f"Not all of {folder} could be deleted: {error.strerror or error}.",
+            "The run stays in the list. Check that you may write in that folder.",
+        ) from error
 
 
 def _device(run: Run) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic_core import from_json
 from sqlalchemy import JSON, delete, select
@@ -81,8 +81,15 @@ class Run(Table):
 
     def asked_device(self) -> str:
         """The device of the job, also where another version made it; “auto” if it names none."""
-        hardware = from_json(self.job).get("hardware", {})
-        return str(hardware.get("device", "auto"))
+        return str(self._hardware().get("device", "auto"))
+
+    def asked_processes(self) -> int:
+        """How many processes the job asks for, also where another version made it."""
+        return int(self._hardware().get("processes", 1))
+
+    def _hardware(self) -> dict[str, Any]:
+        hardware: dict[str, Any] = from_json(self.job).get("hardware", {})
+        return hardware
 
     def run_folder(self) -> RunFolder:
         return RunFolder(self.folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.dispatcher import FAST, SLOW, Dispatcher
+from app.dispatcher import BUSY_REFRESH_MS, IDLE_REFRESH_MS, Dispatcher
 from engine.home import Home
 from engine.messages.events import Measured, Started
 from engine.record.checkpoints import checkpoints_of
@@ -116,15 +116,15 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
 
 
-def test_it_looks_often_only_while_something_is_unfinished(watched: Watched) -> None:
+def test_it_refreshes_often_only_while_something_is_unfinished(watched: Watched) -> None:
     clock = watched.dispatcher._clock
-    watched.qtbot.waitUntil(lambda: clock.interval() == SLOW)
+    watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     watched.until_waiting(run_id)
-    assert clock.interval() == FAST
+    assert clock.interval() == BUSY_REFRESH_MS
     watched.dispatcher.stop(run_id)
     watched.until(run_id, "stopped")
-    watched.qtbot.waitUntil(lambda: clock.interval() == SLOW)
+    watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
 
 
 def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
@@ -153,13 +153,13 @@ def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) 
     ):
         os.kill(started.pid, signal.SIGKILL)
     run = watched.run(run_id)
-    assert "signal 9 (perhaps out of memory) at step 3" in run.problem
+    assert "signal 9 at step 3; perhaps memory ran out" in run.problem
     assert watched.run(other).state == "running"
-    watched.dispatcher.end_now(other)
-    assert "you ended it" in watched.until(other, "crashed").problem
+    watched.dispatcher.force_stop(other)
+    assert "You force-stopped" in watched.until(other, "crashed").problem
 
 
-def test_a_wish_that_cannot_be_carried_out_is_said(watched: Watched) -> None:
+def test_a_request_that_cannot_be_done_is_said(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job())
     watched.until(run_id, "finished")
     watched.dispatcher.resume(run_id)
@@ -167,7 +167,7 @@ def test_a_wish_that_cannot_be_carried_out_is_said(watched: Watched) -> None:
     watched.dispatcher.adopt(watched.home.root)
     watched.hears("refused", "")
     said = [str(values[1]) for name, *values in watched.heard if name == "refused"]
-    assert "cannot go on" in said[0] and "not the folder of a run" in said[1]
+    assert "cannot be resumed" in said[0] and "not the folder of a run" in said[1]
 
 
 def test_a_run_from_elsewhere_is_adopted_and_removed(
@@ -214,18 +214,18 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
 def test_a_mistake_of_the_studio_is_raised_in_the_window_once(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[bool] = []
+    refreshed: list[bool] = []
 
-    def look(everything: bool = False) -> None:
-        looked.append(everything)
+    def refresh(everything: bool = False) -> None:
+        refreshed.append(everything)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(watched.dispatcher._steering, "look", look)
+    monkeypatch.setattr(watched.dispatcher._manager, "refresh", refresh)
     with watched.qtbot.captureExceptions() as raised:
         for count in (1, 2, 3):
-            watched.dispatcher.look()
-            watched.qtbot.waitUntil(lambda count=count: len(looked) >= count)
-            watched.qtbot.waitUntil(lambda: not watched.dispatcher._is_looking)
+            watched.dispatcher.refresh()
+            watched.qtbot.waitUntil(lambda count=count: len(refreshed) >= count)
+            watched.qtbot.waitUntil(lambda: not watched.dispatcher._is_refreshing)
     assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
 
 
@@ -241,7 +241,7 @@ def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(
     assert watch().run("one").state == "crashed"
 
 
-def test_a_wish_at_the_last_moment_is_carried_out_and_runs_go_on(
+def test_a_request_at_the_last_moment_is_done_and_runs_train_on(
     watch: Callable[[], Watched],
 ) -> None:
     first = watch().begin()

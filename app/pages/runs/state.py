@@ -126,7 +126,7 @@ class RunsState(QObject):
         self._studio.dispatcher.resume(run_id)
 
     def end_now(self, run_id: str) -> None:
-        self._studio.dispatcher.end_now(run_id)
+        self._studio.dispatcher.force_stop(run_id)
 
     def remove(self, run_id: str) -> None:
         self._studio.dispatcher.remove(run_id)

@@ -6,7 +6,9 @@ import pytest
 
 from engine.home import Home
 from engine.record.opening import Record, open_record
+from engine.runs import launch
 from engine.runs.folder import RunFolder
+from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
 
@@ -27,3 +29,27 @@ def trained(home: Home) -> Callable[[str], RunFolder]:
         return folder
 
     return train
+
+
+@pytest.fixture
+def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Window]]:
+    """Open a window; one that was open before has vanished as by a kill."""
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    opened: list[Window] = []
+
+    def open_one() -> Window:
+        opened.append(Window(home))
+        return opened[-1]
+
+    yield open_one
+    for window in opened:
+        window.manager.stand_down()
+        for worker in window.manager.workers.processes():
+            worker.kill()
+            worker.wait()
+        window.record.close()
+
+
+@pytest.fixture
+def window(windows: Callable[[], Window]) -> Window:
+    return windows()

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.about import fact, set_fact
-from engine.record.backups import KEPT, all_backups, back_up, back_up_daily
+from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
 from engine.record.opening import Record, open_record
 
 
@@ -28,11 +28,11 @@ def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
 
 def test_the_oldest_go_by_number_and_each_reason_has_its_own(home: Home, record: Record) -> None:
     first = back_up(home.record, home.backups, "upgrade")
-    for _ in range(KEPT + 2):
+    for _ in range(BACKUPS_KEPT + 2):
         newest = back_up(home.record, home.backups, "daily")
         os.utime(newest, (0, 0))  # a wrong clock
     kept = all_backups(home.backups)
-    assert kept[0] == first and kept[-1] == newest and len(kept) == KEPT + 1
+    assert kept[0] == first and kept[-1] == newest and len(kept) == BACKUPS_KEPT + 1
 
 
 def test_the_daily_backup_comes_once_and_only_after_a_change(home: Home, record: Record) -> None:

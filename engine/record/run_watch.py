@@ -1,0 +1,119 @@
+"""How each run stands: its new events go into the record, and a worker that died is noticed."""
+
+import time
+from collections.abc import Sequence
+
+from engine.messages import now
+from engine.messages.events import Ended, Measured, Started
+from engine.record.follow import catch_up, crash
+from engine.record.opening import Record
+from engine.record.runs import WORKING, Run, runs_in
+from engine.record.runs import run as find
+from engine.record.updates import RunUpdate, updates_of
+from engine.record.workers import Workers
+from engine.runs.folder import RunFolder
+
+START_TIMEOUT = 60.0  # s that a started process may take to take the lock
+BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
+
+
+class RunWatch:
+    """Follows the folders of runs. One thread at a time."""
+
+    def __init__(self, record: Record, workers: Workers) -> None:
+        self._record = record
+        self._workers = workers
+        self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
+        self._force_stopped: set[str] = set()
+        self.is_behind = False  # more events wait to be read
+
+    def correct_stale(self) -> None:
+        """Correct the runs that only seem to be alive, quickly, before anybody sees them."""
+        with self._record.read() as session:
+            doubtful = [r for r in runs_in(session, WORKING) if not r.run_folder().has_worker()]
+        for run in doubtful:
+            self._correct(run)
+
+    def _correct(self, seen: Run) -> None:
+        last = seen.run_folder().last_words()
+        ends = [event for event in last if isinstance(event, Started | Ended)]
+        with self._record.session() as session:
+            run = find(session, seen.id)
+            if run is None:
+                return
+            if ends and isinstance(ends[-1], Ended):
+                run.state = ends[-1].outcome
+            elif run.state != "starting" or _launched_long_ago(run):
+                steps = (e.step for e in reversed(last) if isinstance(e, Measured))
+                run.step = next(steps, run.step)
+                crash(session, run, run.run_folder())
+
+    def expect_crash(self, run_id: str) -> None:
+        """The user has this run killed: its crash has a cause."""
+        self._force_stopped.add(run_id)
+
+    def follow(self, runs: Sequence[Run]) -> list[RunUpdate]:
+        """Read what these runs said, and find those whose worker died."""
+        self.is_behind = False
+        return [update for run in runs for update in self._follow(run)]
+
+    def _follow(self, seen: Run) -> list[RunUpdate]:
+        folder = seen.run_folder()
+        held = seen.state in WORKING and folder.has_worker()  # before its lines are read
+        if held:
+            self._silent_since.pop(seen.id, None)
+        run, updates, behind = self._read_events(seen, folder)
+        if run is None:
+            return updates
+        self.is_behind = self.is_behind or behind
+        changed = run.bytes_read != seen.bytes_read
+        if run.state in WORKING and not held and not behind:
+            changed = self._record_crash(run, folder) or changed
+        return [*updates, RunUpdate("run_changed", (run.id,))] if changed else updates
+
+    def _read_events(
+        self, seen: Run, folder: RunFolder
+    ) -> tuple[Run | None, list[RunUpdate], bool]:
+        """The run as it is now (None: removed), what is new, and whether more waits to be read."""
+        updates: list[RunUpdate] = []
+        run = seen
+        for _ in range(BATCHES_PER_RUN):
+            if folder.events_size() == run.bytes_read:
+                return run, updates, False
+            with self._record.session() as session:
+                found = find(session, seen.id)
+                if found is None:
+                    return None, updates, False
+                before, events = found.bytes_read, catch_up(session, found, folder)
+                run = found
+            if run.bytes_read == before:
+                return run, updates, False  # the last line is still being written
+            updates += updates_of(run.id, events)
+        return run, updates, True
+
+    def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
+        """Whether a run without a worker has crashed or ended; then it is recorded."""
+        if seen.state == "starting" and not self._workers.has_ended(seen.id):
+            since = self._silent_since.setdefault(seen.id, time.monotonic())
+            if time.monotonic() - since < START_TIMEOUT:
+                return False
+        elif seen.state != "starting" and folder.has_worker():
+            return False  # it took the lock just now
+        exit_code = self._workers.exit_code(seen.id)
+        with self._record.session() as session:
+            run = find(session, seen.id)
+            if run is None:
+                return False
+            while catch_up(session, run, folder):  # its last words, said after they were read
+                session.flush()
+            if run.state in WORKING:
+                crash(session, run, folder, exit_code, seen.id in self._force_stopped)
+        self._silent_since.pop(seen.id, None)
+        self._force_stopped.discard(seen.id)
+        return True
+
+
+def _launched_long_ago(run: Run) -> bool:
+    if run.launched is None:
+        return True
+    return not 0 <= (now() - run.launched).total_seconds() <= START_TIMEOUT

@@ -1,0 +1,91 @@
+"""The training processes that this program started, and one in reserve that has loaded torch."""
+
+import subprocess
+from collections.abc import Callable
+
+from engine.record.runs import Run
+from engine.runs import launch
+from engine.runs.standby import StandbyWorker
+
+EXIT_CODE_WAIT = 1.0  # s that a process whose lock is free may take to leave its exit code
+
+
+class Workers:
+    """One process at most for each run, and at most one in reserve."""
+
+    def __init__(self) -> None:
+        self.standby: StandbyWorker | None = None
+        self._by_run: dict[str, subprocess.Popen[bytes]] = {}
+        self._replaced: list[subprocess.Popen[bytes]] = []  # done, but perhaps not ended yet
+
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        """All that were not seen to end, without the one in reserve."""
+        return [*self._by_run.values(), *self._replaced]
+
+    def process_of(self, run_id: str) -> "subprocess.Popen[bytes] | None":
+        """The process that was started here for a run."""
+        return self._by_run.get(run_id)
+
+    def start(self, run: Run) -> None:
+        """Start a worker for a run, or give it the one in reserve. Raises StudioError."""
+        if run.id in self._by_run:
+            self._replaced.append(self._by_run.pop(run.id))
+        self._by_run[run.id] = self._take_standby(run) or launch.start(run.folder)
+
+    def _take_standby(self, run: Run) -> "subprocess.Popen[bytes] | None":
+        """The worker in reserve, at work on a run; None where there is none, or where the run asks
+        for several processes, which it would start and not join.
+        """
+        if self.standby is None or run.asked_processes() > 1:
+            return None
+        standby, self.standby = self.standby, None
+        return standby.give(run.folder)
+
+    def has_ended(self, run_id: str) -> bool:
+        """Whether a process was started here for this run, and is over."""
+        worker = self.process_of(run_id)
+        return worker is not None and worker.poll() is not None
+
+    def exit_code(self, run_id: str) -> int | None:
+        """Minus the signal where there was one; None where nobody knows it."""
+        worker = self.process_of(run_id)
+        try:
+            return None if worker is None else worker.wait(EXIT_CODE_WAIT)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self, run_id: str) -> None:
+        """Kill the process that was started here for a run."""
+        if (worker := self.process_of(run_id)) is not None:
+            worker.kill()
+
+    def reap(self, is_working: Callable[[str], bool]) -> None:
+        """Let go of the processes that ended, unless their run is still taken to be working."""
+        for run_id in [run_id for run_id in self._by_run if self.has_ended(run_id)]:
+            if not is_working(run_id):
+                del self._by_run[run_id]
+        self._replaced = [worker for worker in self._replaced if worker.poll() is None]
+        if self.standby is not None and not self.standby.is_of_use():
+            self.end_standby()
+
+    def keep_standby(self, start_new: bool) -> None:
+        """Keep the worker in reserve for longer, or else start one if that is wanted."""
+        if self.standby is not None and self.standby.is_of_use():
+            self.standby.want()
+        elif start_new:
+            self.end_standby()
+            self.standby = StandbyWorker()
+
+    def end_standby(self) -> None:
+        """End the worker in reserve, where there is one."""
+        standby, self.standby = self.standby, None
+        if standby is not None:
+            standby.end()
+
+    def leave(self) -> None:
+        """Let go of all: they train on after this process, all but the one in reserve."""
+        self.end_standby()
+        for worker in self.processes():
+            launch.leave(worker)
+        self._by_run.clear()
+        self._replaced.clear()

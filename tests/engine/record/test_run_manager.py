@@ -1,0 +1,215 @@
+"""The queue, and what the user asks for."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.messages.events import Measured
+from engine.record.checkpoints import checkpoints_of
+from engine.record.metrics import curve
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+from tests.engine.runs.waiting import until
+
+# ── from start to end ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_starts_trains_and_ends(window: Window) -> None:
+    run_id = window.add(fake_worker.job())
+    assert window.run(run_id).state == "queued"
+    run = window.until(run_id, "finished")
+    assert (run.step, run.steps, run.best_metric_name) == (6, 6, "validation_accuracy")
+    with window.record.read() as session:
+        assert len(curve(session, run_id, "loss")) == 6
+        assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]
+    heard = [name for name, _ in window.updates]
+    assert {"run_changed", "measured", "progressed", "noted"} <= set(heard)
+    points = [p for name, (_, *rest) in window.updates if name == "measured" for p in rest[0]]  # type: ignore[attr-defined]
+    assert len([p for p in points if isinstance(p, Measured) and p.name == "loss"]) == 6
+    assert not window.manager.is_busy
+
+    def is_reaped() -> bool:
+        window.refresh()
+        return not window.manager.workers.processes()
+
+    until(is_reaped)
+
+
+def test_two_jobs_of_one_name_get_two_folders(window: Window) -> None:
+    first, second = (window.add(fake_worker.job("a/b")) for _ in range(2))
+    assert first != second and {first, second} == set(window.states())
+
+
+def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:
+    long = window.add(fake_worker.job("long"))
+    second = window.add(fake_worker.job("short"))
+    other = window.add(fake_worker.job("short", device="cuda"))
+    anywhere = window.add(fake_worker.job("short", device="auto"))
+    window.until_waiting(long)
+    window.until(other, "finished")
+    assert window.states()[second] == window.states()[anywhere] == "queued"
+    window.manager.stop(long)
+    window.until(anywhere, "finished")
+    started = {i: window.run(i).started for i in (second, anywhere)}
+    assert all(started.values()) and window.states()[second] == "finished"
+    second_ended, anywhere_started = window.run(second).ended, started[anywhere]
+    assert second_ended is not None and anywhere_started is not None
+    assert second_ended <= anywhere_started
+
+
+def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.manager.stop(run_id)
+    assert window.run(run_id).state == "stopping"
+    assert window.until(run_id, "stopped").step == 3
+    window.manager.resume(run_id)
+    window.say(run_id, "go on")
+    run = window.until(run_id, "finished")
+    assert not run.run_folder().stop_wanted()
+    with window.record.read() as session:
+        assert [step for step, _, _ in curve(session, run_id, "loss")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.updates += window.manager.refresh()
+    assert window.run(run_id).state == "starting"
+    window.manager.stop(run_id)
+    assert window.until(run_id, "stopped").step == 3
+
+
+def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
+    long = window.add(fake_worker.job("long"))
+    waiting = window.add(fake_worker.job())
+    window.until_waiting(long)
+    window.manager.stop(waiting)
+    assert window.run(waiting).state == "stopped"
+    window.manager.stop(long)
+    window.until(long, "stopped")
+    window.refresh()
+    assert window.run(waiting).state == "stopped"
+    window.manager.resume(waiting)
+    window.until(waiting, "finished")
+
+
+def test_a_finished_run_cannot_be_resumed(window: Window) -> None:
+    run_id = window.add(fake_worker.job())
+    window.until(run_id, "finished")
+    with pytest.raises(StudioError, match="cannot be resumed: it is finished"):
+        window.manager.resume(run_id)
+    with pytest.raises(StudioError, match="no longer listed"):
+        window.manager.resume("nobody")
+
+
+def test_a_damaged_record_is_said_and_its_runs_are_listed(
+    window: Window, windows: Callable[[], Window]
+) -> None:
+    run_id = window.add(fake_worker.job())
+    window.until(run_id, "finished")
+    window.record.close()
+    for file in window.home.root.glob("studio.db*"):
+        file.write_bytes(b"broken" * 1000)
+    fresh = windows()
+    fresh.manager.correct_stale()
+    updates = fresh.manager.settle()
+    assert ("run_added", (run_id,)) in updates and fresh.run(run_id).state == "finished"
+    assert any(name == "noted" and "was damaged" in str(values) for name, values in updates)
+
+
+# ── removing and taking in ───────────────────────────────────────────────────────────────────
+
+
+def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None:
+    run_id = window.add(fake_worker.job())
+    folder = window.until(run_id, "finished").folder
+
+    def to_trash(path: Path) -> bool:
+        os.rename(path, tmp_path / "trash")
+        return True
+
+    assert window.manager.remove(run_id, to_trash) == [("run_removed", (run_id,))]
+    assert window.states() == {} and not folder.exists()
+    with window.record.read() as session:
+        assert curve(session, run_id, "loss") == [] and checkpoints_of(session, run_id) == []
+
+
+def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) -> None:
+    run_id = window.add(fake_worker.job())
+    folder = window.until(run_id, "finished").folder
+    updates = window.manager.remove(run_id, lambda path: False)
+    assert updates[1][0] == "noted" and "permanently" in str(updates[1][1][1])
+    assert window.states() == {} and not folder.exists()
+
+
+def test_a_run_in_training_is_not_removed(window: Window) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    folder = window.until_waiting(run_id).folder
+    with pytest.raises(StudioError, match="is still being trained"):
+        window.manager.remove(run_id, lambda path: False)
+    assert folder.exists()
+
+
+def test_a_run_from_elsewhere_is_adopted(window: Window, tmp_path: Path) -> None:
+    elsewhere = RunFolder.create(tmp_path / "server run", fake_worker.job())
+    assert fake_worker.main(elsewhere) == 0
+    copied = window.manager.copy(elsewhere.path, lambda done, total: None, lambda: False)
+    ((name, (run_id,)),) = window.manager.adopt(copied)
+    assert name == "run_added" and isinstance(run_id, str)
+    run = window.run(run_id)
+    assert (run.state, run.step, run.folder.parent) == ("finished", 6, window.home.runs)
+
+
+def test_a_job_that_cannot_be_written_leaves_nothing(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.home.runs.rename(window.home.root / "moved")
+    window.home.runs.write_text("a file in the place of the folder")
+    with pytest.raises(OSError, match="runs"):
+        window.add(fake_worker.job())
+    assert window.states() == {}
+
+
+# ── several seeds ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window: Window) -> None:
+    asked = fake_worker.job()
+    training = asked.training.model_copy(update={"seed": 7, "seeds": 3})
+    ids = window.manager.add(asked.model_copy(update={"training": training}))
+    jobs = [window.run(run_id).asked() for run_id in ids]
+    assert [job.training.seed for job in jobs] == [7, 8, 9]
+    assert [job.name for job in jobs] == [f"{asked.name} · seed {seed}" for seed in (7, 8, 9)]
+    parts = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}
+    assert parts == {(asked.name, 3)}
+    assert len({job.group.id for job in jobs if job.group is not None}) == 1
+    assert all(
+        window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
+    )
+    for run_id in ids:
+        window.until(run_id, "finished")
+
+
+def test_of_several_runs_all_are_added_or_none(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, made = RunFolder.create, 0
+
+    def full(path: Path, job: JobSpec) -> RunFolder:
+        nonlocal made
+        made += 1
+        if made == 3:
+            raise StudioError("The disk is full.")
+        return honest(path, job)
+
+    monkeypatch.setattr(RunFolder, "create", full)
+    asked = fake_worker.job()
+    training = asked.training.model_copy(update={"seeds": 3})
+    with pytest.raises(StudioError, match="full"):
+        window.manager.add(asked.model_copy(update={"training": training}))
+    assert not window.states() and not list(window.home.runs.iterdir())

@@ -1,0 +1,183 @@
+"""Workers and windows that die, and what the record says of their runs."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from engine.messages import now
+from engine.messages.events import Ended, Started, measured
+from engine.record import run_watch
+from engine.record.metrics import curve
+from engine.record.runs import add_run
+from engine.runs import launch
+from engine.runs.folder import RunFolder
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+
+
+@pytest.mark.parametrize(
+    "word, cause",
+    [
+        ("die", "was killed by signal 9 at step 3; perhaps memory ran out."),
+        ("fault", "was killed by signal 11 at step 3; a library crashed."),
+        ("exit", "ended with exit code 3 at step 3."),
+    ],
+)
+def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, cause: str) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    other = window.add(fake_worker.job("long", device="cuda"))
+    window.until_waiting(other)
+    window.until_waiting(run_id)
+    window.say(run_id, word)
+    run = window.until(run_id, "crashed")
+    assert run.problem == f"The training process {cause}"
+    assert run.advice == "Resume continues from step 2."
+    assert "worker log of long" in run.details
+    assert window.run(other).state == "running"
+    window.forget_word(run_id)
+    window.manager.resume(run_id)
+    window.say(run_id, "go on")
+    assert window.until(run_id, "finished").problem == ""
+
+
+def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window: Window) -> None:
+    run_id = window.add(fake_worker.job("broken"))
+    run = window.until(run_id, "crashed")
+    assert "exit code 3" in run.problem and run.details == "no driver"
+
+
+def test_a_worker_that_cannot_be_started_is_a_failure(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
+    run_id = window.add(fake_worker.job())
+    assert "could not be started" in window.until(run_id, "failed").problem
+
+
+def test_a_force_stop_says_who_did_it(window: Window) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.manager.force_stop(run_id)
+    run = window.until(run_id, "crashed")
+    assert run.problem == "You force-stopped the training process at step 3."
+
+
+def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
+    """The lock is free and `Ended` was written between two looks: no crash."""
+    for _ in range(4):
+        run_id = window.add(fake_worker.job())
+        while window.run(run_id).state in ("queued", "starting", "running"):
+            window.refresh()
+        assert window.run(run_id).state == "finished"
+
+
+def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
+    window: Window, windows: Callable[[], Window]
+) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    fresh = windows()
+    fresh.manager.correct_stale()
+    assert fresh.run(run_id).state == "running"
+    fresh.manager.settle()
+    fresh.say(run_id, "go on")
+    fresh.until(run_id, "finished")
+    with fresh.record.read() as session:
+        assert len(curve(session, run_id, "loss")) == 6
+
+
+@pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
+def test_what_only_seems_to_run_is_corrected_before_it_is_shown(
+    window: Window, windows: Callable[[], Window], how: str
+) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    worker = window.manager.workers.process_of(run_id)
+    assert worker is not None
+    fresh = windows()
+    match how:
+        case "killed":
+            os.killpg(worker.pid, signal.SIGKILL)
+        case "ended":
+            fresh.say(run_id, "go on")
+        case _:
+            fresh.run(run_id).run_folder().ask_stop()
+    worker.wait()
+    assert fresh.run(run_id).state == "running"
+    fresh.manager.correct_stale()
+    expected = {"killed": "crashed", "ended": "finished", "stopped": "stopped"}[how]
+    assert fresh.run(run_id).state == expected
+    fresh.manager.settle()
+    assert fresh.run(run_id).state == expected
+    assert fresh.run(run_id).bytes_read == fresh.run(run_id).run_folder().events_size()
+
+
+def test_a_run_that_never_came_to_life_is_corrected_too(window: Window) -> None:
+    folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
+    with window.record.session() as session:
+        run = add_run(session, folder, folder.job(), "starting")
+        run.launched = now().replace(year=2020)
+    window.manager.correct_stale()
+    assert window.run("one").state == "crashed"
+
+
+def test_a_starting_run_has_a_minute_to_take_the_lock(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
+    with window.record.session() as session:
+        add_run(session, folder, folder.job(), "starting").launched = now()
+    window.manager.correct_stale()
+    window.refresh()
+    assert window.run("one").state == "starting"
+    later = time.monotonic() + run_watch.START_TIMEOUT
+    monkeypatch.setattr(time, "monotonic", lambda: later + 1)
+    window.refresh()
+    assert window.run("one").state == "crashed"
+
+
+def test_the_step_of_a_crash_counts_what_no_window_read(window: Window) -> None:
+    folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
+    folder.append(Started(pid=1))
+    with window.record.session() as session:
+        add_run(session, folder, folder.job(), "running")
+    for step in range(1, 40):
+        folder.append(measured("loss", step, 1))
+    window.manager.correct_stale()
+    assert "at step 39" in window.run("one").problem
+    window.manager.settle()
+    assert "at step 39" in window.run("one").problem and window.run("one").state == "crashed"
+
+
+def test_a_run_that_was_resumed_without_the_window_is_found(window: Window) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.manager.stop(run_id)
+    folder = window.until(run_id, "stopped").run_folder()
+    folder.clear_stop()
+    with folder.lock():
+        folder.append(Started(pid=os.getpid(), step=3))
+        window.manager.refresh(everything=True)
+        assert window.run(run_id).state == "running"
+        folder.append(Ended(outcome="finished", step=6))
+    window.refresh()
+    assert window.run(run_id).state == "finished"
+
+
+def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
+    for name in ("long", "short"):
+        folder = RunFolder.create(window.home.runs / name, fake_worker.job())
+        count = 40_000 if name == "long" else 5
+        lines = [Started(pid=1).line(), *(measured("loss", s, 1).line() for s in range(count))]
+        folder.events_file.write_bytes(b"".join(lines))
+        with window.record.session() as session:
+            add_run(session, folder, folder.job(), "running")
+    window.refresh()
+    assert window.run("short").state == "crashed" and window.run("long").state == "running"
+    assert window.manager.is_behind
+    while window.manager.is_behind:
+        window.refresh()
+    assert window.run("long").state == "crashed" and window.run("long").step == 39_999

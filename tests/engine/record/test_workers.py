@@ -1,0 +1,87 @@
+"""A worker in reserve: who gets it, and when it ends."""
+
+import sys
+
+import pytest
+
+from engine.runs import launch, standby
+from engine.spec.training import HardwareSpec
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """StandbyWorker workers are fake workers too; `launch` starts none of its own."""
+    code = (
+        "import json, sys; from pathlib import Path; from tests.engine.runs import fake_worker\n"
+        "line = sys.stdin.readline()\n"
+        "sys.exit(fake_worker.main(fake_worker.RunFolder(Path(json.loads(line)))) if line else 0)"
+    )
+    monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
+    monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_run_takes_the_worker_that_stands_by(window: Window) -> None:
+    window.manager.stand_by()
+    held = window.manager.workers.standby
+    window.manager.stand_by()
+    assert held is not None and window.manager.workers.standby is held
+    run_id = window.add(fake_worker.job())
+    run = window.until(run_id, "finished")
+    assert run.step == 6 and window.manager.workers.standby is None
+    assert run.run_folder().last_started().pid == held._process.pid
+
+
+@pytest.mark.usefixtures("reserve")
+def test_no_worker_stands_by_while_a_run_works_or_for_long(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.manager.stand_by()
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.manager.stand_by()
+    assert window.manager.workers.standby is None
+    window.manager.stop(run_id)
+    window.until(run_id, "stopped")
+    window.manager.stand_by()
+    held = window.manager.workers.standby
+    assert held is not None
+    monkeypatch.setattr(standby, "KEPT", 0.0)
+    window.refresh()
+    assert window.manager.workers.standby is None and held._process.returncode is not None
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_worker_that_stood_by_and_died_is_replaced_by_a_fresh_one(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    window.manager.stand_by()
+    assert window.manager.workers.standby is not None
+    window.manager.workers.standby._process.kill()
+    window.manager.workers.standby._process.wait()
+    assert window.until(window.add(fake_worker.job()), "finished").step == 6
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_run_of_several_processes_gets_a_fresh_worker(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    window.manager.stand_by()
+    job = fake_worker.job()
+    several = job.model_copy(update={"hardware": HardwareSpec(device="cpu", processes=2)})
+    run = window.until(window.add(several), "finished")
+    assert window.manager.workers.standby is not None
+    assert run.run_folder().last_started().pid != window.manager.workers.standby._process.pid
+
+
+@pytest.mark.usefixtures("reserve")
+def test_a_worker_that_stands_by_ends_with_the_window(window: Window) -> None:
+    window.manager.stand_by()
+    held = window.manager.workers.standby
+    assert held is not None
+    window.manager.leave()
+    assert held._process.returncode is not None

@@ -1,0 +1,67 @@
+"""A window without Qt, for tests."""
+
+import os
+
+from engine.home import Home
+from engine.record.opening import open_record
+from engine.record.run_manager import RunManager
+from engine.record.runs import Run, all_runs
+from engine.record.runs import run as find
+from engine.record.updates import RunUpdate
+from engine.spec.job import JobSpec
+from tests.engine.runs.waiting import until
+
+
+class Window:
+    """What the dispatcher does, without Qt: looks again and again, and keeps what it hears."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.record = open_record(home.record, home.backups)
+        self.manager = RunManager(self.record, home)
+        self.updates: list[RunUpdate] = []
+
+    def add(self, job: JobSpec) -> str:
+        """Put a job for one run in the queue."""
+        (run_id,) = self.manager.add(job)
+        return run_id
+
+    def run(self, run_id: str) -> Run:
+        with self.record.read() as session:
+            found = find(session, run_id)
+        assert found is not None
+        return found
+
+    def refresh(self) -> None:
+        self.updates += self.manager.refresh()
+
+    def until(self, run_id: str, state: str) -> Run:
+        def holds() -> bool:
+            self.refresh()
+            return self.run(run_id).state == state
+
+        until(holds)
+        return self.run(run_id)
+
+    def until_waiting(self, run_id: str) -> Run:
+        """Until a “long” run has measured three steps and waits for a word."""
+
+        def holds() -> bool:
+            self.refresh()
+            run = self.run(run_id)
+            return run.state in ("running", "stopping") and run.step - run.paced_step == 2
+
+        until(holds)
+        return self.run(run_id)
+
+    def say(self, run_id: str, word: str) -> None:
+        do = self.run(run_id).folder / "do"
+        do.with_suffix(".new").write_text(word)
+        os.replace(do.with_suffix(".new"), do)
+
+    def forget_word(self, run_id: str) -> None:
+        (self.run(run_id).folder / "do").unlink()
+
+    def states(self) -> dict[str, str]:
+        with self.record.read() as session:
+            return {run.id: run.state for run in all_runs(session)}
