@@ -1,13 +1,38 @@
 """What the rows of a data set say, in a few words."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QCoreApplication
 
+from app.widgets import numbers
 from app.widgets.number_field import written
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale, number_in
-from engine.spec.dataset import DatasetSpec
+from engine.spec.dataset import DatasetSpec, SplitName
 
 translate = QCoreApplication.translate
+
+
+def split_title(name: SplitName) -> str:
+    """A split by its name in the window."""
+    titles = {
+        "train": translate("DataTexts", "Training"),
+        "validation": translate("DataTexts", "Validation"),
+        "test": translate("DataTexts", "Test"),
+    }
+    return titles[name]
+
+
+def sizes_of_splits(rows: Mapping[SplitName, int], between: str = " · ") -> str:
+    """“training 1,728 · validation 216”: the splits that have any rows."""
+    templates = {
+        "train": translate("DataTexts", "training {0}"),
+        "validation": translate("DataTexts", "validation {0}"),
+        "test": translate("DataTexts", "test {0}"),
+    }
+    return between.join(
+        templates[name].format(numbers.count(count)) for name, count in rows.items() if count
+    )
 
 
 def wanted_of(spec: DatasetSpec) -> str:
@@ -16,19 +41,19 @@ def wanted_of(spec: DatasetSpec) -> str:
     if mapping.endings:
         return _endings(spec)
     if mapping.answers is not None:
-        return translate("DataWords", "questions and answers")
+        return translate("DataTexts", "questions with answers")
     if mapping.tags is not None:
-        return translate("DataWords", "%Ln kind(s) of tags", "", len(spec.spans))
+        return translate("DataTexts", "%Ln type(s) of tags", "", len(spec.spans))
     if mapping.flags:
-        return translate("DataWords", "%Ln label(s), any number for a row", "", len(mapping.flags))
+        return translate("DataTexts", "%Ln label(s), any number per row", "", len(mapping.flags))
     if mapping.label is None:
-        return translate("DataWords", "text without labels")
+        return translate("DataTexts", "text without labels")
     if is_scale(labels):
         low, high = scale_of(labels)
-        return translate("DataWords", "numbers from {0} to {1}").format(written(low), written(high))
+        return translate("DataTexts", "numbers from {0} to {1}").format(written(low), written(high))
     if (several := counted(labels)) is not None:
-        return translate("DataWords", "%Ln label(s), any number for a row", "", len(several))
-    return translate("DataWords", "%Ln class(es)", "", len(labels))
+        return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
+    return translate("DataTexts", "%Ln label(s)", "", len(labels))
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
@@ -40,5 +65,5 @@ def scale_of(labels: dict[str, int]) -> tuple[float, float]:
 def _endings(spec: DatasetSpec) -> str:
     if len(spec.mapping.endings) > 1:
         count = len(spec.mapping.endings)
-        return translate("DataWords", "%Ln ending(s) to choose from", "", count)
-    return translate("DataWords", "endings to choose from")
+        return translate("DataTexts", "%Ln choice(s) per row", "", count)
+    return translate("DataTexts", "several choices per row")

@@ -10,23 +10,23 @@ from app.widgets.spec_texts import title_of
 from app.widgets.text import tooltip, visible
 from engine.spec.dataset import Mapping
 
-PAINTED = 300  # characters of a cell that are painted; its tooltip and the row's text have more
+PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
 PICTURES = {"text": "text", "pair": "text", "beginning": "text"}  # all others have a tag
 COLOURS = {"text": Role.CHART_1, "pair": Role.CHART_2}
 
 
 def one_line(cell: str) -> str:
     """The beginning of a cell as one line of visible characters."""
-    shown = visible(cell[:PAINTED]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{shown}…" if len(cell) > PAINTED else shown
+    shown = visible(cell[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{shown}…" if len(cell) > PAINTED_CHARACTERS else shown
 
 
 def roles_in(mapping: Mapping) -> dict[str, str]:
-    """The part that each column plays that is used, by the column's name."""
-    named = {part: value for part, value in mapping if value is not None}
+    """The role of each column that is used, by the column's name."""
+    named = {role: value for role, value in mapping if value is not None}
     return {
-        column: part
-        for part, value in named.items()
+        column: role
+        for role, value in named.items()
         for column in (value if isinstance(value, tuple) else (value,))
     }
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.library import DataEntry
-from app.pages.data.texts import Words
+from app.pages.data.texts import entry_of
 from app.widgets import buttons
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page
@@ -29,12 +29,13 @@ class DataList(Page):
         self.set_title(
             self.tr("Data"),
             self.tr(
-                "Texts to learn from. Drop files or a folder here: CSV, TSV, JSON lines, "
-                "CoNLL, SQuAD, text."
+                "Your data sets. Drop a file or folder anywhere in the window (CSV, TSV, JSON "
+                "Lines, CoNLL, SQuAD, text)."
             ),
         )
-        self._words = Words(self)
-        self.sample = buttons.plain(self.tr("Add the &sample"), self.sample_asked.emit, "book-open")
+        self.sample = buttons.plain(
+            self.tr("Add &sample data"), self.sample_asked.emit, "book-open"
+        )
         self.folder_button = buttons.plain(
             self.tr("Import a &folder…"), self.folder_asked.emit, "folder-open"
         )
@@ -47,14 +48,14 @@ class DataList(Page):
         self.list = EntryList(self.tr("Data sets"))
         self.list.opened.connect(self.opened)
         self.first_sample = buttons.plain(
-            self.tr("Add the sample"), self.sample_asked.emit, "book-open"
+            self.tr("Add sample data"), self.sample_asked.emit, "book-open"
         )
         self.empty = EmptyState(
             "database",
             self.tr("No data sets yet"),
             self.tr(
-                "Import a file of texts, or add the sample: 2,160 sentences of presidents' "
-                "speeches from three eras."
+                "Import your own file, or start with the sample: 2,160 sentences from presidential "
+                "speeches, labelled by era."
             ),
             buttons.primary(self.tr("Import a file…"), self.import_asked.emit, "file-plus"),
             self.first_sample,
@@ -68,7 +69,7 @@ class DataList(Page):
         self, entries: list[DataEntry], sources: dict[Path, str], has_sample: bool, is_adding: bool
     ) -> None:
         self.list.show_entries(
-            [self._words.entry(entry, sources.get(entry.folder, "")) for entry in entries]
+            [entry_of(entry, sources.get(entry.folder, "")) for entry in entries]
         )
         self._stack.setCurrentWidget(self.list if entries else self.empty)
         self.sample.setVisible(bool(entries) and not has_sample)

@@ -111,7 +111,7 @@ class DataState(QObject):
         self._add(lambda: sample_entry(home).folder)
 
     def adopt(self, folder: Path) -> None:
-        """Copy a version that was made in another home, after a look at whether it is whole."""
+        """Copy a version that was made in another home, after checking that it is whole."""
         home = self._studio.home
 
         def work() -> Path:
@@ -163,23 +163,25 @@ class DataState(QObject):
         background.run(self, work, lambda uses: self.uses_known.emit(entry, uses))
 
     def delete(self, entry: DataEntry) -> None:
-        """Move a version to the trash; a notice offers to bring it back."""
+        """Move a version to the trash; a notice offers to undo that."""
         folder = entry.folder
 
         def removed(place: Path) -> None:
             self._studio.datasets_changed.emit()
             self.removed.emit(folder)
             self._studio.notices.say(
-                self.tr("“{0}”, version {1}, is in the trash.").format(entry.name, entry.version),
-                self.tr("Bring back"),
-                lambda: self._bring_back(place, folder),
+                self.tr("“{0}” (version {1}) was moved to the trash.").format(
+                    entry.name, entry.version
+                ),
+                self.tr("Undo"),
+                lambda: self._restore(place, folder),
             )
 
         background.run(
             self, lambda: trash.move_to_trash(folder), removed, self._studio.notices.show
         )
 
-    def _bring_back(self, place: Path, folder: Path) -> None:
+    def _restore(self, place: Path, folder: Path) -> None:
         background.run(
             self,
             lambda: trash.bring_back(place, folder),
@@ -194,7 +196,7 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
     `digests` remembers what was read, so that a file is read again only when it has changed.
     """
     states = set()
-    for part, path in spec.sources.items():
+    for split, path in spec.sources.items():
         try:
             key = (path, *state_of(path))
             if key not in digests:
@@ -202,7 +204,7 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
         except (OSError, StudioError):
             states.add("missing")
             continue
-        states.add("same" if digests[key] == spec.source_sha256.get(part) else "changed")
+        states.add("same" if digests[key] == spec.source_sha256.get(split) else "changed")
     if "changed" in states:
         return "changed"
     return "missing" if "missing" in states else "same"

@@ -21,7 +21,7 @@ FILTER = "*.csv *.tsv *.tab *.jsonl *.ndjson *.json *.txt *.text *.md *.conll *.
 
 
 class DataPage(QWidget):
-    """Shows one of its three at a time; what was open stays open while the user is elsewhere."""
+    """Shows one of its three at a time; what was open stays open."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -79,14 +79,16 @@ class DataPage(QWidget):
     def choose_files(self) -> None:
         dialog = QFileDialog(self, self.tr("Import a data set"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([self.tr("Data ({0})").format(FILTER), self.tr("All files (*)")])
+        dialog.setNameFilters(
+            [self.tr("Data files ({0})").format(FILTER), self.tr("All files (*)")]
+        )
         dialog.filesSelected.connect(lambda files: self.import_from([Path(f) for f in files]))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def choose_folder(self) -> None:
         """A folder of texts, or one with the files of a data set."""
-        dialog = QFileDialog(self, self.tr("Import a folder of texts"))
+        dialog = QFileDialog(self, self.tr("Import a folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.filesSelected.connect(lambda folders: self.import_from([Path(f) for f in folders]))
         dialog.finished.connect(dialog.deleteLater)
@@ -168,21 +170,19 @@ class DataPage(QWidget):
     def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
         rows = sum(entry.spec.rows.values()) if entry.spec else 0
         said = [
-            self.tr("Version {0} with its {1} rows goes to the trash.").format(
+            self.tr("Version {0} ({1} rows) moves to the system trash.").format(
                 entry.version, numbers.count(rows)
             ),
-            self.tr("The files that it came from stay, and so do its other versions."),
+            self.tr("Its source files and its other versions are not affected."),
         ]
         if uses.finished:
             said.append(
-                self.tr("%Ln finished run(s) made from it stay too.", "", len(uses.finished))
+                self.tr("%Ln finished run(s) trained on it are kept.", "", len(uses.finished))
             )
         if uses.unfinished:
             names = ", ".join(f"“{name[:60]}”" for name in uses.unfinished[:5])
             said.append(
-                self.tr("These runs are not finished and can then no longer go on: {0}.").format(
-                    names
-                )
+                self.tr("These unfinished runs can no longer be resumed: {0}.").format(names)
             )
 
         def answered(key: str) -> None:
@@ -194,8 +194,8 @@ class DataPage(QWidget):
             self.tr("Delete “{0}”?").format(entry.name),
             " ".join(said),
             [
-                Choice("delete", self.tr("Move to the trash"), "danger"),
-                Choice("keep", self.tr("Keep it")),
+                Choice("delete", self.tr("Move to trash"), "danger"),
+                Choice("cancel", self.tr("Cancel")),
             ],
             answered,
         )

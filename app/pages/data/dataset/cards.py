@@ -10,7 +10,7 @@ from app.pages.data.dataset.histogram import Histogram
 from app.pages.data.dataset.labels import Balance, LabelBars
 from app.pages.data.dataset.scale import Scale
 from app.pages.data.dataset.state import DatasetState
-from app.pages.data.texts import Words
+from app.pages.data.texts import facts_of
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
@@ -23,8 +23,8 @@ from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.spec.dataset import DatasetSpec
 
-CUTS = (64, 128, 256, 512)
-MOST_NOTES = 20
+MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
+SHOWN_NOTES = 20
 
 
 class LabelsCard(Card):
@@ -40,7 +40,7 @@ class LabelsCard(Card):
         self.title = Text(self.tr("Labels"), "heading")
         self.balance = Text("", "muted")
         self.bars = LabelBars()
-        self.all = buttons.quiet(self.tr("Show the rows of all labels"), self.choose_none)
+        self.all = buttons.quiet(self.tr("Show all labels"), self.choose_none)
         self.all.hide()
         self.scale = Scale()
         self.scale.hide()
@@ -50,11 +50,11 @@ class LabelsCard(Card):
 
     def show_spans(self, spans: dict[str, int], column: str) -> None:
         """Show how many spans of each type the tags in `column` name, or words of each tag."""
-        self.title.setText(self.tr("%Ln kind(s) of tags", "", len(spans)))
+        self.title.setText(self.tr("%Ln type(s) of tags", "", len(spans)))
         self.balance.setText(
             self.tr(
-                "How often each stands in the column “{0}”: spans by their type, or words by their "
-                "tag where the tags name no spans."
+                "Counts in the column “{0}”: spans by type, or words by tag where the tags mark no "
+                "spans."
             ).format(column[:100])
         )
         self.bars.setSelectionMode(LabelBars.SelectionMode.NoSelection)
@@ -93,15 +93,15 @@ class LabelsCard(Card):
         self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
         mean = numbers.decimal(sum(labels.values()) / max(rows, 1), 1)
         self.balance.setText(
-            self.tr("Each row may have any number of them; in the mean it has {0}.").format(mean)
+            self.tr("Each row has any number of labels, {0} on average.").format(mean)
         )
         self.bars.show_labels(labels, rows)
 
     def show_endings(self, labels: dict[str, int]) -> None:
         """Show how often each ending is the right one."""
         self.show_labels(labels)
-        self.title.setText(self.tr("The right ending"))
-        self.balance.setText(self.tr("How often each label names the right one of the endings."))
+        self.title.setText(self.tr("Correct choice"))
+        self.balance.setText(self.tr("How often each choice is the correct one."))
 
     def show_labels(self, labels: dict[str, int] | None) -> None:
         """Show these; None where the rows have no labels."""
@@ -111,7 +111,7 @@ class LabelsCard(Card):
             self.balance.setText(Balance(self).sentence(labels))
             self.bars.show_labels(labels)
         else:
-            self.balance.setText(self.tr("The rows have no labels: they are text to pre-train on."))
+            self.balance.setText(self.tr("The rows have no labels. Use them for pre-training."))
 
     def choose_none(self) -> None:
         self.bars.clearSelection()
@@ -123,22 +123,24 @@ class LabelsCard(Card):
 
 
 class LengthsCard(Card):
-    """How many word pieces the rows have, for one tokenizer, and what a limit would cut."""
+    """How many tokens the rows have, for one tokenizer, and what a max. length would truncate."""
 
     def __init__(self, state: DatasetState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
         self._state = state
-        self.body.addWidget(Text(self.tr("Lengths in word pieces"), "heading"))
+        self.body.addWidget(Text(self.tr("Lengths in tokens"), "heading"))
         self.model = CheckpointBox(parent=self)
-        self.model.setAccessibleName(self.tr("Model whose word pieces are counted"))
+        self.model.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.model.picked.connect(lambda entry: state.measure_with(entry.path))
-        self.progress = ProgressLine(self.tr("Count of word pieces"))
+        self.progress = ProgressLine(self.tr("Counting tokens"))
         self.progress.cancelled.connect(state.stop_measuring)
         self.problem = Text("", "muted")
         self.histogram = Histogram()
         self.summary = Text("", "muted")
-        self.cuts = Segments([str(cut) for cut in CUTS], self.tr("Longest input"))
-        self.cuts.choose(CUTS.index(128))
+        self.cuts = Segments(
+            [str(length) for length in MAX_LENGTHS], self.tr("Max. length (tokens)")
+        )
+        self.cuts.choose(MAX_LENGTHS.index(128))
         self.cuts.chosen.connect(lambda _: self._show())
         self.cut = Text("", "strong")
         for widget in (self.model, self.progress, self.problem, self.histogram, self.summary):
@@ -160,7 +162,7 @@ class LengthsCard(Card):
 
     def _show(self) -> None:
         state, lengths = self._state, self._state.lengths
-        cut = CUTS[max(self.cuts.choice(), 0)]
+        cut = MAX_LENGTHS[max(self.cuts.choice(), 0)]
         self.histogram.show_lengths(lengths, cut)
         is_known = lengths is not None and lengths.rows > 0
         for widget in (self.histogram, self.summary, self.cuts, self.cut):
@@ -168,7 +170,7 @@ class LengthsCard(Card):
         self._show_progress()
         problem = state.lengths_problem
         if not problem and state.tokenizer is None and not state.is_measuring:
-            problem = self.tr("Choose a model whose word pieces are counted.")
+            problem = self.tr("Choose a model to count tokens with its tokenizer.")
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem) and not is_known)
         if lengths is None or not is_known:
@@ -176,11 +178,11 @@ class LengthsCard(Card):
         self.summary.setText(self.histogram.sentence())
         rows = lengths.cut_at(cut)
         self.cut.setText(
-            self.tr("{0} of the rows ({1}) are longer than {2} and would be cut.").format(
-                numbers.percent(rows / lengths.rows), numbers.count(rows), cut
-            )
+            self.tr(
+                "{0} of the rows ({1}) are longer than {2} tokens and would be truncated."
+            ).format(numbers.percent(rows / lengths.rows), numbers.count(rows), cut)
             if rows
-            else self.tr("No row is longer than {0}.").format(cut)
+            else self.tr("No row is longer than {0} tokens.").format(cut)
         )
 
     def _show_progress(self) -> None:
@@ -189,27 +191,26 @@ class LengthsCard(Card):
             return
         done, total = self._state.lengths_done
         if self.progress.isHidden() or not done:
-            self.progress.begin(self.tr("Counting word pieces"))
+            self.progress.begin(self.tr("Counting tokens"))
         if total:
             self.progress.tell(done, total)
 
 
-class FactsCard(Card):
+class DetailsCard(Card):
     """Where the rows come from and how they were read, and what was noticed."""
 
-    def __init__(self, words: Words, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
-        self._words = words
-        self.body.addWidget(Text(self.tr("Facts"), "heading"))
-        self.facts = Facts(self.tr("Facts"))
+        self.body.addWidget(Text(self.tr("Details"), "heading"))
+        self.facts = Facts(self.tr("Details"))
         self.notes = Text("", "muted", selectable=True)
         self.body.addWidget(self.facts)
         self.body.addWidget(self.notes)
 
     def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
-        self.facts.show_facts(self._words.facts(spec, folder, source))
-        notes = [*spec.notes[:MOST_NOTES]]
-        if len(spec.notes) > MOST_NOTES:
-            notes.append(self.tr("and %Ln more", "", len(spec.notes) - MOST_NOTES))
+        self.facts.show_facts(facts_of(spec, folder, source))
+        notes = [*spec.notes[:SHOWN_NOTES]]
+        if len(spec.notes) > SHOWN_NOTES:
+            notes.append(self.tr("… and %Ln more", "", len(spec.notes) - SHOWN_NOTES))
         self.notes.setText("\n".join(notes))
         self.notes.setVisible(bool(notes))

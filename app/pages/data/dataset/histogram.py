@@ -1,4 +1,4 @@
-"""How long the rows are, and which would be cut."""
+"""How long the rows are, and which would be truncated."""
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt
@@ -12,7 +12,7 @@ from app.widgets.text import font
 
 BARS = 48
 HEIGHT = 36 * SPACE
-SHOWN = 0.995  # share of the rows that the axis reaches; the rest is in the last bar
+AXIS_SHARE = 0.995  # of the rows that the axis reaches; the rest is in the last bar
 
 
 class Histogram(QWidget):
@@ -23,7 +23,7 @@ class Histogram(QWidget):
         self._lengths: Lengths | None = None
         self._cut = 128
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Lengths of the rows in word pieces"))
+        self.setAccessibleName(self.tr("Lengths of the rows in tokens"))
 
     def show_lengths(self, lengths: Lengths | None, cut: int) -> None:
         self._lengths, self._cut = lengths, cut
@@ -34,9 +34,9 @@ class Histogram(QWidget):
         """The picture in words."""
         if self._lengths is None or not self._lengths.rows:
             return ""
-        return self.tr(
-            "Half of the rows have at most {0} word pieces, the longest has {1}."
-        ).format(numbers.count(self._lengths.median()), numbers.count(self._lengths.longest))
+        return self.tr("Half of the rows have at most {0} tokens; the longest has {1}.").format(
+            numbers.count(self._lengths.median()), numbers.count(self._lengths.longest)
+        )
 
     def sizeHint(self) -> QSize:
         return QSize(60 * SPACE, HEIGHT)
@@ -75,7 +75,9 @@ class Histogram(QWidget):
         """Counts, and how many lengths stand in each bar; the last one has all that is longer."""
         assert self._lengths is not None
         counts = self._lengths.counts
-        reach = max(self._lengths.below(SHOWN), self._cut if self._lengths.cut_at(self._cut) else 8)
+        reach = max(
+            self._lengths.below(AXIS_SHARE), self._cut if self._lengths.cut_at(self._cut) else 8
+        )
         width = max(-(-(reach + 1) // BARS), 1)
         number = -(-(reach + 1) // width)
         padded = np.zeros(number * width, dtype=np.int64)
@@ -107,7 +109,7 @@ class Histogram(QWidget):
         x = room.left() + room.width() * self._cut / reach
         painter.setPen(QPen(colour(Role.TEXT), 1, Qt.PenStyle.DashLine))
         painter.drawLine(QLineF(x, room.top() - SPACE, x, room.bottom()))
-        text = self.tr("cut at {0}").format(numbers.count(self._cut))
+        text = self.tr("max. length {0}").format(numbers.count(self._cut))
         left = min(x + SPACE, room.right() - metrics.horizontalAdvance(text))
         painter.drawText(QPointF(left, room.top() - SPACE), text)
 

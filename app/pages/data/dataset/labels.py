@@ -1,4 +1,4 @@
-"""How often each label stands, as bars; a bar that is chosen shows its rows."""
+"""How many rows each label has, as bars; a bar that is chosen shows its rows."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from app.widgets.text import tooltip
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
 SHARE = Qt.ItemDataRole.UserRole  # of the most frequent label, 0 to 1
-MOST_SHOWN = 10  # bars without scrolling
+SHOWN_BARS = 10  # without scrolling
 BALANCED = 1.5  # times that the most frequent label may outnumber the rarest
 
 
@@ -86,7 +86,7 @@ class LabelBars(QTableView):
 
     def __init__(self) -> None:
         super().__init__()
-        dress(self, self.tr("Labels and how often each stands"))
+        dress(self, self.tr("Label counts"))
         self.verticalHeader().hide()
         self.horizontalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -104,7 +104,7 @@ class LabelBars(QTableView):
         names = [one_line(label[:30]) for label, _ in model.labels[:200]]
         width = max((metrics.horizontalAdvance(name) for name in names), default=0)
         self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
-        shown = min(len(labels), MOST_SHOWN)
+        shown = min(len(labels), SHOWN_BARS)
         self.setFixedHeight(shown * self.verticalHeader().defaultSectionSize() + 2)
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
@@ -148,14 +148,14 @@ class Balance(QObject):
     def sentence(self, labels: dict[str, int]) -> str:
         counts = [count for count in labels.values() if count]
         if len(counts) < 2:
-            return self.tr("There is one label only, so there is nothing to tell apart.")
+            return self.tr("There is only one label, so there is nothing to learn.")
         most, least, total = max(counts), min(counts), sum(counts)
         if most / least <= BALANCED:
             return self.tr("Balanced: all labels are about equally frequent.")
         common = max(labels, key=lambda label: labels[label])
         return self.tr(
-            "Imbalanced: the most frequent label stands {0} times as often as the rarest. Always "
-            "saying “{1}” would be right in {2} of the rows, so look at F1 beside the accuracy."
+            "Imbalanced: “{0}” is {1} × as frequent as the rarest label. A model that always "
+            "answers “{0}” would already reach {2} accuracy, so judge by F1 as well."
         ).format(
-            numbers.decimal(most / least, 1), one_line(common[:60]), numbers.percent(most / total)
+            one_line(common[:60]), numbers.decimal(most / least, 1), numbers.percent(most / total)
         )

@@ -1,4 +1,4 @@
-"""How many word pieces the rows of a data set have; counted once and kept in the cache."""
+"""How many tokens the rows of a data set have; counted once and kept in the cache."""
 
 import io
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ BATCH = 2_000  # rows
 
 @dataclass(frozen=True)
 class Lengths:
-    """`counts[n]` rows have n pieces, [CLS] and [SEP] among them."""
+    """`counts[n]` rows have n tokens, [CLS] and [SEP] among them."""
 
     counts: NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""How numbers that are labels are spread, as a histogram."""
+"""How numbers that are labels are distributed, as a histogram."""
 
 import numpy as np
 from PySide6.QtCore import QLineF, QRectF, QSize, Qt
@@ -22,7 +22,7 @@ class Scale(QWidget):
         self.bars = np.zeros(BARS, dtype=np.int64)
         self._low, self._high, self._median = 0.0, 1.0, 0.5
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("How the numbers are spread"))
+        self.setAccessibleName(self.tr("Distribution of the numbers"))
 
     def show_numbers(self, labels: dict[str, int]) -> None:
         """Show numbers, each with how many rows have it; labels that are none are left out."""
@@ -39,7 +39,7 @@ class Scale(QWidget):
 
     def sentence(self) -> str:
         """The picture in words."""
-        return self.tr("The numbers go from {0} to {1}; half of the rows have {2} or less.").format(
+        return self.tr("Numbers from {0} to {1}; the median is {2}.").format(
             written(self._low), written(self._high), written(self._median)
         )
 

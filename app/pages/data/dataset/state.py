@@ -1,4 +1,4 @@
-"""What is read of one data set: its rows, those that are sought, their lengths. No widgets."""
+"""What is read of one data set: its rows, those that match a search, their lengths. No widgets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,17 @@ from engine.errors import StudioError
 from engine.spec.dataset import DatasetSpec, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAGE = 200  # rows that are read at a time
-CUT = 2_000  # characters of a cell that are kept for the table
-MOST_COLUMNS = 200
+PAGE_ROWS = 200  # that are read at a time
+CELL_CHARACTERS = 2_000  # of a cell that are kept for the table
+SHOWN_COLUMNS = 200
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is sought among the rows."""
+class Query:
+    """Which of the rows are wanted."""
 
     text: str = ""
-    part: SplitName | None = None
+    split: SplitName | None = None
     label: str | None = None
 
 
@@ -49,7 +49,7 @@ class DatasetState(QObject):
         self.folder = folder
         self.dataset: Dataset | None = None
         self.problem: StudioError | None = None
-        self.wanted = Wanted()
+        self.wanted = Query()
         self.numbers: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.columns: tuple[str, ...] = ()  # that the table shows
         self.tokenizer: Path | None = None
@@ -86,7 +86,7 @@ class DatasetState(QObject):
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
-    def seek(self, wanted: Wanted) -> None:
+    def seek(self, wanted: Query) -> None:
         """Find the rows that are wanted now."""
         dataset = self.dataset
         if dataset is None or wanted == self.wanted:
@@ -97,7 +97,7 @@ class DatasetState(QObject):
 
         def work(progress: background.Progress) -> NDArray[np.int64] | None:
             try:
-                return dataset.find(wanted.text, wanted.part, wanted.label, progress.cancelled)
+                return dataset.find(wanted.text, wanted.split, wanted.label, progress.cancelled)
             except Cancelled:
                 return None
 
@@ -112,7 +112,7 @@ class DatasetState(QObject):
         if dataset is None or page in self._reading:
             return
         self._reading.add(page)
-        numbers = self.numbers[page * PAGE : (page + 1) * PAGE]
+        numbers = self.numbers[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
         columns, generation = self.columns, self._generation
 
         def done(rows: list[tuple[str, ...]]) -> None:
@@ -125,7 +125,7 @@ class DatasetState(QObject):
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
         columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
-        self.columns = tuple(dict.fromkeys(columns))[:MOST_COLUMNS]
+        self.columns = tuple(dict.fromkeys(columns))[:SHOWN_COLUMNS]
         self._take(np.arange(len(dataset), dtype=np.int64))
         self.opened.emit()
         self.found.emit()
@@ -155,7 +155,7 @@ class DatasetState(QObject):
     # ── lengths ──────────────────────────────────────────────────────────────────────────────
 
     def measure_with(self, tokenizer: Path | None) -> None:
-        """Count word pieces as the model in this folder makes them."""
+        """Count tokens as the model in this folder makes them."""
         if tokenizer != self.tokenizer:
             self.tokenizer = tokenizer
             self._measure()
@@ -164,7 +164,7 @@ class DatasetState(QObject):
         if self._measuring is not None:
             self._measuring.cancel()
             self._measuring = None
-            self.lengths_problem = self.tr("The count was stopped. Choose a model to count again.")
+            self.lengths_problem = self.tr("Counting was cancelled. Choose a model to count again.")
             self.tokenizer = None
             self.measured.emit()
 
@@ -206,7 +206,7 @@ class DatasetState(QObject):
 def _cells(
     dataset: Dataset, numbers: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
-    """Line, part and the cells of the columns, each cut."""
+    """Line, split and the cells of the columns, each cut."""
     return [
         (str(row["_line"]), row["_part"], *(_cut(row[column]) for column in columns))
         for row in dataset.take(numbers, ["_line", "_part", *columns])
@@ -214,4 +214,4 @@ def _cells(
 
 
 def _cut(cell: str) -> str:
-    return cell if len(cell) <= CUT else f"{cell[:CUT]}…"
+    return cell if len(cell) <= CELL_CHARACTERS else f"{cell[:CELL_CHARACTERS]}…"

@@ -6,19 +6,19 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from app.pages.data.cells import heading, one_line, roles_in
-from app.pages.data.dataset.state import PAGE, DatasetState
+from app.pages.data.dataset.state import PAGE_ROWS, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets.text import tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
-PAGES_KEPT = 30
-OWN = 2  # columns before those of the source: line and part
+CACHED_PAGES = 30
+OWN_COLUMNS = 2  # before those of the source: line and split
 
 
 class RowsModel(QAbstractTableModel):
-    """Line, part, then the columns of the source. A row that is not read yet shows “…”."""
+    """Line, split, then the columns of the source. A row that is not read yet shows “…”."""
 
     def __init__(self, state: DatasetState, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +34,7 @@ class RowsModel(QAbstractTableModel):
         return 0 if parent.isValid() else self._rows
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else OWN + len(self._state.columns)
+        return 0 if parent.isValid() else OWN_COLUMNS + len(self._state.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -57,37 +57,37 @@ class RowsModel(QAbstractTableModel):
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal:
             return None
-        if section >= OWN:
+        if section >= OWN_COLUMNS:
             columns = self._state.columns
-            inside = section - OWN < len(columns)
-            return heading(columns[section - OWN], self._roles, role) if inside else None
+            inside = section - OWN_COLUMNS < len(columns)
+            return heading(columns[section - OWN_COLUMNS], self._roles, role) if inside else None
         if role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Line"), self.tr("Part"))[section]
+            return (self.tr("Line"), self.tr("Split"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
     def whole_row(self, row: int) -> list[tuple[str, str]]:
         """Names and cells of a row, each cell cut as the table keeps it; empty while it is read."""
-        page = self._pages.get(row // PAGE)
-        if page is None or row % PAGE >= len(page):
+        page = self._pages.get(row // PAGE_ROWS)
+        if page is None or row % PAGE_ROWS >= len(page):
             return []
-        cells = page[row % PAGE][OWN:]
+        cells = page[row % PAGE_ROWS][OWN_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
         return list(zip(names, (visible(cell) for cell in cells), strict=True))
 
     def _cell(self, index: Index) -> str:
-        number = index.row() // PAGE
+        number = index.row() // PAGE_ROWS
         page = self._pages.get(number)
         if page is None:
             self._state.read_page(number)
             return "…"
         self._pages.move_to_end(number)
-        row = index.row() % PAGE
+        row = index.row() % PAGE_ROWS
         return page[row][index.column()] if row < len(page) else ""
 
     def _is_aside(self, column: int) -> bool:
-        return column < OWN or self._state.columns[column - OWN] not in self._roles
+        return column < OWN_COLUMNS or self._state.columns[column - OWN_COLUMNS] not in self._roles
 
     def _on_found(self) -> None:
         if self._state.is_seeking:
@@ -99,8 +99,8 @@ class RowsModel(QAbstractTableModel):
 
     def _on_page_read(self, number: int, rows: list[tuple[str, ...]]) -> None:
         self._pages[number] = rows
-        while len(self._pages) > PAGES_KEPT:
+        while len(self._pages) > CACHED_PAGES:
             self._pages.popitem(last=False)
-        first, last = number * PAGE, min((number + 1) * PAGE, self._rows) - 1
+        first, last = number * PAGE_ROWS, min((number + 1) * PAGE_ROWS, self._rows) - 1
         if first <= last:
             self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))

@@ -16,14 +16,15 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.data.dataset.cards import FactsCard, LabelsCard, LengthsCard
-from app.pages.data.dataset.state import DatasetState, Wanted
-from app.pages.data.dataset.table import OWN, RowsModel
-from app.pages.data.texts import Words
+from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
+from app.pages.data.dataset.state import DatasetState, Query
+from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
+from app.pages.data.texts import line_of
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
+from app.widgets.data_texts import split_title
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
@@ -31,9 +32,9 @@ from engine.data.formats.reading import likely_task
 from engine.spec.dataset import SPLITS
 from engine.spec.task import Pretraining
 
-PAUSE = 250  # ms after a key before rows are sought
-SIDE = 92 * SPACE
-LONGEST_DETAIL = 20_000  # characters of a row that are shown in full
+SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
+SIDE_WIDTH = 92 * SPACE  # px
+DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
 
 
 class DatasetView(Page):
@@ -50,10 +51,7 @@ class DatasetView(Page):
         super().__init__("", "", parent)
         self.state = DatasetState(studio, folder, self)
         self._studio = studio
-        self._words = Words(self)
-        self.back = buttons.icon_button(
-            "arrow-left", self.tr("Back to all data sets"), self.left.emit
-        )
+        self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
         self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
@@ -68,7 +66,7 @@ class DatasetView(Page):
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
         self.splitter.setStretchFactor(1, 0)
-        self.splitter.setSizes([10_000, SIDE])
+        self.splitter.setSizes([10_000, SIDE_WIDTH])
         self.splitter.setHandleWidth(5 * SPACE)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.hide()
@@ -81,13 +79,13 @@ class DatasetView(Page):
         self.state.start()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """The models whose tokenizers can count the pieces."""
+        """The models whose tokenizers can count tokens."""
         self.lengths.set_models(list(models))
 
     def show_source(self, state: str) -> None:
         """What became of the source: “same”, “changed”, “missing”, or “” while it is not known."""
         if self.state.dataset is not None:
-            self.facts.show_spec(self.state.spec, self.state.folder, state)
+            self.details.show_spec(self.state.spec, self.state.folder, state)
 
     # ── the parts of the page, each put in its place before it is filled: that is quicker ────
 
@@ -103,41 +101,41 @@ class DatasetView(Page):
         self._stack = QStackedLayout()
         column.addLayout(self._stack, 1)
         self.search = QLineEdit(clearButtonEnabled=True)
-        self.search.setPlaceholderText(self.tr("Find rows with this text"))
-        self.search.setAccessibleName(self.tr("Find rows with this text"))
-        self.parts = Segments([self.tr("All"), *SPLITS], self.tr("Part"))
-        self.parts.choose(0)
+        self.search.setPlaceholderText(self.tr("Search rows"))
+        self.search.setAccessibleName(self.tr("Search rows"))
+        self.splits = Segments([self.tr("All"), *map(split_title, SPLITS)], self.tr("Split"))
+        self.splits.choose(0)
         self.count = Text("", "muted", wraps=False)
         above.addWidget(self.search, 1)
-        above.addWidget(self.parts)
+        above.addWidget(self.splits)
         above.addWidget(self.count)
         self.table = QTableView(made)
         dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self.none = EmptyState(
             "search",
-            self.tr("No row holds this"),
-            self.tr("Try a shorter text, another part or all labels."),
+            self.tr("No matching rows"),
+            self.tr("Try a shorter search, another split or all labels."),
             buttons.plain(self.tr("Show all rows"), self._show_all),
         )
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.none)
         self.row_text = QPlainTextEdit(readOnly=True)
-        self.row_text.setAccessibleName(self.tr("The chosen row in full"))
+        self.row_text.setAccessibleName(self.tr("Selected row"))
         self.row_text.setTabChangesFocus(True)
         self.row_text.setFixedHeight(26 * SPACE)
-        self.row_text.setPlaceholderText(self.tr("Choose a row to read it in full."))
+        self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         column.addWidget(self.row_text)
-        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause = QTimer(self, singleShot=True, interval=SEARCH_PAUSE_MS)
         pause.timeout.connect(self._seek)
         self.search.textChanged.connect(pause.start)
         self.search.returnPressed.connect(self._seek)
-        self.parts.chosen.connect(lambda _: self._seek())
+        self.splits.chosen.connect(lambda _: self._seek())
 
     def _add_side(self) -> None:
         inner = QWidget()
         area = scrolling(inner)
-        area.setMinimumWidth(SIDE)
+        area.setMinimumWidth(SIDE_WIDTH)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
         column = QVBoxLayout(inner)
@@ -145,8 +143,8 @@ class DatasetView(Page):
         column.setSpacing(4 * SPACE)
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
-        self.facts = FactsCard(self._words, inner)
-        for card in (self.labels, self.lengths, self.facts):
+        self.details = DetailsCard(inner)
+        for card in (self.labels, self.lengths, self.details):
             column.addWidget(card)
         column.addStretch(1)
         self.labels.chosen.connect(lambda _: self._seek())
@@ -161,16 +159,16 @@ class DatasetView(Page):
             self.problem.show()
             return
         spec = self.state.spec
-        self.set_title(spec.name, self._words.line(spec))
+        self.set_title(spec.name, line_of(spec))
         teaches = not isinstance(likely_task(spec.mapping), Pretraining)
         text = self.tr("Fine-tune on this…") if teaches else self.tr("Pre-train on this…")
         self.train.setText(text)
         self.train.setAccessibleName(text)
         self.train.show()
         self.labels.show_spec(spec)
-        self.facts.show_spec(spec, self.state.folder, "")
-        for number, part in enumerate(SPLITS, start=1):
-            self.parts.group.button(number).setVisible(bool(spec.rows.get(part)))
+        self.details.show_spec(spec, self.state.folder, "")
+        for number, split in enumerate(SPLITS, start=1):
+            self.splits.group.button(number).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
         self.splitter.show()
         QTimer.singleShot(0, self, self._show_table)  # once it has its place
@@ -190,7 +188,7 @@ class DatasetView(Page):
         room = self.table.viewport().width() - 34 * SPACE - narrow * others
         wide = max(room // max(len(texts), 1), 80 * SPACE)
         for place, column in enumerate(self.state.columns):
-            self.table.setColumnWidth(place + OWN, wide if column in texts else narrow)
+            self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)
 
     def _on_found(self) -> None:
         if self.state.is_seeking:
@@ -207,9 +205,9 @@ class DatasetView(Page):
         self.row_text.clear()
 
     def _seek(self) -> None:
-        choice = self.parts.choice()
+        choice = self.splits.choice()
         self.state.seek(
-            Wanted(
+            Query(
                 self.search.text(),
                 SPLITS[choice - 1] if choice > 0 else None,
                 self.labels.choice,
@@ -218,7 +216,7 @@ class DatasetView(Page):
 
     def _show_all(self) -> None:
         self.search.clear()
-        self.parts.choose(0)
+        self.splits.choose(0)
         self.labels.choose_none()
         self._seek()
         self.search.setFocus()
@@ -232,6 +230,6 @@ class DatasetView(Page):
         if not current.isValid() or self.state.is_seeking:
             return
         cells = self.model.whole_row(current.row())
-        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:LONGEST_DETAIL]
+        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:DETAIL_CHARACTERS]
         if text != self.row_text.toPlainText():
             self.row_text.setPlainText(text)

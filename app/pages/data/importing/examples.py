@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.pages.data.cells import one_line
-from app.pages.data.importing.preview import LONGEST_INPUT, Example
+from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.theme import SPACE
 from app.widgets.page import scrolling
 from app.widgets.text import Text
@@ -12,7 +12,7 @@ from app.widgets.tokens import Pieces
 
 
 class Examples(QWidget):
-    """Word pieces with their segments, and the label, of a few rows."""
+    """Tokens with their segments, and the label, of a few rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Examples(QWidget):
 
     def _add_row(self) -> None:
         row = len(self.rows)
-        widgets = (Text("", "small", wraps=False), Pieces(most=LONGEST_INPUT), Text("", "small"))
+        widgets = (Text("", "small", wraps=False), Pieces(most=EXAMPLE_LENGTH), Text("", "small"))
         widgets[2].setFixedWidth(30 * SPACE)
         for column, widget in enumerate(widgets):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
@@ -62,9 +62,7 @@ class Examples(QWidget):
         said = []
         if example.label is not None:
             name = one_line(example.label)
-            said.append(
-                self.tr("label “{0}”").format(name) if name else self.tr("the label is empty")
-            )
+            said.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
         if example.cut:
-            said.append(self.tr("cut at {0} pieces").format(LONGEST_INPUT))
+            said.append(self.tr("cut at {0} tokens").format(EXAMPLE_LENGTH))
         label.setText("\n".join(said))

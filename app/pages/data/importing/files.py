@@ -1,4 +1,4 @@
-"""Which of the chosen files are data, and which part of the data set each of them is."""
+"""Which of the chosen files are data, and which split each of them is."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from engine.data.formats.folder import is_text_folder, parts_in
 from engine.spec.dataset import SPLITS, SplitName
 
 SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text", *CONLL}
-MOST = 200  # entries of a folder that are looked at
+FOLDER_ENTRIES = 200  # entries of a folder that are looked at
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
     """The files among `paths`, and in each folder those whose names end as data do.
 
-    A folder of documents stands for itself, and one with such folders for its parts gives these.
+    A folder of documents stands for itself, and one with such folders for its splits gives these.
     A file that is named outright is taken whatever its name is; the reader judges it.
     """
     found: list[Path] = []
@@ -24,17 +24,19 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir() and (folders := _text_folders(path)):
             found += folders
         elif path.is_dir():
-            inside = sorted(entry for _, entry in zip(range(MOST), path.iterdir(), strict=False))
+            inside = sorted(
+                entry for _, entry in zip(range(FOLDER_ENTRIES), path.iterdir(), strict=False)
+            )
             found += [entry for entry in inside if _is_data(entry)]
         else:
             found.append(path)
     return list(dict.fromkeys(found))
 
 
-def guess_parts(files: Sequence[Path]) -> list[SplitName | None]:
-    """The part of each of several files by its name; a file with none gets a part that is free.
+def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
+    """The split of each of several files by its name; a file without one gets a split that is free.
 
-    None: there is no part left for it.
+    None: there is no split left for it.
     """
     guesses: list[SplitName | None] = [_named(file) for file in files]
     taken: set[SplitName] = set()
@@ -43,7 +45,7 @@ def guess_parts(files: Sequence[Path]) -> list[SplitName | None]:
             guesses[number] = None
         elif guess is not None:
             taken.add(guess)
-    free = [part for part in SPLITS if part not in taken]
+    free = [split for split in SPLITS if split not in taken]
     for number, (file, guess) in enumerate(zip(files, guesses, strict=True)):
         if guess is None and free and _named(file) is None:
             guesses[number] = free.pop(0)
@@ -51,7 +53,7 @@ def guess_parts(files: Sequence[Path]) -> list[SplitName | None]:
 
 
 def suggested_name(files: Sequence[Path]) -> str:
-    """A name for the data set: that of the file, or of the folder where the file is only a part."""
+    """A name for the data set: that of the file, or of the folder where the file is a split."""
     first = files[0]
     if (len(files) > 1 or _named(first) is not None) and first.parent.name:
         return first.parent.name
@@ -69,4 +71,4 @@ def _is_data(file: Path) -> bool:
 
 def _named(file: Path) -> SplitName | None:
     words = re.split(r"[\W_\d]+", file.stem)
-    return next((part for part in map(part_named, words) if part is not None), None)
+    return next((split for split in map(part_named, words) if split is not None), None)

@@ -1,4 +1,4 @@
-"""What is wrong with an import, and what was noticed, as a list of sentences."""
+"""What is wrong with an import, and what was noticed, as a list."""
 
 from collections.abc import Sequence
 
@@ -6,21 +6,21 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.pages.data.importing.state import Problem
+from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
 from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text import Look, Text
 
 TALLEST = 30 * SPACE
-MOST_NOTES = 50
+SHOWN_NOTES = 50
 
 
 class Problems(QWidget):
-    """Problems first, then remarks; it scrolls when there are many, and has no height when none."""
+    """Problems first, then notes; it scrolls when there are many, and has no height when none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(self.tr("Problems and remarks"))
+        self.setAccessibleName(self.tr("Problems and notes"))
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
         self._inner = QWidget()
         self._list = QVBoxLayout(self._inner)
@@ -28,7 +28,7 @@ class Problems(QWidget):
         self._list.setSpacing(2 * SPACE)
         self._area = scrolling(self._inner)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._area.setAccessibleName(self.tr("Problems and remarks"))
+        self._area.setAccessibleName(self.tr("Problems and notes"))
         self._area.setMaximumHeight(TALLEST)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -44,7 +44,7 @@ class Problems(QWidget):
             role = Role.BAD if problem.blocks else Role.WARN
             picture = "circle-alert" if problem.blocks else "triangle-alert"
             self._add(picture, role, problem.text, problem.advice)
-        for note in notes[:MOST_NOTES]:
+        for note in notes[:SHOWN_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
         QTimer.singleShot(0, self, self._fit)  # what is new has its height only then

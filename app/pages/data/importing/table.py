@@ -5,7 +5,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from app.pages.data.cells import heading, one_line
-from app.pages.data.importing.state import Roles
+from app.pages.data.importing.roles import Roles
 from app.theme import Role, colour
 from app.widgets.text import tooltip
 from engine.data.formats.reading import Preview

@@ -1,4 +1,4 @@
-"""The page on which an import is looked at, corrected and started."""
+"""The page on which an import is checked, corrected and started."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -13,15 +13,13 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.data.cells import one_line
-from app.pages.data.importing.controls import (
-    ColumnControls,
-    FileControls,
-    NameControls,
-    ReadingControls,
-    SplitControls,
-)
 from app.pages.data.importing.examples import Examples
 from app.pages.data.importing.problems import Problems
+from app.pages.data.importing.sections.columns import ColumnsSection
+from app.pages.data.importing.sections.file_format import FormatSection
+from app.pages.data.importing.sections.files import FilesSection
+from app.pages.data.importing.sections.name import NameSection
+from app.pages.data.importing.sections.split import SplitSection
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
@@ -33,13 +31,13 @@ from app.widgets.tables import dress
 from app.widgets.text import Text
 from engine.data.formats.reading import Preview
 
-SIDE = 88 * SPACE  # width of the controls
+SIDE_WIDTH = 88 * SPACE  # px, of the controls
 _NOTHING = Preview((), [], ())
 
 
 class ImportView(Page):
     """Signals:
-    left: back to the list; the import is given up.
+    left: back to the list; the import is abandoned.
     files_asked: the user wants to choose other files.
     """
 
@@ -49,12 +47,12 @@ class ImportView(Page):
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
         self.state = state
-        self.back = buttons.icon_button(
-            "arrow-left", self.tr("Back to all data sets"), self.left.emit
-        )
+        self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self.others = buttons.plain(self.tr("Other &files…"), self.files_asked.emit, "folder-open")
+        self.others = buttons.plain(
+            self.tr("Choose other &files…"), self.files_asked.emit, "folder-open"
+        )
         self.action_row.addWidget(self.others)
         middle = QHBoxLayout()
         middle.setSpacing(5 * SPACE)
@@ -70,7 +68,7 @@ class ImportView(Page):
         usable = next((model for model in models if model.info is not None), None)
         if self.tokenizer.chosen() is None and usable is not None:
             self.tokenizer.choose(usable.path)
-            self.state.set_tokenizer(usable.path)
+            self.state.examples.set_model(usable.path)
         self._show_examples()
 
     # ── the parts of the page, each put in its place before it is filled: that is quicker ────
@@ -92,11 +90,11 @@ class ImportView(Page):
         above.setSpacing(3 * SPACE)
         column.addLayout(above)
         self.shown_file = QComboBox()
-        self.shown_file.setAccessibleName(self.tr("File whose rows are shown"))
+        self.shown_file.setAccessibleName(self.tr("File shown"))
         self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)
         self.count = Text("", "muted")
-        above.addWidget(Text(self.tr("First rows, as read"), "heading", wraps=False))
+        above.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
         above.addWidget(self.shown_file)
         above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
         self.table_or_not = QStackedLayout()
@@ -105,7 +103,7 @@ class ImportView(Page):
         self.table_or_not.addWidget(self.table)
         self.rows = PreviewModel(self)
         self.table.setModel(self.rows)
-        dress(self.table, self.tr("First rows, as read"))
+        dress(self.table, self.tr("First rows"))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.table.verticalHeader().setDefaultAlignment(right)
         self.unread = EmptyState(
@@ -120,11 +118,11 @@ class ImportView(Page):
         above = QHBoxLayout()
         above.setSpacing(3 * SPACE)
         column.addLayout(above)
-        above.addWidget(Text(self.tr("As the model will see them"), "heading", wraps=False))
+        above.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
         above.addStretch()
         self.tokenizer = CheckpointBox(parent=self)
-        self.tokenizer.setAccessibleName(self.tr("Model whose word pieces are shown"))
-        self.tokenizer.picked.connect(lambda entry: self.state.set_tokenizer(entry.path))
+        self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
+        self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)
         above.addWidget(self.tokenizer)
         self.examples = Examples()
@@ -133,18 +131,18 @@ class ImportView(Page):
     def _add_side(self, middle: QHBoxLayout) -> None:
         inner = QWidget()
         self.side = scrolling(inner)
-        self.side.setFixedWidth(SIDE)
+        self.side.setFixedWidth(SIDE_WIDTH)
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         middle.addWidget(self.side)
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 3 * SPACE, 0)
         column.setSpacing(6 * SPACE)
-        self.files = FileControls(self.state, inner)
-        self.reading = ReadingControls(self.state, inner)
-        self.columns = ColumnControls(self.state, inner)
-        self.split = SplitControls(self.state, inner)
-        self.name = NameControls(self.state, inner)
-        for section in (self.files, self.reading, self.columns, self.split, self.name):
+        self.files = FilesSection(self.state, inner)
+        self.format = FormatSection(self.state, inner)
+        self.columns = ColumnsSection(self.state, inner)
+        self.split = SplitSection(self.state, inner)
+        self.name = NameSection(self.state, inner)
+        for section in (self.files, self.format, self.columns, self.split, self.name):
             column.addWidget(section)
         column.addStretch(1)
 
@@ -155,13 +153,13 @@ class ImportView(Page):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4 * SPACE)
         self.problems = Problems(self.choices)
-        self.why_not = Text("", "muted")
-        self.why_not.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.obstacle = Text("", "muted")
+        self.obstacle.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")
         row.addWidget(self.problems, 3)
-        row.addWidget(self.why_not, 1)
+        row.addWidget(self.obstacle, 1)
         row.addWidget(self.start, 0, Qt.AlignmentFlag.AlignVCenter)
-        self.progress = ProgressLine(self.tr("Import of a data set"), in_bytes=True)
+        self.progress = ProgressLine(self.tr("Importing a data set"), in_bytes=True)
         self.progress.cancelled.connect(self.state.cancel_import)
         self.body.addWidget(self.progress)
 
@@ -170,10 +168,10 @@ class ImportView(Page):
     def _connect(self) -> None:
         state = self.state
         state.opened.connect(self._show_files)
-        state.looked.connect(self._show_look)
-        state.exemplified.connect(self._show_examples)
-        state.counted_changed.connect(self._show_count)
-        state.judged.connect(self._judge)
+        state.previewed.connect(self._show_preview)
+        state.examples.changed.connect(self._show_examples)
+        state.count.changed.connect(self._show_count)
+        state.checked.connect(self._show_problems)
         state.progressed.connect(self._on_progress)
         state.ended.connect(self._on_ended)
 
@@ -185,7 +183,7 @@ class ImportView(Page):
         self.problems.show_problems([], ())
         self.start.setEnabled(False)
         self.files.show_files()
-        self.reading.show_reading()
+        self.format.show_reading()
         self.columns.show_columns()
         self.split.show_split()
         self._show_examples()
@@ -207,20 +205,20 @@ class ImportView(Page):
         self.files.show_files()
         self.name.show_name()
 
-    def _show_look(self) -> None:
-        look = self.state.look
-        self.reading.show_reading()
+    def _show_preview(self) -> None:
+        preview = self.state.preview
+        self.format.show_reading()
         self.columns.show_columns()
         self.split.show_split()
         self.name.show_name()
         self._show_unread()
-        self.rows.show_preview(look.preview if look else _NOTHING)
+        self.rows.show_preview(preview.table if preview else _NOTHING)
         self.rows.show_roles(self.state.roles)
         self._size_columns()
 
     def _show_unread(self) -> None:
         """Where nothing can be read, the reason stands in the place of the rows."""
-        problem = self.state.look_problem
+        problem = self.state.preview_problem
         self.table_or_not.setCurrentWidget(self.unread if problem else self.table)
         self.seen.setVisible(problem is None)
         self.side.setVisible(problem is None or self.state.reading is not None)
@@ -230,10 +228,10 @@ class ImportView(Page):
 
     def _size_columns(self) -> None:
         """Wide columns for texts, narrow ones for the rest."""
-        look, roles = self.state.look, self.state.roles
-        if look is None:
+        preview, roles = self.state.preview, self.state.roles
+        if preview is None:
             return
-        shown = look.preview.columns
+        shown = preview.table.columns
         texts = {roles.text, roles.pair} - {None}
         room = self.table.viewport().width()
         others = [name for name in shown if name not in texts]
@@ -245,40 +243,38 @@ class ImportView(Page):
 
     def _show_examples(self) -> None:
         state = self.state
-        problem = state.examples_problem
-        if not problem and state.tokenizer is None:
-            problem = self.tr("There is no model whose word pieces could be shown.")
-        elif not problem and not state.examples and state.look is not None:
-            problem = self.tr("Choose the column with the text first.")
-        self.examples.show_examples(state.examples, state.unknown, problem)
+        shown = state.examples
+        problem = shown.problem
+        if not problem and shown.model is None:
+            problem = self.tr("Import a model to see the rows as tokens.")
+        elif not problem and not shown.examples and state.preview is not None:
+            problem = self.tr("Choose the text column first.")
+        self.examples.show_examples(shown.examples, shown.unknown, problem)
         self.rows.show_roles(state.roles)
         self.split.show_split()
 
     def _show_count(self) -> None:
-        state = self.state
-        done, total = state.count_done
-        if state.counted is not None:
-            self.count.setText(self.tr("%Ln row(s) in all", "", len(state.counted.given)))
-        elif state.is_counting and total:
+        count = self.state.count
+        done, total = count.bytes_read
+        if count.found is not None:
+            self.count.setText(self.tr("%Ln row(s)", "", len(count.found.given)))
+        elif count.is_counting and total:
             share = numbers.percent(done / total, 0)
             self.count.setText(self.tr("Checking all rows: {0}").format(share))
         else:
             self.count.setText("")
         self.split.show_sizes()
 
-    def _judge(self) -> None:
+    def _show_problems(self) -> None:
         state = self.state
-        notes = (
-            state.counted.notes
-            if state.counted
-            else (state.look.preview.notes if state.look else ())
-        )
+        found, preview = state.count.found, state.preview
+        notes = found.notes if found else (preview.table.notes if preview else ())
         self.problems.show_problems(state.problems(), tuple(notes))
-        why_not = state.why_not()
-        self.start.setEnabled(not why_not and not state.is_importing)
-        self.why_not.setText(why_not)
-        self.why_not.setVisible(bool(why_not) and not self.problems.says(why_not))
-        self.start.setAccessibleDescription(why_not)
+        obstacle = state.obstacle()
+        self.start.setEnabled(not obstacle and not state.is_importing)
+        self.obstacle.setText(obstacle)
+        self.obstacle.setVisible(bool(obstacle) and not self.problems.says(obstacle))
+        self.start.setAccessibleDescription(obstacle)
         self.name.show_name()
         if state.is_importing and self.progress.isHidden():
             self.choices.hide()
@@ -293,10 +289,10 @@ class ImportView(Page):
         self.progress.end()
         self.choices.show()
         self._set_editable(True)
-        self._judge()
+        self._show_problems()
 
     def _set_editable(self, editable: bool) -> None:
-        for widget in (self.files, self.reading, self.columns, self.split, self.name, self.others):
+        for widget in (self.files, self.format, self.columns, self.split, self.name, self.others):
             widget.setEnabled(editable)
         self.shown_file.setEnabled(editable)
 

@@ -10,7 +10,7 @@ from app.pages.data.state import source_state
 from engine.data.datasets.store import open_dataset
 from engine.shipped import sample_data
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.test_dataset_view import opened, stored
+from tests.app.pages.data.dataset.test_view import opened, stored
 
 PATIENCE = 20_000  # ms
 
@@ -62,15 +62,15 @@ def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmod
 def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
     view = opened(qtbot, page, reviews)
     qtbot.waitUntil(lambda: page.state.sources.get(view.state.folder) == "same", timeout=PATIENCE)
-    assert "as it was" in view.facts.facts.values["The source"].text()
+    assert "Unchanged" in view.details.facts.values["Source status"].text()
     reviews.write_text(reviews.read_text() + "one more,1\n")
     studio.datasets_changed.emit()
     qtbot.waitUntil(lambda: marks(page) == ["Source changed"], timeout=PATIENCE)
-    assert "has changed" in view.facts.facts.values["The source"].text()
+    assert "Changed since" in view.details.facts.values["Source status"].text()
     reviews.unlink()
     studio.datasets_changed.emit()
     qtbot.waitUntil(
-        lambda: "no longer there" in view.facts.facts.values["The source"].text(),
+        lambda: "No longer there" in view.details.facts.values["Source status"].text(),
         timeout=PATIENCE,
     )
 
@@ -89,7 +89,7 @@ def test_files_and_folders_of_data_can_be_dropped(qtbot, page, write) -> None:
     folder = write("films/train.csv", rows).parent
     write("films/dev.csv", rows)
     assert page.accept_drop([folder])
-    qtbot.waitUntil(lambda: page.importing.state.look is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.importing.state.preview is not None, timeout=PATIENCE)
     assert page.importing.state.name == "films"
     assert page.accept_drop([write("one.jsonl", '{"text": "a b c", "label": "x"}\n')])
     qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)

@@ -1,15 +1,15 @@
-"""Which of the chosen files are data, and which part each of them is."""
+"""Which of the chosen files are data, and which split each of them is."""
 
 from pathlib import Path
 
 import pytest
 
 from app.drops import page_for
-from app.pages.data.importing.files import data_files, guess_parts, suggested_name
+from app.pages.data.importing.files import data_files, guess_splits, suggested_name
 
 
 @pytest.mark.parametrize(
-    "names, parts",
+    "names, splits",
     [
         (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
         (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
@@ -24,8 +24,8 @@ from app.pages.data.importing.files import data_files, guess_parts, suggested_na
         (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "validation", "test", None]),
     ],
 )
-def test_names_tell_the_parts(names: list[str], parts: list[str | None]) -> None:
-    assert guess_parts([Path(name) for name in names]) == parts
+def test_names_tell_the_splits(names: list[str], splits: list[str | None]) -> None:
+    assert guess_splits([Path(name) for name in names]) == splits
 
 
 def test_a_folder_gives_its_data_and_not_its_readme(tmp_path: Path) -> None:
@@ -47,20 +47,20 @@ def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path: 
         (["sst2/train.tsv", "sst2/dev.tsv"], "sst2"),
     ],
 )
-def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_parts(
+def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_splits(
     files: list[str], name: str
 ) -> None:
     assert suggested_name([Path(file) for file in files]) == name
 
 
-def test_a_folder_of_documents_stands_for_itself_or_for_its_parts(tmp_path: Path) -> None:
-    for part in ("train", "test"):
+def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path: Path) -> None:
+    for split in ("train", "test"):
         for label in ("neg", "pos"):
-            (tmp_path / part / label).mkdir(parents=True)
-            (tmp_path / part / label / "0.txt").touch()
+            (tmp_path / split / label).mkdir(parents=True)
+            (tmp_path / split / label / "0.txt").touch()
     (tmp_path / "vocabulary.txt").touch()
     assert data_files([tmp_path]) == [tmp_path / "test", tmp_path / "train"]
     assert data_files([tmp_path / "train"]) == [tmp_path / "train"]
-    assert guess_parts(data_files([tmp_path])) == ["test", "train"]
+    assert guess_splits(data_files([tmp_path])) == ["test", "train"]
     assert page_for([tmp_path]) == page_for([tmp_path / "train"]) == "data"
     assert page_for([tmp_path / "train" / "neg"]) == ""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QThreadPool
 
-from app.pages.data.importing.state import ImportState, Roles
+from app.pages.data.importing.roles import Roles
+from app.pages.data.importing.state import ImportState
 from app.studio import Studio
 from engine.data.datasets.store import open_dataset
 from tests.app.pages.train.conftest import write_model
@@ -25,16 +26,16 @@ class Import:
         self.state.imported.connect(self.made.append)
 
     def open(self, *paths: Path) -> ImportState:
-        """Choose files and wait until they were looked at."""
+        """Choose files and wait until the first rows are there."""
         self.state.open(paths)
-        self.wait(lambda s: s.look is not None or s.look_problem is not None)
+        self.wait(lambda s: s.preview is not None or s.preview_problem is not None)
         return self.state
 
     def wait(self, condition: Callable[[ImportState], object]) -> None:
         self._qtbot.waitUntil(lambda: bool(condition(self.state)), timeout=PATIENCE)
 
     def count(self) -> None:
-        self.wait(lambda s: s.part_rows is not None or s.count_problem is not None)
+        self.wait(lambda s: s.count.split_rows is not None or s.count.problem is not None)
 
     def finish(self) -> Path:
         self.state.start_import()
@@ -57,7 +58,7 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert state.roles == Roles("sentence", None, "label")
     assert state.name == "reviews"
     importing.count()
-    assert not state.why_not()
+    assert not state.obstacle()
     folder = importing.finish()
     assert folder == studio.home.datasets / "reviews" / "1"
     dataset = open_dataset(folder)
@@ -65,14 +66,14 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert dataset.spec.labels == {"0": 40, "1": 80}
 
 
-def test_the_sizes_of_the_parts_are_told_before_and_are_those_of_the_data_set(
+def test_the_sizes_of_the_splits_are_told_before_and_are_those_of_the_data_set(
     importing, reviews
 ) -> None:
     state = importing.open(reviews)
     importing.count()
     state.set_split(state.split.model_copy(update={"validation": 0.25, "test": 0.25}))
     importing.count()
-    told = dict(state.part_rows)
+    told = dict(state.count.split_rows)
     assert told == {"train": 60, "validation": 30, "test": 30}
     assert open_dataset(importing.finish()).spec.rows == told
 
@@ -101,20 +102,20 @@ def test_another_reading_is_shown_at_once(importing, write) -> None:
     state = importing.open(write("semicolons.csv", "text;label\nshort, but good;1\nbad;0\n"))
     assert state.columns == ("text", "label")
     state.set_reading(state.reading.model_copy(update={"delimiter": ","}))
-    importing.wait(lambda s: s.look_problem is not None)
-    assert "line 2" in state.look_problem.problem
+    importing.wait(lambda s: s.preview_problem is not None)
+    assert "line 2" in state.preview_problem.problem
     state.set_reading(state.reading.model_copy(update={"delimiter": ";", "header": False}))
-    importing.wait(lambda s: s.look is not None)
+    importing.wait(lambda s: s.preview is not None)
     assert state.columns == ("column 1", "column 2")
-    assert len(state.look.preview.rows) == 3
+    assert len(state.preview.table.rows) == 3
 
 
 def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
     rows = [f"a good film {n},1" for n in range(2990)]
     state = importing.open(write("bad.csv", "text,label\n" + "\n".join([*rows, "x,y,z"]) + "\n"))
-    assert not state.why_not(), "the first rows are right"
+    assert not state.obstacle(), "the first rows are right"
     importing.count()
-    assert "line 2992" in state.why_not()
+    assert "line 2992" in state.obstacle()
     state.start_import()
     assert not state.is_importing
 
@@ -134,25 +135,27 @@ def test_what_is_no_text_is_named(importing, tmp_path, name, content, said) -> N
         file.write_bytes(content)
     state = importing.open(file)
     assert state.reading is None
-    assert said in state.why_not()
-    assert name in state.why_not()
+    assert said in state.obstacle()
+    assert name in state.obstacle()
 
 
 def test_utf_16_is_recognised(importing, write) -> None:
     state = importing.open(write("wide.csv", "\ufefftext,label\nschön,1\ngrün,0\n", "utf-16-le"))
     assert state.reading.encoding == "utf-16"
-    assert state.look.preview.rows[0].cells == ("schön", "1")
+    assert state.preview.table.rows[0].cells == ("schön", "1")
 
 
-def test_a_wrong_encoding_is_named_and_can_be_taken_back(importing, write) -> None:
+def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write) -> None:
     state = importing.open(write("umlauts.csv", "text,label\nschön und gut,1\nübel,0\n"))
     right = state.reading
     for wrong in ("ascii", "no-such-encoding"):
         state.set_reading(right.model_copy(update={"encoding": wrong}))
-        importing.wait(lambda s, wrong=wrong: s.look_problem and wrong in s.look_problem.problem)
+        importing.wait(
+            lambda s, wrong=wrong: s.preview_problem and wrong in s.preview_problem.problem
+        )
     state.set_reading(right)
-    importing.wait(lambda s: s.look is not None)
-    assert not state.why_not()
+    importing.wait(lambda s: s.preview is not None)
+    assert not state.obstacle()
 
 
 def test_a_single_class_can_be_imported_and_is_remarked(importing, write) -> None:
@@ -160,23 +163,23 @@ def test_a_single_class_can_be_imported_and_is_remarked(importing, write) -> Non
     state.set_roles(Roles("text", None, "label"))
     importing.count()
     assert any("Every label is “1”" in text for text in importing.said())
-    assert not state.why_not()
+    assert not state.obstacle()
 
 
 def test_what_is_missing_is_said_in_a_sentence(importing, reviews) -> None:
     state = importing.open(reviews)
     state.set_roles(Roles(None, None, "label"))
-    assert state.why_not() == "No column is chosen as text."
+    assert state.obstacle() == "No text column is chosen."
     state.set_roles(Roles("label", None, "label"))
-    assert state.why_not() == "One column has two roles."
+    assert state.obstacle() == "The same column is used twice."
     state.set_roles(Roles("sentence", None, "label"))
     state.set_name("  ")
-    assert state.why_not() == "The data set has no name."
+    assert state.obstacle() == "The data set has no name."
     state.set_name("named")
-    assert not state.why_not()
+    assert not state.obstacle()
 
 
-def test_files_by_name_are_the_parts(importing, write) -> None:
+def test_files_by_name_are_the_splits(importing, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
     for name in ("dev", "test", "train"):
         write(f"films/{name}.csv", rows)
@@ -184,51 +187,51 @@ def test_files_by_name_are_the_parts(importing, write) -> None:
     assert state.name == "films"
     assert [file.name for file in state.files] == ["train.csv", "dev.csv", "test.csv"]
     importing.count()
-    assert state.part_rows == {"train": 10, "validation": 10, "test": 10}
+    assert state.count.split_rows == {"train": 10, "validation": 10, "test": 10}
     dataset = open_dataset(importing.finish())
     assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
 
 
-def test_two_files_for_one_part_are_refused_in_words(importing, write) -> None:
+def test_two_files_for_one_split_are_refused_in_words(importing, write) -> None:
     rows = "text,label\nlong,0\nshort,1\n"
     state = importing.open(write("a.csv", rows), write("b.csv", rows))
-    state.set_part(1, "train")
-    assert "Two files are for the same part" in state.why_not()
-    state.set_part(0, "test")
-    state.set_part(1, "validation")
-    assert state.why_not() == "No file is for training."
-    state.set_part(1, None)
-    state.set_part(0, "train")
+    state.set_file_split(1, "train")
+    assert "Two files are assigned to the same split" in state.obstacle()
+    state.set_file_split(0, "test")
+    state.set_file_split(1, "validation")
+    assert state.obstacle() == "No file is assigned to the training set."
+    state.set_file_split(1, None)
+    state.set_file_split(0, "train")
     assert state.sources == {"all": state.files[0]}
-    assert not state.why_not()
+    assert not state.obstacle()
 
 
-def test_a_part_without_the_columns_is_named(importing, write) -> None:
+def test_a_split_without_the_columns_is_named(importing, write) -> None:
     train = write("train.csv", "text,label\nlong,0\nshort,1\n")
     importing.open(train, write("dev.csv", "words,class\nlong,0\nshort,1\n"))
     importing.count()
-    assert "dev.csv" in importing.state.why_not()
+    assert "dev.csv" in importing.state.obstacle()
 
 
-def test_a_split_column_says_the_parts(importing, write) -> None:
+def test_a_split_column_says_the_splits(importing, write) -> None:
     rows = "".join(f"a film {n},{n % 2},{'validation' if n < 3 else 'train'}\n" for n in range(12))
     state = importing.open(write("films.csv", "text,label,part\n" + rows))
     state.set_split(state.split.model_copy(update={"column": "part"}))
     importing.count()
-    assert state.part_rows == {"train": 9, "validation": 3, "test": 0}
+    assert state.count.split_rows == {"train": 9, "validation": 3, "test": 0}
     state.set_split(state.split.model_copy(update={"column": "label"}))
     importing.count()
-    assert "no part of a data set" in state.why_not()
-    assert "line 2" in state.why_not()
+    assert "no part of a data set" in state.obstacle()
+    assert "line 2" in state.obstacle()
 
 
 def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
     folder = write_model(studio.home.models / "little")
     state = importing.open(write("pairs.csv", "text,pair,label\nthe film,a film,1\nbad,good,0\n"))
     state.set_roles(Roles("text", "pair", "label"))
-    state.set_tokenizer(folder)
-    importing.wait(lambda s: s.examples)
-    first = state.examples[0]
+    state.examples.set_model(folder)
+    importing.wait(lambda s: s.examples.examples)
+    first = state.examples.examples[0]
     word = [t.text.removeprefix("##") for t in first.tokens if (t.word, t.segment) == (0, 0)]
     assert "".join(word) == "the"
     assert [t.text for t in first.tokens if t.special] == ["[CLS]", "[SEP]", "[SEP]"]
@@ -241,10 +244,10 @@ def test_a_damaged_tokenizer_is_told_where_examples_would_stand(importing, studi
     for name in ("tokenizer.json", "vocab.txt"):
         (folder / name).write_text("{")
     state = importing.open(reviews)
-    state.set_tokenizer(folder)
-    importing.wait(lambda s: s.examples_problem)
-    assert not state.examples
-    assert not state.why_not(), "the import itself needs no model"
+    state.examples.set_model(folder)
+    importing.wait(lambda s: s.examples.problem)
+    assert not state.examples.examples
+    assert not state.obstacle(), "the import itself needs no model"
 
 
 def test_text_without_labels_is_imported(importing, write) -> None:
@@ -294,7 +297,7 @@ def test_tagged_words_become_a_data_set(importing, tagged) -> None:
     assert state.reading.format == "conll"
     assert state.roles == Roles("text", tags="tags")
     importing.count()
-    assert not state.why_not() and not importing.said()
+    assert not state.obstacle() and not importing.said()
     dataset = open_dataset(importing.finish())
     assert dataset.spec.spans == {"person": 40, "place": 40}
     assert dataset.rows("validation").tags[0] == "B-person I-person O B-place"
@@ -305,7 +308,7 @@ def test_a_tag_that_fits_no_word_blocks_the_import(importing, write) -> None:
     state = importing.open(write("x.csv", "text,tags\na b,O B-x\nc d,O B-x\ne f,O\n"))
     state.set_roles(Roles("text", tags="tags"))
     importing.count()
-    assert "x.csv, line 4: there are 2 words and one tag." in state.why_not()
+    assert "x.csv, line 4: there are 2 words and one tag." in state.obstacle()
 
 
 def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
@@ -317,5 +320,5 @@ def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
     assert state.reading.format == "folder"
     assert state.roles == Roles("text", None, "label")
     importing.count()
-    assert not state.why_not()
+    assert not state.obstacle()
     assert open_dataset(importing.finish()).spec.labels == {"bad": 10, "good": 11}

@@ -12,6 +12,7 @@ from app.pages.data.dataset.labels import Balance, LabelsModel
 from app.pages.data.dataset.lengths import Lengths
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
+from app.pages.data.texts import line_of
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
 from engine.data.datasets.store import import_dataset
@@ -54,7 +55,7 @@ def row_texts(view: DatasetView) -> list[str]:
     return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
 
 
-def test_rows_are_there_with_line_and_part(qtbot, page, reviews) -> None:
+def test_rows_are_there_with_line_and_split(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     first = [view.model.index(0, column).data() for column in range(4)]
     assert first[0] == "2"
@@ -80,12 +81,12 @@ def test_nothing_found_offers_all_rows(qtbot, page, reviews) -> None:
     assert view.model.rowCount() == 120
 
 
-def test_a_part_and_a_label_narrow_the_rows(qtbot, page, reviews) -> None:
+def test_a_split_and_a_label_narrow_the_rows(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
-    qtbot.mouseClick(view.parts.group.button(2), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.splits.group.button(2), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: view.count.text() == "12 of 120 rows", timeout=PATIENCE)
-    assert not view.parts.group.button(3).isVisible(), "there are no rows for testing"
-    qtbot.mouseClick(view.parts.group.button(0), Qt.MouseButton.LeftButton)
+    assert not view.splits.group.button(3).isVisible(), "there are no rows for testing"
+    qtbot.mouseClick(view.splits.group.button(0), Qt.MouseButton.LeftButton)
     view.labels.bars.selectRow(1)
     qtbot.waitUntil(lambda: view.count.text() == "40 of 120 rows", timeout=PATIENCE)
     view.labels.all.click()
@@ -106,7 +107,7 @@ def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
     assert lengths.rows == 120
     assert view.lengths.histogram.isVisible()
     assert str(lengths.median()) in view.lengths.summary.text()
-    assert "No row is longer than 128" in view.lengths.cut.text()
+    assert "No row is longer than 128 tokens" in view.lengths.cut.text()
     kept = list(page._studio.home.cache.glob("lengths-*.npy"))
     assert len(kept) == 1
     page.show_list()
@@ -128,7 +129,7 @@ def test_another_tokenizer_counts_anew(qtbot, page, studio, reviews) -> None:
     assert view.state.lengths.longest > first.longest
 
 
-def test_the_share_that_is_cut_is_told(qtbot, page, write) -> None:
+def test_the_share_that_is_truncated_is_told(qtbot, page, write) -> None:
     long = "very " * 300
     view = opened(qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n"))
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
@@ -156,7 +157,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     question = QApplication.activeModalWidget()
     said = " ".join(label.text() for label in question.findChildren(type(view.count)))
     assert "120 rows" in said
-    assert "stay" in said
+    assert "not affected" in said
     qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list, timeout=PATIENCE)
     assert not folder.exists()
@@ -214,8 +215,8 @@ def test_the_models_are_sound(qtbot, page, reviews, qtmodeltester) -> None:
     "labels, begins",
     [
         ({"a": 10, "b": 11}, "Balanced"),
-        ({"a": 90, "b": 10}, "Imbalanced: the most frequent label stands 9.0 times"),
-        ({"a": 90}, "There is one label only"),
+        ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
+        ({"a": 90}, "There is only one label"),
     ],
 )
 def test_imbalance_is_named(labels: dict[str, int], begins: str) -> None:
@@ -248,7 +249,7 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
     view = opened(qtbot, page, tagged)
     assert row_texts(view)[0] == "Ada Lovelace saw Paris"
     assert view.model.index(0, 3).data() == "B-person I-person O B-place"
-    assert "2 kind(s) of tags" in view.labels.title.text()
+    assert "2 type(s) of tags" in view.labels.title.text()
     assert view.labels.bars.model().labels == [("person", 40), ("place", 40)]
     assert "“tags”" in view.labels.balance.text()
     assert view.train.text() == "Fine-tune on this…"
@@ -263,9 +264,9 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     view = opened(qtbot, page, write("scores.csv", "text,score\n" + rows))
     assert view.labels.title.text() == "Numbers"
     assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
-    assert view.labels.balance.text().startswith("The numbers go from 0 to 10; half of the rows")
+    assert view.labels.balance.text().startswith("Numbers from 0 to 10; the median is")
     assert view.labels.scale.bars.sum() == 101
-    assert "numbers from 0 to 10" in view._words.line(view.state.spec)
+    assert "numbers from 0 to 10" in line_of(view.state.spec)
     assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["validation"] == 10
     assert_accessible(view)
     screen(view, "data scale")
@@ -276,7 +277,7 @@ def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, wr
     rows = "".join(f"a film that is {n},{cells[n % 5]}\n" for n in range(50))
     view = opened(qtbot, page, write("topics.csv", "text,label\n" + rows))
     assert view.labels.title.text() == "3 label(s)"
-    assert "in the mean it has 1.2" in view.labels.balance.text()
+    assert "1.2 on average" in view.labels.balance.text()
     model = view.labels.bars.model()
     assert [model.index(row, 0).data() for row in range(3)] == ["good", "long", "odd"]
     assert model.index(0, 1).data() == "30  60.0 %"

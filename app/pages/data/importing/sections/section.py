@@ -1,6 +1,6 @@
 """A heading with rows of a name and a control, and a remark below."""
 
-from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets.text import Text, tooltip
@@ -20,7 +20,7 @@ class Section(QWidget):
         self._grid.setVerticalSpacing(2 * SPACE)
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, 28 * SPACE)
-        self._labels: dict[QWidget, Text] = {}
+        self._labels: dict[QWidget, Text | None] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2 * SPACE)
@@ -35,20 +35,25 @@ class Section(QWidget):
         row = self._grid.rowCount()
         self._grid.addWidget(label, row, 0)
         self._grid.addWidget(control, row, 1)
-        control.setAccessibleName(name)
         if isinstance(control, QComboBox):  # it may be narrower than its longest item
             fixed = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             control.setSizeAdjustPolicy(fixed)
             control.setMinimumContentsLength(6)
             control.setMaxVisibleItems(16)
-        if help_text:
-            control.setAccessibleDescription(help_text)
-            control.setToolTip(tooltip(help_text))
+        self._describe(name, control, help_text)
         self._labels[control] = label
 
+    def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
+        """Add a box that bears its name itself."""
+        box.setText(name)
+        self._grid.addWidget(box, self._grid.rowCount(), 0, 1, 2)
+        self._describe(name.replace("&", ""), box, help_text)
+        self._labels[box] = None
+
     def show_row(self, control: QWidget, shown: bool) -> None:
-        control.setVisible(shown)
-        self._labels[control].setVisible(shown)
+        for part in (control, self._labels[control]):
+            if part is not None:
+                part.setVisible(shown)
 
     def show_note(self, text: str) -> None:
         self.note.setText(text)
@@ -56,9 +61,21 @@ class Section(QWidget):
 
     def clear(self) -> None:
         """Take all rows away."""
-        for control, label in self._labels.items():
-            for widget in (control, label):
-                self._grid.removeWidget(widget)
-                widget.hide()
-                widget.deleteLater()
+        for row in self._labels.items():
+            for widget in row:
+                if widget is not None:
+                    self._grid.removeWidget(widget)
+                    widget.hide()
+                    widget.deleteLater()
         self._labels = {}
+
+    def _describe(self, name: str, control: QWidget, help_text: str) -> None:
+        control.setAccessibleName(name)
+        if help_text:
+            control.setAccessibleDescription(help_text)
+            control.setToolTip(tooltip(help_text))
+
+
+def place_of(column: str | None, columns: tuple[str, ...]) -> int:
+    """The row of a column in a box that begins with “none”."""
+    return 0 if column is None or column not in columns else columns.index(column) + 1

@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QComboBox, QFileDialog
 
-from app.pages.data.importing.controls import SeveralColumns
-from app.pages.data.importing.state import Roles
+from app.pages.data.importing.roles import Roles
+from app.pages.data.importing.sections.columns import SeveralColumns
 from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
@@ -25,7 +25,7 @@ def begin(qtbot, page: DataPage, *files: Path) -> ImportView:
     view = page.importing
     state = view.state
     qtbot.waitUntil(
-        lambda: bool(state.part_rows or state.count_problem or state.look_problem),
+        lambda: bool(state.count.split_rows or state.count.problem or state.preview_problem),
         timeout=PATIENCE,
     )
     return view
@@ -56,20 +56,20 @@ def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> 
 
 def test_the_delimiter_is_changed_by_keyboard_and_the_rows_follow(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
-    assert view.reading.delimiter.currentText() == "Bar  |"
-    choose(qtbot, view.reading.delimiter, "Semicolon  ;")
-    qtbot.waitUntil(lambda: view.state.look_problem is not None, timeout=PATIENCE)
+    assert view.format.delimiter.currentText() == "Vertical bar  |"
+    choose(qtbot, view.format.delimiter, "Semicolon  ;")
+    qtbot.waitUntil(lambda: view.state.preview_problem is not None, timeout=PATIENCE)
     assert view.table_or_not.currentWidget() is view.unread
     assert "line 2" in view.unread.title.text()
     assert view.side.isVisible(), "what is wrong can be mended here"
-    choose(qtbot, view.reading.delimiter, "Bar  |")
+    choose(qtbot, view.format.delimiter, "Vertical bar  |")
     qtbot.waitUntil(lambda: view.rows.columnCount() == 2, timeout=PATIENCE)
     assert view.table_or_not.currentWidget() is view.table
 
 
 def test_an_encoding_can_be_typed(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("greek.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
-    box = view.reading.encoding
+    box = view.format.encoding
     box.setFocus()
     box.lineEdit().selectAll()
     qtbot.keyClicks(box.lineEdit(), "cp1253")
@@ -104,9 +104,9 @@ def test_columns_of_yes_and_no_are_ticked_and_counted(qtbot, page, write) -> Non
     view.columns.more.setChecked(True)
     choose(qtbot, view.columns.label, "none")
     tick(view.columns.lists["flags"], "rude", "long")
-    qtbot.waitUntil(lambda: view.state.counted is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.state.count.found is not None, timeout=PATIENCE)
     assert view.state.roles == Roles("text", flags=("rude", "long"))
-    assert view.state.counted.flags == {"rude": 20, "long": 10}
+    assert view.state.count.found.flags == {"rude": 20, "long": 10}
     assert view.columns.lists["flags"].text() == "rude, long"
     assert view.state.problems() == []
 
@@ -115,8 +115,8 @@ def test_a_cell_that_says_neither_yes_nor_no_is_told_with_its_line(qtbot, page, 
     view = begin(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
     choose(qtbot, view.columns.label, "none")
     tick(view.columns.lists["flags"], "rude")
-    qtbot.waitUntil(lambda: view.state.count_problem is not None, timeout=PATIENCE)
-    assert "line 3: “maybe” in the column “rude”" in view.state.count_problem.problem
+    qtbot.waitUntil(lambda: view.state.count.problem is not None, timeout=PATIENCE)
+    assert "line 3: “maybe” in the column “rude”" in view.state.count.problem.problem
 
 
 def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
@@ -124,7 +124,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
     assert view.state.roles.endings == ()
     tick(view.columns.lists["endings"], "one", "other")
-    qtbot.waitUntil(lambda: view.state.counted is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.state.count.found is not None, timeout=PATIENCE)
     assert view.state.roles == Roles("text", label="label", endings=("one", "other"))
     assert view.state.problems() == []
 
@@ -147,23 +147,23 @@ def test_a_wrong_line_is_listed_and_the_button_says_why(qtbot, page, write) -> N
     assert "line 2997" in view.start.accessibleDescription()
 
 
-def test_the_split_shows_how_many_rows_each_part_gets(qtbot, page, reviews) -> None:
+def test_the_split_shows_how_many_rows_each_split_gets(qtbot, page, reviews) -> None:
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(lambda: "validation 12" in view.split.note.text())
-    view.split.dev.setFocus()
-    view.split.dev.selectAll()
-    qtbot.keyClicks(view.split.dev, "50")
+    view.split.validation.setFocus()
+    view.split.validation.selectAll()
+    qtbot.keyClicks(view.split.validation, "50")
     qtbot.waitUntil(lambda: "validation 60" in view.split.note.text(), timeout=PATIENCE)
-    view.split.dev.setValue(0)
-    qtbot.waitUntil(lambda: "Without dev rows" in view.split.note.text(), timeout=PATIENCE)
+    view.split.validation.setValue(0)
+    qtbot.waitUntil(lambda: "Without a validation set" in view.split.note.text(), timeout=PATIENCE)
 
 
-def test_files_for_each_part_have_a_box_each(qtbot, page, write) -> None:
+def test_files_for_each_split_have_a_box_each(qtbot, page, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
-    assert [box.currentData() for box in view.files.parts] == ["train", "test"]
+    assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
     assert view.shown_file.isVisible()
-    choose(qtbot, view.files.parts[1], "left out")
+    choose(qtbot, view.files.boxes[1], "Skip this file")
     qtbot.waitUntil(lambda: view.state.sources == {"all": view.state.files[0]})
 
 
@@ -193,7 +193,7 @@ def test_the_dialog_for_files_gives_what_was_chosen(qtbot, page, reviews) -> Non
     assert dialog is not None
     dialog.filesSelected.emit([str(reviews)])
     dialog.close()
-    qtbot.waitUntil(lambda: page.importing.state.look is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.importing.state.preview is not None, timeout=PATIENCE)
     assert page.stack.currentWidget() is page.importing
 
 
@@ -205,7 +205,7 @@ def test_markup_is_shown_letter_by_letter(qtbot, page, write) -> None:
     rows = "".join(f'"{cell} {n}","{cell} {n % 2}"\n' for n in range(6))
     view = begin(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
     view.state.set_roles(Roles("sentence", None, MARKUP))
-    qtbot.waitUntil(lambda: bool(view.state.examples))
+    qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert view.rows.index(0, 0).data() == f"{MARKUP} 0"
     tip = view.rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert "&lt;img" in tip
@@ -223,8 +223,8 @@ def test_a_cell_of_two_million_characters_does_not_hold_the_window(qtbot, page, 
     assert len(view.rows.index(0, 0).data()) < 400
     view.table.selectRow(0)
     view.table.scrollToBottom()
-    qtbot.waitUntil(lambda: bool(view.state.examples))
-    assert view.state.examples[0].cut
+    qtbot.waitUntil(lambda: bool(view.state.examples.examples))
+    assert view.state.examples.examples[0].cut
     view.grab()
     view.state.start_import()
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
@@ -239,10 +239,10 @@ def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> No
     view = begin(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
     assert view.rows.columnCount() == 200
     assert view.columns.text.count() == 3_001
-    assert any("200 of 3,000" in note for note in view.state.look.preview.notes)
+    assert any("200 of 3,000" in note for note in view.state.preview.table.notes)
     view.state.set_roles(Roles("column2999", None, "column2500"))
-    qtbot.waitUntil(lambda: view.state.part_rows is not None, timeout=PATIENCE)
-    assert not view.state.why_not(), "a column beyond those shown may be the text"
+    qtbot.waitUntil(lambda: view.state.count.split_rows is not None, timeout=PATIENCE)
+    assert not view.state.obstacle(), "a column beyond those shown may be the text"
     view.state.start_import()
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
@@ -262,7 +262,7 @@ def test_the_preview_model_is_sound(qtmodeltester) -> None:
 def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, look, reviews) -> None:
     looks(look)
     view = begin(qtbot, page, reviews)
-    qtbot.waitUntil(lambda: bool(view.state.examples))
+    qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
     picture = screen(page, f"data-import-{look}")
     assert picture.stat().st_size > 10_000

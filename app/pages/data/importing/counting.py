@@ -1,0 +1,166 @@
+"""All rows read once before the import, so that a bad line deep in a file is known at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from engine.atomic_write import disk_errors_for
+from engine.data.datasets.collecting import Collected, Source, collect
+from engine.data.datasets.importing import deal_rows
+from engine.data.formats.lines import Cancelled, Progress
+from engine.errors import StudioError
+from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
+
+CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What is to be counted."""
+
+    sources: dict[Source, Path]
+    reading: Reading
+    mapping: Mapping
+    split: Split
+
+
+class CountState(QObject):
+    """How many rows there are, and how many each split will have. No widgets.
+
+    Signals:
+        changed: what was found, or how far the reading has come, is another now.
+        checked: `found` or `problem` is another now.
+    """
+
+    changed = Signal()
+    checked = Signal()
+
+    def __init__(self, scratch: Path, parent: QObject | None = None) -> None:
+        """`scratch` is a folder for what is written while rows are counted."""
+        super().__init__(parent)
+        self._scratch = scratch
+        self._wanted: Counting | None = None
+        self.found: Collected | None = None
+        self.split_rows: dict[SplitName, int] | None = None
+        self.problem: StudioError | None = None
+        self.bytes_read = (0, 0)  # so far, and in all
+        self._counting: background.Job | None = None
+        self._splitting: background.Job | None = None
+        self._pause = QTimer(self, singleShot=True, interval=CHOICE_PAUSE_MS)
+        self._pause.timeout.connect(self._count)
+
+    @property
+    def is_counting(self) -> bool:
+        return self._counting is not None or self._pause.isActive()
+
+    def count(self, wanted: Counting | None) -> None:
+        """Forget what was found and, after a short pause, count this; None: nothing."""
+        self.stop()
+        self._wanted = wanted
+        if wanted is not None:
+            self._pause.start()
+        self.changed.emit()
+        self.checked.emit()
+
+    def split_again(self, split: Split) -> None:
+        """The same rows are dealt out in another way."""
+        if self._wanted is not None:
+            self._wanted = Counting(
+                self._wanted.sources, self._wanted.reading, self._wanted.mapping, split
+            )
+        self._deal()
+
+    def stop(self) -> None:
+        """Stop whatever is under way, and forget what was found."""
+        self._pause.stop()
+        for job in (self._counting, self._splitting):
+            if job is not None:
+                job.cancel()
+        self._counting = self._splitting = None
+        self.found, self.split_rows, self.problem = None, None, None
+
+    def _count(self) -> None:
+        wanted, scratch = self._wanted, self._scratch
+        assert wanted is not None
+
+        def work(progress: background.Progress) -> Collected | None:
+            try:
+                return count_rows(wanted, scratch, progress, progress.cancelled)
+            except Cancelled:
+                return None
+
+        self.bytes_read = (0, 0)
+        self._counting = background.run(
+            self, work, self._on_counted, self._on_failed, progress=self._on_progress
+        )
+        self.changed.emit()
+
+    def _on_progress(self, done: int, total: int) -> None:
+        self.bytes_read = (done, total)
+        self.changed.emit()
+
+    def _on_counted(self, found: Collected | None) -> None:
+        self._counting, self.found = None, found
+        self.checked.emit()
+        self._deal()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._counting = None
+        if not isinstance(error, StudioError):
+            raise error
+        self.problem = error
+        self.changed.emit()
+        self.checked.emit()
+
+    def _deal(self) -> None:
+        """Find out how many rows each split will have."""
+        if self._splitting is not None:
+            self._splitting.cancel()
+            self._splitting = None
+        self.split_rows = None
+        found, wanted = self.found, self._wanted
+        if found is not None and wanted is not None:
+            self._splitting = background.run(
+                self, lambda: split_sizes(found, wanted.sources, wanted.split), self._on_dealt
+            )
+        self.changed.emit()
+
+    def _on_dealt(self, rows: dict[SplitName, int]) -> None:
+        self._splitting, self.split_rows = None, rows
+        self.changed.emit()
+
+
+def count_rows(
+    wanted: Counting, scratch: Path, progress: Progress, cancelled: Callable[[], bool]
+) -> Collected:
+    """Read every row of every file as the import will, and keep nothing but the counts.
+
+    Raises:
+        BadFile: with the line of the first row that cannot be read.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    split = Split(column=wanted.split.column)
+    with disk_errors_for(scratch), TemporaryDirectory(dir=scratch, prefix="check-") as folder:
+        return collect(
+            wanted.sources,
+            wanted.reading,
+            wanted.mapping,
+            split,
+            Path(folder),
+            progress,
+            cancelled,
+        )
+
+
+def split_sizes(
+    collected: Collected, sources: dict[Source, Path], split: Split
+) -> dict[SplitName, int]:
+    """How many rows each split will have."""
+    numbers, _ = deal_rows(collected, sources, split)
+    counts = np.bincount(numbers, minlength=len(SPLITS))
+    return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}

@@ -1,0 +1,59 @@
+"""From the paths that were chosen or dropped to files that can be read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.data.importing.files import data_files, guess_splits, suggested_name
+from engine.data.formats.reading import recognise_reading
+from engine.errors import StudioError
+from engine.spec.dataset import Reading, SplitName
+
+translate = QCoreApplication.translate
+
+LONGEST_NAME = 120  # characters of the name of a data set
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What was found out about the chosen files; with a `problem` they cannot be read."""
+
+    files: list[Path]
+    splits: list[SplitName | None]
+    name: str
+    reading: Reading | None
+    notes: tuple[str, ...]
+    problem: StudioError | None
+
+
+def open_files(paths: Sequence[Path]) -> Opened:
+    """List the files, the one for training first, and recognise the format of that one."""
+    try:
+        files = data_files(paths)
+    except OSError as error:
+        return _nothing(
+            translate("Import", "The folder cannot be read: {0}.").format(error.strerror),
+            translate("Import", "Choose another folder."),
+        )
+    if not files:
+        return _nothing(
+            translate("Import", "There are no data files in {0}.").format(paths[0].name),
+            translate("Import", "Choose a CSV, TSV, JSON Lines, CoNLL or text file."),
+        )
+    splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
+    if "train" in splits:  # it is the one by which the others are read
+        first = splits.index("train")
+        files.insert(0, files.pop(first))
+        splits.insert(0, splits.pop(first))
+    name = suggested_name(files)[:LONGEST_NAME]
+    try:
+        reading, notes = recognise_reading(files[0])
+    except StudioError as error:
+        return Opened(files, splits, name, None, (), error)
+    return Opened(files, splits, name, reading, notes, None)
+
+
+def _nothing(problem: str, advice: str) -> Opened:
+    return Opened([], [], "", None, (), StudioError(problem, advice))

@@ -1,0 +1,1 @@
+"""The choices of an import, a file for each group of controls."""

@@ -1,0 +1,101 @@
+"""How the files are read: what was recognised, and can be changed."""
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+
+from app.pages.data.importing.sections.section import Section
+from app.pages.data.importing.state import ImportState
+from app.widgets.spec_texts import help_of, title_of
+from engine.data.formats.reading import FORMATS
+from engine.spec.dataset import Reading
+
+TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
+ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
+AFTER_LABEL = " "
+
+
+class FormatSection(Section):
+    """Format, encoding, delimiter, quotes and header."""
+
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.heading.setText(self.tr("File format"))
+        self.format = QComboBox()
+        for name, one in FORMATS.items():
+            self.format.addItem(one.title, name)
+        self._disable_folder()
+        self.encoding = QComboBox(editable=True)
+        self.encoding.addItems(ENCODINGS)
+        self.encoding.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.delimiter = QComboBox()
+        for text, sign in (
+            (self.tr("Comma  ,"), ","),
+            (self.tr("Tab"), "\t"),
+            (self.tr("Semicolon  ;"), ";"),
+            (self.tr("Vertical bar  |"), "|"),
+            (self.tr("First space, after the label"), AFTER_LABEL),
+        ):
+            self.delimiter.addItem(text, sign)
+        self.quoted, self.header = QCheckBox(), QCheckBox()
+        fields = Reading.model_fields
+        for field, control in (
+            ("format", self.format),
+            ("encoding", self.encoding),
+            ("delimiter", self.delimiter),
+        ):
+            self.add(title_of(field, fields[field]), control, help_of(fields[field]))
+        for field, box in (("quoted", self.quoted), ("header", self.header)):
+            self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._on_changed)
+        for combo in (self.format, self.encoding, self.delimiter):
+            combo.activated.connect(lambda _: self._on_changed())
+        for box in (self.quoted, self.header):
+            box.clicked.connect(lambda _: self._on_changed())
+        typed = self.encoding.lineEdit()
+        assert typed is not None
+        typed.textEdited.connect(lambda _: self._pause.start())
+
+    def _disable_folder(self) -> None:
+        """No file can be read as a folder."""
+        model = self.format.model()
+        assert isinstance(model, QStandardItemModel)
+        item = model.item(self.format.findData("folder"))
+        item.setEnabled(False)
+
+    def show_reading(self) -> None:
+        """Show what the state has."""
+        reading = self._state.reading
+        self.setEnabled(reading is not None)
+        if reading is None:
+            return
+        self.format.setCurrentIndex(self.format.findData(reading.format))
+        if self.encoding.currentText() != reading.encoding:
+            self.encoding.setCurrentText(reading.encoding)
+        self.delimiter.setCurrentIndex(self.delimiter.findData(reading.delimiter))
+        self.quoted.setChecked(reading.quoted)
+        self.header.setChecked(reading.header)
+        for control in (self.delimiter, self.quoted, self.header):
+            self.show_row(control, reading.format in ("csv", "tsv"))
+        self.format.setEnabled(reading.format != "folder")  # a file is none, and it is no file
+        self.show_note("\n".join(self._state.notes))
+
+    def _on_changed(self) -> None:
+        self._pause.stop()
+        old = self._state.reading
+        if old is None:
+            return
+        name, sign = self.format.currentData(), self.delimiter.currentData()
+        if name != old.format and name in ("csv", "tsv"):
+            sign = "\t" if name == "tsv" else ","
+        changed = Reading(
+            format=name,
+            encoding=self.encoding.currentText().strip() or old.encoding,
+            delimiter=sign or old.delimiter,
+            quoted=self.quoted.isChecked(),
+            header=self.header.isChecked(),
+        )
+        self._state.set_reading(changed)
+        self.show_reading()

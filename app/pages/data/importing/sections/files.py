@@ -1,0 +1,45 @@
+"""Which split each of several files is."""
+
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from app.pages.data.cells import one_line
+from app.pages.data.importing.sections.section import Section
+from app.pages.data.importing.state import ImportState
+from engine.spec.dataset import SPLITS
+
+
+class FilesSection(Section):
+    """A box with the splits for each file; a single file needs none."""
+
+    def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.heading.setText(self.tr("Files"))
+        self.boxes: list[QComboBox] = []
+
+    def show_files(self) -> None:
+        self.clear()
+        self.boxes = []
+        files = self._state.files
+        self.setVisible(len(files) > 1)
+        if len(files) < 2:
+            return
+        for number, (file, split) in enumerate(zip(files, self._state.splits, strict=True)):
+            box = QComboBox()
+            for each in SPLITS:
+                box.addItem(self._explained(each), each)
+            box.addItem(self.tr("Skip this file"), None)
+            box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
+            box.activated.connect(lambda _, n=number, b=box: self._on_chosen(n, b))
+            self.add(one_line(file.name), box)
+            self.boxes.append(box)
+
+    def _explained(self, split: str) -> str:
+        return {
+            "train": self.tr("Training set – the model learns from it"),
+            "validation": self.tr("Validation set – measures progress during training"),
+            "test": self.tr("Test set – final, untouched evaluation"),
+        }[split]
+
+    def _on_chosen(self, number: int, box: QComboBox) -> None:
+        self._state.set_file_split(number, box.currentData())
