@@ -7,6 +7,8 @@
     python3 dev.py test ARGS   only pytest, with ARGS: test tests/engine -k mask
     python3 dev.py doctor      what this machine has: Python, torch, GPU, Qt, system packages
     python3 dev.py pictures    make the pictures of docs/pictures anew
+    python3 dev.py texts       count the texts of the program; texts de makes or renews the file
+                               of a language, resources/translations/de.ts
     python3 dev.py setup       only make or renew the environment; --fresh makes it anew,
                                --torch BACKEND takes another build of the pinned torch, for example
                                auto, cpu or cu130. Without it pip decides: CUDA on Linux, CPU on
@@ -364,6 +366,11 @@ def pictures(arguments: list[str]) -> int:
     return call([PYTHON, "-m", "tools.pictures", *arguments], QT_QPA_PLATFORM="offscreen")
 
 
+def texts(arguments: list[str]) -> int:
+    set_up()
+    return call([PYTHON, "-m", "tools.texts", *arguments])
+
+
 def setup(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dev.py setup")
     parser.add_argument("--torch", metavar="BACKEND", help="auto, cpu, cu130, …")
@@ -389,6 +396,7 @@ def main(arguments: Sequence[str]) -> int:
         "test": lambda: test(rest),
         "doctor": doctor,
         "pictures": lambda: pictures(rest),
+        "texts": lambda: texts(rest),
         "setup": lambda: setup(rest),
         "clean": clean,
     }

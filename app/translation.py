@@ -1,17 +1,55 @@
-"""The texts of the window in the user's language; English needs only its plurals."""
+"""The texts of the window in the user's language.
+
+A language is a line in `LANGUAGES` and a file in `resources/translations`, which `dev.py texts`
+makes and which is read as it is. What it lacks stays English. A text has one translation wherever
+it stands; where two meanings share an English text, the second argument of `tr` tells them apart.
+"""
 
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
-from PySide6.QtCore import QObject, QTranslator
+from PySide6.QtCore import QCoreApplication, QLocale, QObject, QTranslator
 
-PLURAL = re.compile(r"\((e?s)\)")  # “%Ln run(s)”, “%Ln class(es)”
+from engine.phrases import in_english, rendered
+from engine.shipped import resources
 
 
-class English(QTranslator):
-    """The texts as they stand in the source, with the ending that their number asks for."""
+def one_or_more(number: int) -> int:
+    """The plural form of English, German, Spanish and many others."""
+    return 0 if number == 1 else 1
 
-    def __init__(self, parent: QObject | None = None) -> None:
+
+@dataclass(frozen=True)
+class Language:
+    """`form` gives which of the plural forms a number asks for."""
+
+    code: str
+    name: str  # as its speakers call it
+    form: Callable[[int], int] = one_or_more
+    forms: int = 2
+
+
+LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
+
+
+def language_of(code: str) -> Language:
+    """The language with this code, that of the system for “”; English where there is none."""
+    wanted = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
+    known = {language.code: language for language in LANGUAGES}
+    return next((known[each] for each in wanted if each in known), LANGUAGES[0])
+
+
+class Translator(QTranslator):
+    """English with its plurals, and over it the file of a language."""
+
+    def __init__(self, language: Language = LANGUAGES[0], parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._language = language
+        file = file_of(language.code)
+        self._known = dict(entries(file)) if file.exists() else {}
 
     def isEmpty(self) -> bool:
         return False
@@ -19,6 +57,50 @@ class English(QTranslator):
     def translate(
         self, context: str, source: str, disambiguation: str | None = None, number: int = -1
     ) -> str:
-        if number < 0 or "(" not in source:
-            return source
-        return PLURAL.sub("" if number == 1 else r"\1", source)
+        forms = self._known.get((source, disambiguation or ""))
+        if not forms or not all(forms):
+            return in_english(source, number) if number >= 0 else source
+        form = self._language.form(number) if number >= 0 else 0
+        return forms[min(form, len(forms) - 1)]
+
+
+def tr(text: str, comment: str = "", number: int = -1) -> str:
+    """`text` in the user's language, outside of a QObject; `number` replaces its %n."""
+    return QCoreApplication.translate("", text, comment, number)
+
+
+def marked(text: str) -> str:
+    """A text of a table, which is given to `in_language` where it is shown."""
+    return text
+
+
+def in_language(text: str, number: int = -1) -> str:
+    """A text that was marked, or is the title of a field, in the user's language."""
+    return QCoreApplication.translate("", text, "", number)
+
+
+def translated(said: str) -> str:
+    """What the engine said, in the user's language; a plain `str` stays as it is."""
+    return rendered(said, in_language)
+
+
+def file_of(code: str) -> Path:
+    return resources() / "translations" / f"{code}.ts"
+
+
+def entries(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """(text, comment) and the forms of each translation in a .ts file."""
+    for message in ET.parse(file).iter("message"):  # noqa: S314 (it comes with the program)
+        forms = message.findall("translation/numerusform") or message.findall("translation")
+        key = (message.findtext("source") or "", message.findtext("comment") or "")
+        yield key, tuple(form.text or "" for form in forms)
+
+
+def paragraphs(page: str) -> list[str]:
+    """What of a page of the help is translated as one: lines without a blank one in between."""
+    return [part.strip() for part in re.split(r"\n\s*\n", page) if part.strip()]
+
+
+def translated_page(page: str) -> str:
+    """A page of the help in the user's language."""
+    return "\n\n".join(in_language(part) for part in paragraphs(page))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QEvent, QRectF, Qt
+from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -33,6 +33,7 @@ from app.palette import Palette
 from app.running import RunningRun
 from app.studio import Studio
 from app.theme import Role
+from app.translation import in_language, marked
 from app.widgets import dialogs, numbers
 from app.widgets.banners import Banners
 from app.widgets.dialogs import Choice
@@ -103,20 +104,20 @@ def _settings(studio: Studio) -> QWidget:
 
 
 PAGES: list[PageEntry] = [
-    PageEntry("home", str(QT_TRANSLATE_NOOP("MainWindow", "Home")), "house", "Ctrl+1", _home),
-    PageEntry("data", str(QT_TRANSLATE_NOOP("MainWindow", "Data")), "database", "Ctrl+2", _data),
-    PageEntry("models", str(QT_TRANSLATE_NOOP("MainWindow", "Models")), "boxes", "Ctrl+3", _models),
+    PageEntry("home", marked("Home"), "house", "Ctrl+1", _home),
+    PageEntry("data", marked("Data"), "database", "Ctrl+2", _data),
+    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _models),
     PageEntry(
         "train",
-        str(QT_TRANSLATE_NOOP("MainWindow", "Train")),
+        marked("Train"),
         "graduation-cap",
         "Ctrl+4",
         _train,
     ),
-    PageEntry("runs", str(QT_TRANSLATE_NOOP("MainWindow", "Runs")), "activity", "Ctrl+5", _runs),
+    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs),
     PageEntry(
         "explore",
-        str(QT_TRANSLATE_NOOP("MainWindow", "Explore")),
+        marked("Explore"),
         "scan-search",
         "Ctrl+6",
         _explore,
@@ -125,7 +126,7 @@ PAGES: list[PageEntry] = [
 LOWER: list[PageEntry] = [
     PageEntry(
         "settings",
-        str(QT_TRANSLATE_NOOP("MainWindow", "Settings")),
+        marked("Settings"),
         "settings",
         "Ctrl+,",
         _settings,
@@ -257,7 +258,7 @@ class MainWindow(QMainWindow):
         return page
 
     def _title(self, entry: PageEntry) -> str:
-        return self.tr(entry.title)
+        return in_language(entry.title)
 
     def _add_shortcut(
         self, keys: str | QKeySequence.StandardKey, act: Callable[[], object]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import BadCheckpoint, DiskFull
+from engine.phrases import phrase
 
 MANIFEST = "manifest.json"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -54,9 +55,17 @@ def disk_errors_for(path: Path) -> Iterator[None]:
         existing = next(p for p in (path, *path.parents) if p.exists())
         free = shutil.disk_usage(existing).free
         raise DiskFull(
-            f"The disk is full: {free / 1e6:.0f} MB are left where {path.name} should be written.",
-            f"Free some space on the disk of {existing} and try again; nothing that was there is "
-            "lost.",
+            phrase(
+                "The disk is full: {free:.0f} MB are left where {path} should be written.",
+                free=free / 1e6,
+                path=path.name,
+            ),
+            phrase(
+                "Free some space on the disk of {existing} and try again; nothing that was there "
+                "is "
+                "lost.",
+                existing=existing,
+            ),
             existing,
         ) from error
 
@@ -67,10 +76,18 @@ def check_room(path: Path, needed: int) -> None:
     free = shutil.disk_usage(existing).free
     if free < needed:
         raise DiskFull(
-            f"The disk is full: {path.name} needs {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB "
-            "are left.",
-            f"Free {(needed - free) / 1e6:.0f} MB on the disk of {existing} and try again; nothing "
-            "that was there is lost.",
+            phrase(
+                "The disk is full: {path} needs {needed:.0f} MB, and {free:.0f} MB are left.",
+                path=path.name,
+                needed=needed / 1e6,
+                free=free / 1e6,
+            ),
+            phrase(
+                "Free {needed:.0f} MB on the disk of {existing} and try again; nothing "
+                "that was there is lost.",
+                needed=(needed - free) / 1e6,
+                existing=existing,
+            ),
             existing,
             needed,
         )
@@ -157,12 +174,17 @@ def verify(folder: Path) -> None:
                 or sha256(file) != entry["sha256"]
             ):
                 raise BadCheckpoint(
-                    f"{name} in {folder.name} is damaged: it is not what was saved.",
-                    "Use an earlier checkpoint, or copy this one again from where it came.",
+                    phrase(
+                        "{name} in {folder} is damaged: it is not what was saved.",
+                        name=name,
+                        folder=folder.name,
+                    ),
+                    phrase("Use an earlier checkpoint, or copy this one again from where it came."),
                 )
     except (ValueError, KeyError, TypeError) as error:
         raise BadCheckpoint(
-            f"The manifest of {folder.name} is damaged.", "Use an earlier checkpoint."
+            phrase("The manifest of {folder} is damaged.", folder=folder.name),
+            phrase("Use an earlier checkpoint."),
         ) from error
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.spec.number_ranges import listed, numbers_in
 
 SYSTEM = Path("/sys/devices")  # what Linux says of cores
@@ -57,8 +58,12 @@ def keep_to(wanted: Sequence[int]) -> None:
     """
     if missing := sorted(set(wanted) - set(allowed())):
         raise StudioError(
-            f"This process may not use core {listed(missing)}; there are {listed(allowed())}.",
-            "Set hardware.cores to some of these, or to nothing for all of them.",
+            phrase(
+                "This process may not use core {missing}; there are {listed}.",
+                missing=listed(missing),
+                listed=listed(allowed()),
+            ),
+            phrase("Set hardware.cores to some of these, or to nothing for all of them."),
         )
     process = psutil.Process()
     process.cpu_affinity(list(wanted))

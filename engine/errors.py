@@ -6,11 +6,14 @@ exception is a bug and is caught only at the edges; a stop or a late answer is n
 
 from pathlib import Path
 
+from engine.phrases import Phrase, joined, phrase
+
 
 class StudioError(Exception):
     """Something that the user can understand and act on; both parts are whole sentences.
 
-    `details` are lines for whoever wants to look closer.
+    Where they are a `Phrase`, the window can say them in another language. `details` are lines for
+    whoever wants to look closer.
     """
 
     def __init__(self, problem: str, advice: str = "", details: str = "") -> None:
@@ -19,8 +22,13 @@ class StudioError(Exception):
         self.advice = advice
         self.details = details
 
+    @property
+    def phrase(self) -> Phrase:
+        """Both sentences, for another text that takes them in."""
+        return joined(" ", (part for part in (self.problem, self.advice) if part))
+
     def __str__(self) -> str:
-        return f"{self.problem} {self.advice}".strip()
+        return str.__str__(self.phrase)
 
 
 class MissingColumn(StudioError):
@@ -28,8 +36,8 @@ class MissingColumn(StudioError):
 
     def __init__(self, column: str, found: list[str]) -> None:
         super().__init__(
-            f"The dataset has no column “{column}”.",
-            f"Choose one of its columns instead: {', '.join(found)}.",
+            phrase("The data set has no column “{column}”.", column=column),
+            phrase("Choose one of its columns instead: {columns}.", columns=", ".join(found)),
         )
 
 
@@ -41,9 +49,9 @@ class BadFile(StudioError):
     ) -> None:
         name = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path.name)
         name = name if len(name) <= 100 else f"{name[:60]}…{name[-30:]}"
-        where = f"{name}, line {line}" if line else name
-        where = f"{where}, column {column}" if column else where
-        super().__init__(f"{where}: {problem}", advice)
+        where: str = phrase("{name}, line {line}", name=name, line=line) if line else name
+        where = phrase("{where}, column {column}", where=where, column=column) if column else where
+        super().__init__(phrase("{where}: {problem}", where=where, problem=problem), advice)
         self.path, self.line, self.column = path, line, column
 
 
@@ -59,12 +67,3 @@ class DiskFull(StudioError):
     ) -> None:
         super().__init__(problem, advice)
         self.place, self.needed = place, needed
-
-
-def describe_validation(error: "object", where: str) -> StudioError:
-    """A pydantic ValidationError as one StudioError that names every wrong field in words."""
-    problems = [
-        f"{'.'.join(str(part) for part in item['loc']) or 'the whole'}: {item['msg']}"
-        for item in error.errors()  # type: ignore[attr-defined]
-    ]
-    return StudioError(f"{where} is not valid: {'; '.join(problems)}.", "Mend these fields.")

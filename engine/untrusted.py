@@ -15,10 +15,11 @@ from typing import Any
 
 from engine.atomic_write import MANIFEST
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 
 LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
 LONGEST_SHOWN = 80  # characters of a foreign name in a sentence
-AGAIN = "Download it again, in full, or choose another checkpoint."
+AGAIN = phrase("Download it again, in full, or choose another checkpoint.")
 LFS = b"version https://git-lfs"
 PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
@@ -33,12 +34,15 @@ def check_folder(folder: Path) -> None:
     """Raise BadCheckpoint where there is no such folder, or a file in its place."""
     if folder.is_file():
         raise BadCheckpoint(
-            f"{shown(folder.name)} is a file, not the folder of a checkpoint.",
-            "Choose the folder that it lies in.",
+            phrase(
+                "{folder} is a file, not the folder of a checkpoint.", folder=shown(folder.name)
+            ),
+            phrase("Choose the folder that it lies in."),
         )
     if not folder.is_dir():
         raise BadCheckpoint(
-            f"There is no folder {shown(folder.name)}.", "It may have been moved or deleted."
+            phrase("There is no folder {folder}.", folder=shown(folder.name)),
+            phrase("It may have been moved or deleted."),
         )
 
 
@@ -50,8 +54,12 @@ def plain_file(folder: Path, name: str) -> Path | None:
     """
     if Path(name).name != name or "\\" in name or not name.isprintable() or len(name) > 255:
         raise BadCheckpoint(
-            f"“{shown(name)}” is not the name of a file in {shown(folder.name)}.",
-            "Files outside the folder are never read. " + AGAIN,
+            phrase(
+                "“{name}” is not the name of a file in {folder}.",
+                name=shown(name),
+                folder=shown(folder.name),
+            ),
+            phrase("Files outside the folder are never read. ") + AGAIN,
         )
     try:
         path = folder / name
@@ -59,13 +67,25 @@ def plain_file(folder: Path, name: str) -> Path | None:
             return None
         real, home = path.resolve(strict=True), folder.resolve(strict=True)
         if not stat.S_ISREG(real.stat().st_mode):
-            raise BadCheckpoint(f"{name} in {shown(folder.name)} is not a plain file.", AGAIN)
+            raise BadCheckpoint(
+                phrase(
+                    "{name} in {folder} is not a plain file.", name=name, folder=shown(folder.name)
+                ),
+                AGAIN,
+            )
     except (OSError, RuntimeError) as error:  # a link to nowhere, or to itself; no permission
-        raise BadCheckpoint(f"{name} in {shown(folder.name)} cannot be read.", AGAIN) from error
+        raise BadCheckpoint(
+            phrase("{name} in {folder} cannot be read.", name=name, folder=shown(folder.name)),
+            AGAIN,
+        ) from error
     if not real.is_relative_to(home) and not _in_cache(real, home):
         raise BadCheckpoint(
-            f"{name} in {shown(folder.name)} is a link that leads out of the folder.",
-            "Files outside the folder are never read. Put the file itself there.",
+            phrase(
+                "{name} in {folder} is a link that leads out of the folder.",
+                name=name,
+                folder=shown(folder.name),
+            ),
+            phrase("Files outside the folder are never read. Put the file itself there."),
         )
     return path
 
@@ -80,15 +100,24 @@ def check_content(path: Path) -> None:
     with open(path, "rb") as file:
         first = file.read(512).lstrip().lower()
     if not path.stat().st_size:
-        raise BadCheckpoint(f"{path.name} is empty.", AGAIN)
+        raise BadCheckpoint(phrase("{path} is empty.", path=path.name), AGAIN)
     if first.startswith(LFS):
         raise BadCheckpoint(
-            f"{path.name} is only a pointer of git-lfs: the file itself was not downloaded.",
-            "Run “git lfs pull” where the folder came from, or download the file by itself.",
+            phrase(
+                "{path} is only a pointer of git-lfs: the file itself was not downloaded.",
+                path=path.name,
+            ),
+            phrase(
+                "Run “git lfs pull” where the folder came from, or download the file by itself."
+            ),
         )
     if first.startswith(PAGE):
         raise BadCheckpoint(
-            f"{path.name} is a web page, not what its name says: the download went wrong.", AGAIN
+            phrase(
+                "{path} is a web page, not what its name says: the download went wrong.",
+                path=path.name,
+            ),
+            AGAIN,
         )
 
 
@@ -99,17 +128,25 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
         return None
     check_content(path)
     if path.stat().st_size > LARGEST_JSON:
-        raise BadCheckpoint(f"{name} is far too large to be what its name says.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{name} is far too large to be what its name says.", name=name), AGAIN
+        )
     try:
         content = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise BadCheckpoint(
-            f"{name} is not valid JSON: line {error.lineno}, column {error.colno}.", AGAIN
+            phrase(
+                "{name} is not valid JSON: line {lineno}, column {colno}.",
+                name=name,
+                lineno=error.lineno,
+                colno=error.colno,
+            ),
+            AGAIN,
         ) from error
     except (ValueError, RecursionError) as error:
-        raise BadCheckpoint(f"{name} is not valid JSON.", AGAIN) from error
+        raise BadCheckpoint(phrase("{name} is not valid JSON.", name=name), AGAIN) from error
     if not isinstance(content, dict):
-        raise BadCheckpoint(f"{name} does not hold an object.", AGAIN)
+        raise BadCheckpoint(phrase("{name} does not hold an object.", name=name), AGAIN)
     return content
 
 
@@ -145,6 +182,10 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if entry.get("sha256") not in (found, None):
             raise BadCheckpoint(
-                f"{name} in {shown(folder.name)} is damaged: it is not what was saved.",
-                "Use an earlier checkpoint, or copy this one again from where it came.",
+                phrase(
+                    "{name} in {folder} is damaged: it is not what was saved.",
+                    name=name,
+                    folder=shown(folder.name),
+                ),
+                phrase("Use an earlier checkpoint, or copy this one again from where it came."),
             )

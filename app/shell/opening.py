@@ -14,7 +14,7 @@ from app.shell.logs import log_to
 from app.shell.signals import Ending
 from app.shell.single import Doorbell, ring
 from app.studio import Studio
-from app.translation import English
+from app.translation import Translator
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
@@ -108,7 +108,7 @@ def make_application(arguments: list[str]) -> QApplication:
     app.setApplicationName("bert-studio")
     app.setApplicationDisplayName("BERT Studio")
     app.setDesktopFileName("bert-studio")
-    app.installTranslator(English(app))
+    app.installTranslator(Translator(parent=app))
     resources.load(app)
     Collector(app)
     app.setWindowIcon(resources.app_icon())

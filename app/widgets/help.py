@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.theme import SPACE, Role
+from app.translation import translated_page
 from app.widgets import buttons
 from app.widgets.text import font
 from engine.shipped import resources
@@ -39,13 +40,19 @@ class Concept:
     text: str
 
 
-@cache
 def concept(key: str) -> Concept:
-    """Raises FileNotFoundError for a key that has no page: a mistake in the program."""
-    return _parsed(key, (resources() / "help" / f"{key}.md").read_text(encoding="utf-8"))
+    """A page in the user's language.
+
+    Raises FileNotFoundError for a key that has no page: a mistake in the program.
+    """
+    return _parsed(key, translated_page(_page(key)))
 
 
 @cache
+def _page(key: str) -> str:
+    return (resources() / "help" / f"{key}.md").read_text(encoding="utf-8")
+
+
 def concepts() -> tuple[Concept, ...]:
     """All pages by title."""
     keys = (file.stem for file in (resources() / "help").glob("*.md"))

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication
 
+from app.translation import in_language
 from app.widgets.number_field import written
 
 
@@ -15,12 +16,12 @@ def _tr(text: str) -> str:
 
 def title_of(name: str, info: FieldInfo) -> str:
     """The title of a field in the user's language."""
-    return QCoreApplication.translate("spec", info.title or name.replace("_", " ").capitalize())
+    return in_language(info.title or name.replace("_", " ").capitalize())
 
 
 def help_of(info: FieldInfo) -> str:
     """The help text of a field in the user's language."""
-    return QCoreApplication.translate("spec", info.description) if info.description else ""
+    return in_language(info.description) if info.description else ""
 
 
 NAMES: dict[str, Callable[[], str]] = {

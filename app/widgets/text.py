@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
 from app import resources
+from app.translation import translated
 
 Look = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
@@ -107,9 +108,13 @@ def _dress(label: QLabel, look: Look) -> None:
 
 
 def visible(text: str) -> str:
-    """`text` with control and direction characters made visible; line breaks and tabs stay."""
+    """`text` in the user's language, with control and direction characters made visible.
+
+    Line breaks and tabs stay.
+    """
     return "".join(
-        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u00ad" else "·" for c in text
+        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u00ad" else "·"
+        for c in translated(text)
     )
 
 

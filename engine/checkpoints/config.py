@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.families import BERT, FAMILIES, ROBERTA, Family
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.spec.model import AnySpec
 from engine.untrusted import shown
 
@@ -36,9 +37,13 @@ def family_of(config: dict[str, Any]) -> Family:
             return family
     *others, last = (family.title for family in FAMILIES.values())
     raise BadCheckpoint(
-        f"This is a model of the kind “{shown(named)}”; BERT Studio reads {', '.join(others)} "
-        f"and {last}.",
-        "Choose a checkpoint whose config.json names one of these as its model_type.",
+        phrase(
+            "This is a model of the kind “{named}”; BERT Studio reads {others} and {last}.",
+            named=shown(named),
+            others=", ".join(others),
+            last=last,
+        ),
+        phrase("Choose a checkpoint whose config.json names one of these as its model_type."),
     )
 
 
@@ -51,19 +56,29 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> AnySpec:
     for name, usual in (ANOTHER_NETWORK | family.others).items():
         if config.get(name) not in usual:
             raise BadCheckpoint(
-                f"{file} says {name} “{shown(config[name])}”, which this {family.title} "
-                "does not have.",
-                f"Choose a checkpoint of the plain {family.title} encoder.",
+                phrase(
+                    "{file} says {name} “{config}”, which this {family} does not have.",
+                    file=file,
+                    name=name,
+                    config=shown(config[name]),
+                    family=family.title,
+                ),
+                phrase("Choose a checkpoint of the plain {family} encoder.", family=family.title),
             )
     pools_last = config.get(POOLED_FROM) == LAST
     if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
-            f"{file} says {CAUSAL}, and its classes are told from [CLS], which sees only itself.",
-            "Choose a checkpoint without a head for classes, and fine-tune it here.",
+            phrase(
+                "{file} says {causal}, and its classes are told from [CLS], which sees "
+                "only itself.",
+                file=file,
+                causal=CAUSAL,
+            ),
+            phrase("Choose a checkpoint without a head for classes, and fine-tune it here."),
         )
     absent = [name for name in family.sizes if name not in config]
     if absent:
-        raise _bad_config(file, f"it lacks {', '.join(absent)}")
+        raise _bad_config(file, phrase("it lacks {absent}", absent=", ".join(absent)))
     try:
         return family.spec.model_validate(_values(family, config), strict=True)
     except ValidationError as error:
@@ -115,5 +130,6 @@ def is_whole_text_head(config: dict[str, Any]) -> bool:
 
 def _bad_config(file: str, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        f"{file} describes no network: {why}.", "Copy it again from where the model came."
+        phrase("{file} describes no network: {why}.", file=file, why=why),
+        phrase("Copy it again from where the model came."),
     )

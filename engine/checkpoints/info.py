@@ -18,6 +18,7 @@ from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import published_name
 from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
+from engine.phrases import phrase
 from engine.spec.task import HeadKind
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
@@ -49,7 +50,7 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
     try:
         stamp = _stamp(folder)
     except OSError as error:
-        raise _bad(folder, "it cannot be read") from error
+        raise _bad(folder, phrase("it cannot be read")) from error
     known = _known.get(folder)
     if known is not None and known[0] == stamp:
         return known[1]
@@ -165,14 +166,16 @@ def _weight_files(folder: Path) -> list[Path]:
     if _has(folder, WEIGHTS):
         return [folder / WEIGHTS]
     if not _has(folder, INDEX):
-        raise _bad(folder, f"it has no {WEIGHTS}")
+        raise _bad(folder, phrase("it has no {weights}", weights=WEIGHTS))
     shards = _object(folder, INDEX).get("weight_map")
     if not isinstance(shards, dict):
-        raise _bad(folder, f"{INDEX} names no files")
+        raise _bad(folder, phrase("{index} names no files", index=INDEX))
     names = {str(name) for name in shards.values()}
     for name in names:
         if Path(name).name != name or not _has(folder, name):
-            raise _bad(folder, f"{INDEX} names a file that is not in the folder")
+            raise _bad(
+                folder, phrase("{index} names a file that is not in the folder", index=INDEX)
+            )
     return [folder / name for name in sorted(names)]
 
 
@@ -182,7 +185,7 @@ def _header(folder: Path, file: Path) -> Tensors:
         with open(file, "rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             if length > LARGEST_HEADER:
-                raise _bad(folder, f"{file.name} is no safetensors file")
+                raise _bad(folder, phrase("{file} is no safetensors file", file=file.name))
             header = json.loads(opened.read(length))
         tensors = {
             name: (
@@ -196,16 +199,16 @@ def _header(folder: Path, file: Path) -> Tensors:
             (int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0
         )
     except DAMAGE as error:
-        raise _bad(folder, f"{file.name} is damaged") from error
+        raise _bad(folder, phrase("{file} is damaged", file=file.name)) from error
     if file.stat().st_size != 8 + length + end:
-        raise _bad(folder, f"{file.name} is not complete")
+        raise _bad(folder, phrase("{file} is not complete", file=file.name))
     return tensors
 
 
 def _object(folder: Path, name: str) -> dict[str, Any]:
     file = folder / name
     if not _has(folder, name):
-        raise _bad(folder, f"it has no {name}")
+        raise _bad(folder, phrase("it has no {name}", name=name))
     try:
         if file.stat().st_size > LARGEST_CONFIG:
             raise ValueError("too large")
@@ -213,14 +216,14 @@ def _object(folder: Path, name: str) -> dict[str, Any]:
         if not isinstance(whole, dict):
             raise ValueError("no object")
     except (OSError, ValueError, RecursionError) as error:
-        raise _bad(folder, f"{name} is damaged") from error
+        raise _bad(folder, phrase("{name} is damaged", name=name)) from error
     return whole
 
 
 def _number(folder: Path, config: dict[str, Any], name: str) -> int:
     value = config.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
-        raise _bad(folder, f"config.json has no usable “{name}”")
+        raise _bad(folder, phrase("config.json has no usable “{name}”", name=name))
     return value
 
 
@@ -230,6 +233,6 @@ def _has(folder: Path, name: str) -> bool:
 
 def _bad(folder: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        f"{folder.name} cannot be used as a model: {why}.",
-        "Import it again from where it came, or choose another one.",
+        phrase("{folder} cannot be used as a model: {why}.", folder=folder.name, why=why),
+        phrase("Import it again from where it came, or choose another one."),
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from engine.phrases import phrase
 from engine.shipped import starter_model
 
 Model = Annotated[
@@ -33,7 +34,8 @@ def fill(
     mask = loaded.tokenizer.piece(loaded.tokenizer.mask)
     if mask not in text:
         raise StudioError(
-            f"The text has no {mask}.", f"Write {mask} where a word is to be guessed."
+            phrase("The text has no {mask}.", mask=mask),
+            phrase("Write {mask} where a word is to be guessed.", mask=mask),
         )
     answer = guess(loaded, Fill(checkpoint=folder, text=text, top=top))
     if as_json:

@@ -13,6 +13,7 @@ import typer
 
 from engine.cli.jobs import given_job
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import split
 from engine.runs.launch import CODE
@@ -37,21 +38,24 @@ def cluster(
     """
     if getattr(sys, "frozen", False):
         raise StudioError(
-            "torchrun needs the Python of a checkout, which this packaged program has not.",
-            "Install BERT Studio from its sources on the machines that are to train.",
+            phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
+            phrase("Install BERT Studio from its sources on the machines that are to train."),
         )
     (wanted, *others) = split(given_job(job))
     if others:
         raise StudioError(
-            "A job of several runs has a folder for each of them.",
-            "Set training.seeds to 1 and features.vectors to a single choice.",
+            phrase("A job of several runs has a folder for each of them."),
+            phrase("Set training.seeds to 1 and features.vectors to a single choice."),
         )
     each = processes or wanted.hardware.processes
     if nodes * each > wanted.training.batch_size:
         raise StudioError(
-            f"A batch size of {wanted.training.batch_size} is too small for {nodes * each} "
-            "processes.",
-            "Give the job a larger batch, or take fewer processes.",
+            phrase(
+                "A batch size of {batch_size} is too small for {nodes} processes.",
+                batch_size=wanted.training.batch_size,
+                nodes=nodes * each,
+            ),
+            phrase("Give the job a larger batch, or take fewer processes."),
         )
     print(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))
 

@@ -9,6 +9,7 @@ import typer
 
 from engine.errors import StudioError
 from engine.messages.questions import Export
+from engine.phrases import phrase
 from engine.spec.export import Precision
 
 
@@ -56,8 +57,8 @@ def export(
     """
     if dtype is not None and int8:
         raise StudioError(
-            "The weights can be stored as --dtype says or with --int8, and not both.",
-            "Leave one of them out.",
+            phrase("The weights can be stored as --dtype says or with --int8, and not both."),
+            phrase("Leave one of them out."),
         )
     precision: Precision = "int8" if int8 else "float32" if dtype is None else dtype.value
     from engine.export.exporting import export as carry_out

@@ -15,13 +15,15 @@ from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.folder import holds_texts
 from engine.data.formats.reading import Recognised, read, recognise
-from engine.errors import BadFile, StudioError, describe_validation
+from engine.errors import BadFile, StudioError
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import split
 from engine.shipped import starter_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS
+from engine.validation import describe_validation
 
 
 class Task(StrEnum):
@@ -251,7 +253,13 @@ def given_job(file: Path) -> JobSpec:
     try:
         job = JobSpec.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise StudioError(f"The job file {file} cannot be read: {error.strerror}.") from error
+        raise StudioError(
+            phrase(
+                "The job file {file} cannot be read: {strerror}.",
+                file=file,
+                strerror=error.strerror,
+            )
+        ) from error
     except ValidationError as error:
         raise describe_validation(error, f"The job file {file.name}") from error
     return _from(job, file.absolute().parent)
@@ -303,14 +311,17 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
     *parents, last = path.split(".")
     if not equals or not all((*parents, last)):
         raise StudioError(
-            f"“{assignment}” is not of the form field=value.",
-            "Write --set training.max_grad_norm=0.5.",
+            phrase("“{assignment}” is not of the form field=value.", assignment=assignment),
+            phrase("Write --set training.max_grad_norm=0.5."),
         )
     place = raw
     for part in parents:
         inner = place.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise StudioError(f"“{path}” names no field of a job.", "See an existing job file.")
+            raise StudioError(
+                phrase("“{path}” names no field of a job.", path=path),
+                phrase("See an existing job file."),
+            )
         place = inner
     try:
         place[last] = json.loads(text)

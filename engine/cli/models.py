@@ -14,6 +14,7 @@ from engine.cli.rows import COLUMN_HELP, named_columns, read_rows
 from engine.data.datasets.store import Rows
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column of the text; recognised without it.")]
@@ -49,7 +50,10 @@ def predict(
 
     if out.suffix not in WRITERS:
         raise StudioError(
-            f"{out.name} has none of the endings {', '.join(WRITERS)}.", "Choose one of them."
+            phrase(
+                "{out} has none of the endings {writers}.", out=out.name, writers=", ".join(WRITERS)
+            ),
+            phrase("Choose one of them."),
         )
     rows = read_rows(file, named_columns(text, pair, None, column), answered=False)
     predictor = Predictor(model, max_length, batch, precision == "exact")
@@ -142,8 +146,8 @@ def _conll(records: list[dict[str, Any]]) -> str:
     """
     if not all("tags" in record for record in records):
         raise StudioError(
-            "The model gives no tags, and .conll holds nothing else.",
-            "Choose another ending, or a model that was fine-tuned for tagging.",
+            phrase("The model gives no tags, and .conll holds nothing else."),
+            phrase("Choose another ending, or a model that was fine-tuned for tagging."),
         )
     sentences = [
         [

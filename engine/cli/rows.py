@@ -9,8 +9,10 @@ from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
-from engine.errors import BadFile, MissingColumn, StudioError, describe_validation
+from engine.errors import BadFile, MissingColumn, StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import Mapping
+from engine.validation import describe_validation
 
 COLUMN_HELP = (
     "Any other column, as tags=NER or endings=A,B,C,D; parts are flags, tags, answers, beginning "
@@ -32,8 +34,11 @@ def named_columns(
         part, equals, columns = one.partition("=")
         if not equals or part not in Mapping.model_fields:
             raise StudioError(
-                f"“{one}” does not say which column holds what.",
-                f"Write --column PART=COLUMN; parts are {', '.join(Mapping.model_fields)}.",
+                phrase("“{one}” does not say which column holds what.", one=one),
+                phrase(
+                    "Write --column PART=COLUMN; parts are {model_fields}.",
+                    model_fields=", ".join(Mapping.model_fields),
+                ),
             )
         named[part] = columns.split(",") if part in SEVERAL else columns
     return named
@@ -79,8 +84,11 @@ def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = Tr
     mapping = chosen_mapping(found, named)
     if mapping is None:
         raise StudioError(
-            f"It is not clear which column of {file.name} holds the text.",
-            f"Name it with --text; the columns are {', '.join(found.columns[:20])}.",
+            phrase("It is not clear which column of {file} holds the text.", file=file.name),
+            phrase(
+                "Name it with --text; the columns are {columns}.",
+                columns=", ".join(found.columns[:20]),
+            ),
         )
     places = {name: found.columns.index(name) for name in mapping.columns}
     cells: dict[str, list[str]] = {name: [] for name in places}
@@ -95,7 +103,7 @@ def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = Tr
         if tags is not None and mapping.tags is not None:
             cells[mapping.tags][-1], _ = tags.read(row, remarks)
     if not lines:
-        raise BadFile(file, "There are no rows in it.", "Choose a file with rows.")
+        raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
             print(f"note: {note}", file=sys.stderr)

@@ -11,15 +11,17 @@ from pydantic import ValidationError
 
 from engine.atomic_write import sha256
 from engine.cli.jobs import Assignments, assign
-from engine.errors import StudioError, describe_validation
+from engine.errors import StudioError
 from engine.messages.answers import Asked
 from engine.messages.events import Measured
+from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import WEIGHTS, Certificate, certificate, damages
 from engine.runs.retention import check_removal, kept_checkpoints
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
+from engine.validation import describe_validation
 
 Folder = Annotated[Path, typer.Argument(help="The run folder.")]
 DIFFERENT = 1
@@ -122,7 +124,7 @@ def checkpoints(
     if delete is not None:
         lost = check_removal(run, delete)
         if lost and not anyway:
-            raise StudioError(lost, "Say --anyway if you are sure.")
+            raise StudioError(lost, phrase("Say --anyway if you are sure."))
         shutil.rmtree(run.checkpoint(delete))
     total = 0
     for kept in kept_checkpoints(run):

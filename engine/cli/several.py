@@ -12,6 +12,7 @@ from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.messages.events import AnyEvent, Ended, Measured, Saved
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, folder_of, split, spread
 from engine.spec.job import JobSpec
@@ -28,7 +29,8 @@ def begin(job: JobSpec, into: Path) -> int:
     """Make the folders of all runs, then train one after another."""
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            f"There is something at {into} already.", "Choose a folder that does not exist yet."
+            phrase("There is something at {into} already.", into=into),
+            phrase("Choose a folder that does not exist yet."),
         )
     names = []
     for part in split(job, into / VECTORS):

@@ -14,6 +14,7 @@ from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.questions import Fill
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import FileData
@@ -107,7 +108,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     line.end()
     if problem:
         raise StudioError(
-            problem[0].problem or "The tour was stopped.",
-            problem[0].advice or f"Go on with: bert-studio resume {run.path}",
+            problem[0].problem or phrase("The tour was stopped."),
+            problem[0].advice or phrase("Go on with: bert-studio resume {path}", path=run.path),
         )
     return run, curves, run.path / best[-1]

@@ -18,6 +18,7 @@ from engine.explore.predictions import not_finite, softmax
 from engine.messages.answers import Found, Guess, Likely, Predicted, Token
 from engine.messages.questions import Predict
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 from engine.spec.task import HeadKind, Regression
 from engine.tasks import learner_of
 from engine.tasks.predicting import go_through
@@ -33,8 +34,8 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
     """
     if checkpoint.network.task is None:
         raise StudioError(
-            "This model was not fine-tuned: it has no head that answers.",
-            "Choose one that was fine-tuned, or look at its masked words.",
+            phrase("This model was not fine-tuned: it has no head that answers."),
+            phrase("Choose one that was fine-tuned, or look at its masked words."),
         )
     given = inputs(checkpoint, question)
     answer = ANSWERS[checkpoint.network.heads.kind]
@@ -112,7 +113,8 @@ def _choices(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predic
     endings = tuple(ending.strip() for ending in question.endings if ending.strip())
     if len(endings) < 2:
         raise StudioError(
-            "This model chooses one of several endings.", "Type two endings at the least."
+            phrase("This model chooses one of several endings."),
+            phrase("Type two endings at the least."),
         )
     learner = learner_of(checkpoint)
     assert learner is not None
@@ -145,8 +147,10 @@ def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predict
     """The best spans of the second text, read in windows; none where no answer is preferred."""
     if not question.text.strip() or not (question.pair or "").strip():
         raise StudioError(
-            "This model finds the answer to a question in a passage.",
-            "Type a question as the text, and a passage that may answer it as the second text.",
+            phrase("This model finds the answer to a question in a passage."),
+            phrase(
+                "Type a question as the text, and a passage that may answer it as the second text."
+            ),
         )
     assert question.pair is not None
     learner = learner_of(checkpoint)

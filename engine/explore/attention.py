@@ -18,6 +18,7 @@ from engine.explore.predictions import not_finite
 from engine.messages.answers import ArrayFile, Attended, Token, Working
 from engine.messages.questions import Attend, Measure
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 
 KEPT = 2  # files: the newest, and the one before it, which a window may be about to map
 BY_HEAD: tuple[Measure, ...] = ("weights", "norms")  # of each head; the others of each layer
@@ -64,7 +65,7 @@ def attend(
         tell(
             Working(
                 to=question.number,
-                stage="Computing layers",
+                stage=phrase("Computing layers"),
                 done=number,
                 total=spec.layers,
                 so_far=so_far,

@@ -17,6 +17,7 @@ from engine.explore.predictions import logarithms, seen, word_head
 from engine.messages.answers import CandidatesWeighed, Searched, Weighed
 from engine.messages.questions import Search, Weigh
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 
 BATCH = 2048  # tokens of rows that are guessed at once
 MOST = 200  # candidates
@@ -44,8 +45,8 @@ def weigh(checkpoint: Checkpoint, question: Weigh) -> CandidatesWeighed:
     word_head(checkpoint)
     if len(question.candidates) > MOST:
         raise StudioError(
-            f"There are {len(question.candidates)} candidates.",
-            f"Ask for {MOST} at a time at the most.",
+            phrase("There are {count} candidates.", count=len(question.candidates)),
+            phrase("Ask for {most} at a time at the most.", most=MOST),
         )
     gap = _gap(checkpoint, question)
     room = longest(checkpoint) - len(gap.given.described) + gap.width
@@ -198,8 +199,12 @@ def _gap(checkpoint: Checkpoint, question: Weigh | Search) -> Gap:
     )
     if not is_place:
         raise StudioError(
-            f"The tokens {first + 1} to {last + 1} are no word of the text.",
-            "Hide a word, and ask for that one.",
+            phrase(
+                "The tokens {first} to {last} are no word of the text.",
+                first=first + 1,
+                last=last + 1,
+            ),
+            phrase("Hide a word, and ask for that one."),
         )
     return Gap(given._replace(tokens=seen(checkpoint, given)), first, last)
 
@@ -207,11 +212,14 @@ def _gap(checkpoint: Checkpoint, question: Weigh | Search) -> Gap:
 def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
     """Why a candidate cannot be weighed; empty where it can."""
     if not ids:
-        return "There is nothing to weigh."
+        return phrase("There is nothing to weigh.")
     if checkpoint.tokenizer.unknown in ids:
-        return "The vocabulary has no pieces for this word."
+        return phrase("The vocabulary has no pieces for this word.")
     if len(ids) > room:
-        return f"Its {len(ids)} pieces do not fit: the text would be too long for the model."
+        return phrase(
+            "Its {count} pieces do not fit: the text would be too long for the model.",
+            count=len(ids),
+        )
     return ""
 
 

@@ -14,6 +14,7 @@ from engine.explore.scores import place_score
 from engine.messages.answers import Height, Traced
 from engine.messages.questions import Trace
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 
 MOST = 24  # places
 
@@ -32,7 +33,9 @@ def trace(checkpoint: Checkpoint, question: Trace) -> Traced:
     count, causal = len(given.described), checkpoint.network.spec.causal
     places = tuple(sorted(set(question.places)))[:MOST]
     if not places or places[0] < int(causal) or places[-1] >= count:
-        raise StudioError("There is no such place in the text.", "Hide or pick one of its tokens.")
+        raise StudioError(
+            phrase("There is no such place in the text."), phrase("Hide or pick one of its tokens.")
+        )
     read = [place - causal for place in places]
     tokens = seen(checkpoint, given)
     encoded = checkpoint.network.encoder(tokens, given.segments, keep_hidden=True)

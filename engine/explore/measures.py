@@ -15,6 +15,7 @@ from engine.explore.predictions import not_finite
 from engine.messages.answers import QueryKeyed
 from engine.messages.questions import Measure, QueryKey
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 
 
 def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
@@ -70,8 +71,18 @@ def query_key(checkpoint: Checkpoint, question: QueryKey) -> QueryKeyed:
     layer, head, row, column = question.layer, question.head, question.row, question.column
     if layer >= spec.layers or head >= spec.heads or max(row, column) >= count:
         raise StudioError(
-            f"There is no layer {layer + 1}, head {head + 1}, token {max(row, column) + 1}.",
-            f"The model has {spec.layers} layers of {spec.heads} heads; the text, {count} tokens.",
+            phrase(
+                "There is no layer {layer}, head {head}, token {row}.",
+                layer=layer + 1,
+                head=head + 1,
+                row=max(row, column) + 1,
+            ),
+            phrase(
+                "The model has {layers} layers of {heads} heads; the text, {count} tokens.",
+                layers=spec.layers,
+                heads=spec.heads,
+                count=count,
+            ),
         )
     step = next(s for number, s in enumerate(steps(checkpoint.network, given)) if number == layer)
     attention = step.attention

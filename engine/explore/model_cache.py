@@ -10,6 +10,7 @@ import torch
 
 from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint, load
+from engine.phrases import phrase
 from engine.serving.serving import Serving
 
 PLACES = 3
@@ -73,8 +74,11 @@ def _device(name: str) -> torch.device:
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
     if not present.get(name, False):
         raise StudioError(
-            f"The device “{name}”, which the settings name for exploring, is not there.",
-            "Choose another one on the Settings page.",
+            phrase(
+                "The device “{name}”, which the settings name for exploring, is not there.",
+                name=name,
+            ),
+            phrase("Choose another one on the Settings page."),
         )
     return torch.device(name)
 

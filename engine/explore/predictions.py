@@ -14,6 +14,7 @@ from engine.messages.answers import Filled, Guess, Likely
 from engine.messages.questions import Fill
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MaskedWordHead
+from engine.phrases import phrase
 
 
 @torch.inference_mode()
@@ -89,8 +90,8 @@ def word_head(checkpoint: Checkpoint) -> MaskedWordHead:
     head = checkpoint.network.masked_words
     if head is None:
         raise StudioError(
-            "This model has no head for masked words.",
-            "Choose one that was pre-trained with masked words, such as the starter model.",
+            phrase("This model has no head for masked words."),
+            phrase("Choose one that was pre-trained with masked words, such as the starter model."),
         )
     return head
 
@@ -113,8 +114,10 @@ def softmax(logits: Tensor) -> Tensor:
 
 def not_finite() -> BadCheckpoint:
     return BadCheckpoint(
-        "The model gives numbers that are not finite: it is damaged, or its training diverged.",
-        "Use an earlier checkpoint.",
+        phrase(
+            "The model gives numbers that are not finite: it is damaged, or its training diverged."
+        ),
+        phrase("Use an earlier checkpoint."),
     )
 
 

@@ -14,6 +14,7 @@ from engine.explore.predictions import logarithms, softmax, word_head
 from engine.messages.answers import Followed, Likely, PositionScore, Scored
 from engine.messages.questions import Follow, Score
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 
 SLICE = 512  # tokens that one answer reads; so that the next question never waits long
 
@@ -96,12 +97,13 @@ def follow(checkpoint: Checkpoint, question: Follow) -> Followed:
     network = checkpoint.network
     if network.next_sentence is None:
         raise StudioError(
-            "This model has no head for the next sentence.",
-            "Choose one that was pre-trained with it, as Google's BERT was.",
+            phrase("This model has no head for the next sentence."),
+            phrase("Choose one that was pre-trained with it, as Google's BERT was."),
         )
     if not (question.pair or "").strip():
         raise StudioError(
-            "There is no second text.", "Add one, to see whether it follows the first."
+            phrase("There is no second text."),
+            phrase("Add one, to see whether it follows the first."),
         )
     given = inputs(checkpoint, question)
     pooled = network.encoder.pooled(given.tokens, given.segments)

@@ -13,6 +13,7 @@ import numpy as np
 from engine.export.reloading import BrokenExport
 from engine.export.saying import Floats, Said
 from engine.messages.reports import Comparison
+from engine.phrases import phrase
 from engine.spec.export import Form, Output, Precision
 
 
@@ -51,7 +52,9 @@ def compare(
     """Hold the two side by side; raises BrokenExport for other tokens, or outputs too far off."""
     for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):
         if ours != theirs:
-            raise broken(f"its tokenizer cuts text number {number} into other pieces")
+            raise broken(
+                phrase("its tokenizer cuts text number {number} into other pieces", number=number)
+            )
     allowed = bounds(form, precision)
     found = tuple(
         _compared(output, model.values[output.name], export.values[output.name], allowed)
@@ -65,23 +68,34 @@ def compare(
 def broken(why: str) -> BrokenExport:
     """The refusal of an export; `why` goes on a sentence."""
     return BrokenExport(
-        f"The export was thrown away: loaded again, {why}.",
-        "Choose a higher precision or another form; the model itself is as it was.",
+        phrase("The export was thrown away: loaded again, {why}.", why=why),
+        phrase("Choose a higher precision or another form; the model itself is as it was."),
     )
 
 
 def _judge(one: Comparison) -> None:
     if not np.isfinite(one.difference):
-        raise broken(f"its “{one.output}” holds numbers that are not finite")
+        raise broken(phrase("its “{output}” holds numbers that are not finite", output=one.output))
     if one.agreement is not None and one.agreement < one.least_agreement:
         raise broken(
-            f"its “{one.output}” picks the same as the model in {one.agreement:.1%} of {one.rows} "
-            f"cases, and {one.least_agreement:.0%} are needed"
+            phrase(
+                "its “{output}” picks the same as the model in {agreement:.1%} of {rows} "
+                "cases, and {least_agreement:.0%} are needed",
+                output=one.output,
+                agreement=one.agreement,
+                rows=one.rows,
+                least_agreement=one.least_agreement,
+            )
         )
     if one.bound is not None and one.difference > one.bound:
         raise broken(
-            f"its “{one.output}” is off by up to {one.difference:.2g} of the largest number, and "
-            f"{one.bound:.2g} is allowed"
+            phrase(
+                "its “{output}” is off by up to {difference:.2g} of the largest number, and "
+                "{bound:.2g} is allowed",
+                output=one.output,
+                difference=one.difference,
+                bound=one.bound,
+            )
         )
 
 
@@ -90,7 +104,7 @@ def _compared(
 ) -> Comparison:
     pairs = list(zip(ours, theirs, strict=True))
     if any(a.shape != b.shape for a, b in pairs):
-        raise broken(f"its “{output.name}” has another shape")
+        raise broken(phrase("its “{output}” has another shape", output=output.name))
     scale = max(1.0, *(float(np.abs(a).max()) for a in ours))
     agreed, chances = list[bool](), list[float]()
     for a, b in pairs if output.meaning != "numbers" else ():

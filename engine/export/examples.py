@@ -9,6 +9,7 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows, open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import StoredData
 
@@ -94,8 +95,8 @@ def _of_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
-            f"It is not clear which column of {path.name} holds the text.",
-            "Give it a header with the columns “text” and, for pairs, “pair”.",
+            phrase("It is not clear which column of {path} holds the text.", path=path.name),
+            phrase("Give it a header with the columns “text” and, for pairs, “pair”."),
         )
     found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MOST)]
     cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
@@ -128,8 +129,8 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
     if chooses:
         if rows.endings is None:
             raise StudioError(
-                "There are no endings to choose from in these rows.",
-                "Give a file with a column “endings”, or export without a file of texts.",
+                phrase("There are no endings to choose from in these rows."),
+                phrase("Give a file with a column “endings”, or export without a file of texts."),
             )
         begun = rows.beginnings or [""] * len(rows)
         return tuple(

@@ -25,14 +25,15 @@ from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.models.outputs import outputs_of
 from engine.models.tf1 import write_tf1
+from engine.phrases import phrase
 from engine.spec.export import PRECISIONS, Form
 from engine.untrusted import plain_file
 
 STAGES = (
-    "Loading the model",
-    "LiveQuery the model",
-    "Writing the export",
-    "Loading the export again, in a process of its own",
+    phrase("Loading the model"),
+    phrase("LiveQuery the model"),
+    phrase("Writing the export"),
+    phrase("Loading the export again, in a process of its own"),
 )
 CARD = "README.md"
 MOST_NUMBERS = 50_000_000  # of one output for all texts; 200 MB
@@ -104,13 +105,18 @@ def _check(wanted: Export) -> None:
     possible = PRECISIONS[wanted.form]
     if wanted.precision not in possible:
         raise StudioError(
-            f"The form {wanted.form} cannot be written with {wanted.precision}.",
-            f"It can with {' or '.join(possible)}.",
+            phrase(
+                "The form {form} cannot be written with {precision}.",
+                form=wanted.form,
+                precision=wanted.precision,
+            ),
+            phrase("It can with {possible}.", possible=" or ".join(possible)),
         )
     into = wanted.into
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            f"There is something at {into} already.", "Choose a folder that does not exist yet."
+            phrase("There is something at {into} already.", into=into),
+            phrase("Choose a folder that does not exist yet."),
         )
 
 
@@ -119,13 +125,15 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
     reader = loaded.network.heads.reader
     if reader is not None and form == "tf1":
         raise StudioError(
-            "Google's form has no head that reads the vectors of a model that stays as it is.",
-            "Choose the Hugging Face layout.",
+            phrase(
+                "Google's form has no head that reads the vectors of a model that stays as it is."
+            ),
+            phrase("Choose the Hugging Face layout."),
         )
     if reader is not None and form == "onnx" and reader.probe == "bilstm":
         raise StudioError(
-            "A reader with an LSTM cannot be written as an ONNX graph.",
-            "Choose the Hugging Face layout, or train a linear reader.",
+            phrase("A reader with an LSTM cannot be written as an ONNX graph."),
+            phrase("Choose the Hugging Face layout, or train a linear reader."),
         )
 
 
@@ -142,8 +150,12 @@ def _writing(into: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StudioError(
-            f"The export could not be written to {into}: {error.strerror or error}.",
-            "Choose a folder in which you may write.",
+            phrase(
+                "The export could not be written to {into}: {strerror}.",
+                into=into,
+                strerror=error.strerror or error,
+            ),
+            phrase("Choose a folder in which you may write."),
         ) from error
 
 
@@ -185,16 +197,16 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
     """Labels, heads and weights; gives whether the weights are equal, None where none are known."""
     if loaded.labels and found.labels != loaded.labels:
-        raise broken("its labels are others")
+        raise broken(phrase("its labels are others"))
     if found.heads is not None and found.heads != str(loaded.network.heads):
-        raise broken("its heads are others")
+        raise broken(phrase("its heads are others"))
     if found.fresh or found.left_over:
         names = ", ".join((*found.fresh, *found.left_over)[:3])
-        raise broken(f"it lacks weights, or has some too many ({names})")
+        raise broken(phrase("it lacks weights, or has some too many ({names})", names=names))
     if found.weights is None:
         return None
     if found.weights != fingerprint(loaded.network, DTYPES.get(wanted.precision)):
-        raise broken("its weights are not those of the model")
+        raise broken(phrase("its weights are not those of the model"))
     return True
 
 

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file, save_file
 from engine.errors import StudioError
 from engine.export.examples import Example
 from engine.export.saying import Said, onnx_run, say, torch_run
+from engine.phrases import phrase
 from engine.runs import launch
 from engine.spec import Spec
 from engine.spec.export import Form, Output
@@ -87,16 +88,23 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
         process.kill()
         process.communicate()
     if code != 0 or not (scratch / ANSWER).is_file():
-        last = printed.splitlines()[-1][-LAST_WORDS:] if printed else f"exit code {code}"
+        last = (
+            printed.splitlines()[-1][-LAST_WORDS:]
+            if printed
+            else phrase("exit code {code}", code=code)
+        )
         raise BrokenExport(
-            f"What was written could not be loaded again in a process of its own: {last}",
-            "Nothing of it was kept. Try once more; if it stays so, please report it.",
+            phrase(
+                "What was written could not be loaded again in a process of its own: {last}",
+                last=last,
+            ),
+            phrase("Nothing of it was kept. Try once more; if it stays so, please report it."),
         )
     found = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
     if found.problem:
         raise BrokenExport(
-            f"What was written could not be loaded again: {found.problem}",
-            "Nothing of it was kept. Try once more; if it stays so, please report it.",
+            phrase("What was written could not be loaded again: {found}", found=found.problem),
+            phrase("Nothing of it was kept. Try once more; if it stays so, please report it."),
         )
     tokens = [[list(ids) for ids in example] for example in found.tokens]
     values: dict[str, list[Any]] = {output.name: [] for output in request.outputs}
@@ -162,7 +170,11 @@ def _folder(request: Request) -> tuple[Reloaded, Said]:
     outputs = outputs_of(loaded.network.heads)
     if outputs != request.outputs:
         raise StudioError(
-            f"it says {_names(outputs)}, and the model says {_names(request.outputs)}."
+            phrase(
+                "it says {outputs}, and the model says {outputs2}.",
+                outputs=_names(outputs),
+                outputs2=_names(request.outputs),
+            )
         )
     said = say(
         torch_run(loaded.network),

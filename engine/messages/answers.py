@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter
 from engine.messages import Message
 from engine.messages.questions import Measure, Table
 from engine.messages.reports import CheckpointInfo, ExportReport, LoadReport
+from engine.spec.phrases import PhraseField
 from engine.spec.task import HeadKind
 
 
@@ -147,7 +148,7 @@ class Weighed(Message):
     text: str
     pieces: tuple[str, ...] = ()
     logarithms: tuple[float, ...] = Field((), description="Of each piece.")
-    problem: str = ""
+    problem: PhraseField = ""
 
     @property
     def score(self) -> float:
@@ -370,7 +371,7 @@ class Working(Answer):
     """More is to come for this question."""
 
     kind: Literal["working"] = "working"
-    stage: str
+    stage: PhraseField
     done: int = 0
     total: int = 0
     so_far: Attended | None = Field(None, description="What is there to be shown already.")
@@ -380,8 +381,8 @@ class Refused(Answer):
     """The question cannot be answered; the explorer lives on."""
 
     kind: Literal["refused"] = "refused"
-    problem: str
-    advice: str = ""
+    problem: PhraseField
+    advice: PhraseField = ""
     details: str = ""
     bug: bool = False
 

@@ -7,6 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AwareDatetime, Field, TypeAdapter
 
 from engine.messages import Message, now
+from engine.phrases import phrase
+from engine.spec.phrases import PhraseField
 
 
 class Event(Message):
@@ -22,11 +24,17 @@ class Branched(Event):
     run: str = Field(description="Name of the other run.")
     folder: Path
     step: int
-    changes: tuple[str, ...] = ()
+    changes: tuple[PhraseField, ...] = ()
 
     def sentence(self) -> str:
-        changes = "; ".join(self.changes) or "nothing was changed"
-        return f"{self.BEGINNING}{self.run}” at step {self.step}; {changes}."
+        changes = "; ".join(self.changes) or phrase("nothing was changed")
+        return phrase(
+            "{beginning}{run}” at step {step}; {changes}.",
+            beginning=self.BEGINNING,
+            run=self.run,
+            step=self.step,
+            changes=changes,
+        )
 
 
 class Started(Event):
@@ -51,7 +59,7 @@ class Prepared(Event):
     versions: dict[str, str] = Field({})
     step: int = Field(0, description="The step that it goes on from.")
     conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")
-    differences: tuple[str, ...] = Field(
+    differences: tuple[PhraseField, ...] = Field(
         (), description="What is not as it was when the checkpoint was saved that it goes on from."
     )
 
@@ -60,7 +68,7 @@ class Progressed(Event):
     """A stage that is not training: tokens, evaluation. `total` 0 means unknown."""
 
     kind: Literal["progressed"] = "progressed"
-    stage: str
+    stage: PhraseField
     done: int
     total: int = 0
 
@@ -109,7 +117,7 @@ class Noted(Event):
     """Something that the user should know and that did not end the run."""
 
     kind: Literal["noted"] = "noted"
-    text: str
+    text: PhraseField
     exact: bool = Field(True, description="False: a repetition elsewhere may differ in rounding.")
 
 
@@ -117,8 +125,8 @@ class Waiting(Event):
     """The worker cannot go on now and waits; what it says next, but for notes, ends the wait."""
 
     kind: Literal["waiting"] = "waiting"
-    problem: str
-    advice: str = ""
+    problem: PhraseField
+    advice: PhraseField = ""
 
 
 class Ended(Event):
@@ -127,8 +135,8 @@ class Ended(Event):
     kind: Literal["ended"] = "ended"
     outcome: Literal["finished", "stopped", "failed"]
     step: int = 0
-    problem: str = ""
-    advice: str = ""
+    problem: PhraseField = ""
+    advice: PhraseField = ""
     details: str = ""
     bug: bool = Field(False, description="True where the studio is at fault.")
     memory: int = Field(0, description="Most bytes that the worker held; 0: nobody knows.")

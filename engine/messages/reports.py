@@ -3,7 +3,9 @@
 from pydantic import AwareDatetime, Field
 
 from engine.messages import Message, now
+from engine.phrases import phrase
 from engine.spec.export import Form, Precision
+from engine.spec.phrases import PhraseField
 
 
 class LoadReport(Message):
@@ -12,14 +14,26 @@ class LoadReport(Message):
     loaded: tuple[str, ...] = ()
     fresh: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
     left_over: tuple[str, ...] = Field((), description="In the file and not used.")
-    notes: tuple[str, ...] = ()
+    notes: tuple[PhraseField, ...] = ()
 
     def sentence(self) -> str:
-        parts = [f"{len(self.loaded)} tensors loaded"]
+        parts = [phrase("{count} tensors loaded", count=len(self.loaded))]
         if self.fresh:
-            parts.append(f"{len(self.fresh)} newly made ({_first_few(self.fresh)})")
+            parts.append(
+                phrase(
+                    "{count} newly made ({fresh})",
+                    count=len(self.fresh),
+                    fresh=_first_few(self.fresh),
+                )
+            )
         if self.left_over:
-            parts.append(f"{len(self.left_over)} left over ({_first_few(self.left_over)})")
+            parts.append(
+                phrase(
+                    "{count} left over ({left_over})",
+                    count=len(self.left_over),
+                    left_over=_first_few(self.left_over),
+                )
+            )
         return "; ".join(parts) + "."
 
 
@@ -61,19 +75,27 @@ class Comparison(Message):
     chance: float | None = Field(None, description="The largest difference of a probability.")
 
     def sentence(self) -> str:
-        off = f"largest difference {self.difference:.1e} of the largest number ({self.scale:.4g})"
+        off = phrase(
+            "largest difference {difference:.1e} of the largest number ({scale:.4g})",
+            difference=self.difference,
+            scale=self.scale,
+        )
         if not self.difference:
-            off = "no difference at all"
+            off = phrase("no difference at all")
         elif self.bound is not None:
-            off += f", at most {self.bound:.0e} allowed"
+            off += phrase(", at most {bound:.0e} allowed", bound=self.bound)
         parts = [off]
         if self.agreement is not None:
             parts.append(
-                f"{self.agreement:.1%} of {self.rows} picks agree, at least "
-                f"{self.least_agreement:.0%} needed"
+                phrase(
+                    "{agreement:.1%} of {rows} picks agree, at least {least_agreement:.0%} needed",
+                    agreement=self.agreement,
+                    rows=self.rows,
+                    least_agreement=self.least_agreement,
+                )
             )
         if self.chance:
-            parts.append(f"probabilities differ by at most {self.chance:.2g}")
+            parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
         return f"{self.output}: {'; '.join(parts)}."
 
 
@@ -91,7 +113,7 @@ class ExportReport(Message):
     tensors: int
     parameters: int
     labels: tuple[str, ...]
-    notes: tuple[str, ...] = Field(
+    notes: tuple[PhraseField, ...] = Field(
         (), description="What was passed over when the checkpoint itself was loaded."
     )
     weights_equal: bool | None = Field(

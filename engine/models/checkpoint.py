@@ -25,6 +25,7 @@ from engine.models.network import Network, fresh, shell
 from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
 from engine.models.state_dict_mapping import Fit, Fitting, as_float32, is_finite
 from engine.models.weight_files import SAFE, Stored, check_memory, open_stored
+from engine.phrases import phrase
 from engine.spec.model import AnySpec, RobertaSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
@@ -183,12 +184,19 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
             if is_finite(parameter.detach()):
                 short = str(dtype).removeprefix("torch.")
                 raise StudioError(
-                    f"The weights have numbers that are too large for {short} ({name}).",
-                    "Choose bfloat16, which is as short and reaches as far as float32.",
+                    phrase(
+                        "The weights have numbers that are too large for {short} ({name}).",
+                        short=short,
+                        name=name,
+                    ),
+                    phrase("Choose bfloat16, which is as short and reaches as far as float32."),
                 )
             raise StudioError(
-                f"The weights are not finite any more ({name}), so they were not saved.",
-                "Go on from an earlier checkpoint, with a lower learning rate.",
+                phrase(
+                    "The weights are not finite any more ({name}), so they were not saved.",
+                    name=name,
+                ),
+                phrase("Go on from an earlier checkpoint, with a lower learning rate."),
             )
         tensors[published_name(name, FAMILIES[network.spec.family], network.heads)] = tensor
     return tensors
@@ -231,8 +239,13 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
         if (config := json_object(folder, name)) is not None:
             return name, config
     raise BadCheckpoint(
-        f"{shown(folder.name)} has no {CONFIG} and no {GOOGLE_CONFIG}: it is no checkpoint folder.",
-        "Choose the folder that holds the files of a model.",
+        phrase(
+            "{folder} has no {config} and no {google_config}: it is no checkpoint folder.",
+            folder=shown(folder.name),
+            config=CONFIG,
+            google_config=GOOGLE_CONFIG,
+        ),
+        phrase("Choose the folder that holds the files of a model."),
     )
 
 
@@ -244,20 +257,32 @@ def _tokenizer(folder: Path, spec: AnySpec) -> Tokenizer:
     family, kind = FAMILIES[spec.family], tokenizer.vocabulary.kind
     if kind not in family.vocabularies:
         raise BadCheckpoint(
-            f"The vocabulary is of the kind {kind}, and {family.title} has "
-            f"{' or '.join(family.vocabularies)}.",
-            "The tokenizer belongs to another model; copy the one of this model.",
+            phrase(
+                "The vocabulary is of the kind {kind}, and {family} has {vocabularies}.",
+                kind=kind,
+                family=family.title,
+                vocabularies=" or ".join(family.vocabularies),
+            ),
+            phrase("The tokenizer belongs to another model; copy the one of this model."),
         )
     if isinstance(spec, RobertaSpec) and tokenizer.pad != spec.pad_token_id:
         raise BadCheckpoint(
-            f"config.json says that padding is token {spec.pad_token_id}, and the vocabulary says "
-            f"piece {tokenizer.pad}.",
-            "The tokenizer belongs to another model; copy the one of this model.",
+            phrase(
+                "config.json says that padding is token {pad_token_id}, and the vocabulary says "
+                "piece {pad}.",
+                pad_token_id=spec.pad_token_id,
+                pad=tokenizer.pad,
+            ),
+            phrase("The tokenizer belongs to another model; copy the one of this model."),
         )
     if tokenizer.size > spec.vocab_size:
         raise BadCheckpoint(
-            f"The vocabulary has {tokenizer.size} pieces, and the network knows {spec.vocab_size}.",
-            "The tokenizer belongs to another model; copy the one of this model.",
+            phrase(
+                "The vocabulary has {size} pieces, and the network knows {vocab_size}.",
+                size=tokenizer.size,
+                vocab_size=spec.vocab_size,
+            ),
+            phrase("The tokenizer belongs to another model; copy the one of this model."),
         )
     return tokenizer
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.untrusted import AGAIN, shown
 
 LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
@@ -50,11 +51,13 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     try:
         found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torch answers a damaged file with errors of a dozen kinds
-        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+        raise BadCheckpoint(
+            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+        ) from error
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
     if not isinstance(found, dict):
-        raise BadCheckpoint(f"{path.name} holds no tensors by name.", AGAIN)
+        raise BadCheckpoint(phrase("{path} holds no tensors by name.", path=path.name), AGAIN)
     tensors = {str(name): value for name, value in found.items() if isinstance(value, Tensor)}
     for name, tensor in tensors.items():
         _check_size(path, name, tensor)
@@ -68,31 +71,40 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
             members = archive.infolist()
             names = [member.filename for member in members]
             if any(name.endswith("/constants.pkl") or "/code/" in name for name in names):
-                raise _holds_code(path, "a TorchScript program")
+                raise _holds_code(path, phrase("a TorchScript program"))
             if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise BadCheckpoint(
-                    f"{path.name} is packed in a way that torch never packs it.", AGAIN
+                    phrase("{path} is packed in a way that torch never packs it.", path=path.name),
+                    AGAIN,
                 )
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or len(set(names)) != len(names):
-                raise BadCheckpoint(f"{path.name} is no file of weights.", AGAIN)
+                raise BadCheckpoint(phrase("{path} is no file of weights.", path=path.name), AGAIN)
             if pickles[0].file_size > LARGEST_PICKLE:
-                raise BadCheckpoint(f"{path.name} describes far too many tensors.", AGAIN)
+                raise BadCheckpoint(
+                    phrase("{path} describes far too many tensors.", path=path.name), AGAIN
+                )
             yield archive.read(pickles[0])
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError) as error:
-        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+        raise BadCheckpoint(
+            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+        ) from error
 
 
 def _old(path: Path, content: bytes) -> Iterator[bytes]:
     """The instructions of the form before 2020: five pickles one after the other, then the data."""
     if content[:1] != b"\x80":
-        raise BadCheckpoint(f"{path.name} is no file of weights, or was cut.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{path} is no file of weights, or was cut.", path=path.name), AGAIN
+        )
     stream = io.BytesIO(content)
     for _ in range(OLD_PARTS):
         first = stream.tell()
         for _ in _instructions(path, stream):
             if stream.tell() - first > LARGEST_PICKLE:
-                raise BadCheckpoint(f"{path.name} describes far too many tensors.", AGAIN)
+                raise BadCheckpoint(
+                    phrase("{path} describes far too many tensors.", path=path.name), AGAIN
+                )
         yield content[first : stream.tell()]
 
 
@@ -102,7 +114,9 @@ def _instructions(
     try:
         yield from pickletools.genops(stream)
     except (ValueError, EOFError, IndexError, UnicodeDecodeError) as error:
-        raise BadCheckpoint(f"{path.name} is damaged and cannot be read.", AGAIN) from error
+        raise BadCheckpoint(
+            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+        ) from error
 
 
 def _check(path: Path, instructions: bytes, size: int) -> None:
@@ -113,18 +127,24 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
         if opcode.name == "GLOBAL" and argument not in HARMLESS:
             raise _holds_code(path, f"“{shown(argument)}”")
         if opcode.name not in PLAIN:
-            raise _holds_code(path, f"the instruction {opcode.name}")
+            raise _holds_code(path, phrase("the instruction {opcode}", opcode=opcode.name))
         describes_tensors |= opcode.name == "BINPERSID"
         if isinstance(argument, int):
             largest = max(largest, abs(argument))
     if describes_tensors and largest > size:
-        raise BadCheckpoint(f"{path.name} claims to hold more than its own size.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{path} claims to hold more than its own size.", path=path.name), AGAIN
+        )
 
 
 def _holds_code(path: Path, what: str) -> BadCheckpoint:
     return BadCheckpoint(
-        f"{path.name} holds code ({what}), not only weights; nothing of it was run.",
-        "Do not use this file; ask for the model as safetensors.",
+        phrase(
+            "{path} holds code ({what}), not only weights; nothing of it was run.",
+            path=path.name,
+            what=what,
+        ),
+        phrase("Do not use this file; ask for the model as safetensors."),
     )
 
 
@@ -133,4 +153,7 @@ def _check_size(path: Path, name: str, tensor: Tensor) -> None:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
     stored = tensor.untyped_storage().nbytes() if plain else 0
     if tensor.numel() * tensor.element_size() > stored:
-        raise BadCheckpoint(f"{shown(name)} in {path.name} is not a plain tensor.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{name} in {path} is not a plain tensor.", name=shown(name), path=path.name),
+            AGAIN,
+        )

@@ -9,6 +9,7 @@ from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, entries_of
 from engine.checkpoints.families import BERT, FAMILIES, Family
 from engine.checkpoints.heads import ARCHITECTURES, NAMED, PROBLEMS, READER
 from engine.models.heads import Heads
+from engine.phrases import phrase
 from engine.spec.features import Features
 from engine.spec.model import AnySpec
 
@@ -44,7 +45,7 @@ def is_buffer(name: str) -> bool:
 def notes_of(config: dict[str, Any]) -> list[str]:
     """What of a config.json is passed over, in whole sentences."""
     return [
-        f"config.json asks for code of its own ({name}); it was passed over."
+        phrase("config.json asks for code of its own ({name}); it was passed over.", name=name)
         for name in CODE
         if config.get(name)
     ]

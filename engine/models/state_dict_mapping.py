@@ -25,6 +25,7 @@ from engine.models.published import (
     reader_of,
 )
 from engine.models.weight_files import Stored
+from engine.phrases import phrase
 from engine.spec.model import AnySpec
 from engine.spec.task import HeadKind
 from engine.untrusted import AGAIN, shown
@@ -78,9 +79,13 @@ class Fitting:
         plan = Fit(self._present_heads() if wanted is None else wanted, notes=self._notes)
         if plan.heads.masked_words and not self._decoder_is_tied and self._is_untied():
             raise BadCheckpoint(
-                "The masked-word head of this model has a decoder of its own, "
-                "which is not the token embedding.",
-                "It can be fine-tuned for other tasks; for masked words choose another model.",
+                phrase(
+                    "The masked-word head of this model has a decoder of its own, "
+                    "which is not the token embedding."
+                ),
+                phrase(
+                    "It can be fine-tuned for other tasks; for masked words choose another model."
+                ),
             )
         self._check_next_sentence(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
@@ -113,23 +118,38 @@ class Fitting:
             return read
         kind, outputs = self._head_in_file()
         family = self._family
-        masked_words = self._has([family.published(n) for n in MASKED_WORDS], "masked-word head")
+        masked_words = self._has(
+            [family.published(n) for n in MASKED_WORDS], phrase("masked-word head")
+        )
         if masked_words and not self._decoder_is_tied and self._is_untied():
             self._notes.append(
-                "The masked-word head has a decoder of its own, which is not the token embedding; "
-                "it was left out."
+                phrase(
+                    "The masked-word head has a decoder of its own, which is not the token "
+                    "embedding; "
+                    "it was left out."
+                )
             )
             masked_words = False
         promised = first_architecture(self._config)
         if promised.endswith(tuple(ARCHITECTURES.values())) and not outputs:
-            self._notes.append(f"{self._file} names {promised}, and the file has no head for it.")
+            self._notes.append(
+                phrase(
+                    "{file} names {promised}, and the file has no head for it.",
+                    file=self._file,
+                    promised=promised,
+                )
+            )
         if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
-            self._notes.append(f"{self._file} names a masked-word head, and none was loaded.")
+            self._notes.append(
+                phrase("{file} names a masked-word head, and none was loaded.", file=self._file)
+            )
         pooler = family.pooler(kind if outputs else None)
         return Heads(
             masked_words=masked_words,
             next_sentence=self._family.knows_next_sentence
-            and self._has([family.published(n) for n in NEXT_SENTENCE], "next-sentence head"),
+            and self._has(
+                [family.published(n) for n in NEXT_SENTENCE], phrase("next-sentence head")
+            ),
             outputs=outputs,
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
@@ -149,26 +169,35 @@ class Fitting:
     def _has(self, names: list[str], what: str) -> bool:
         found = [name for name in names if name in self._names]
         if found and len(found) < len(names):
-            self._notes.append(f"The {what} in the file is not complete; it was left out.")
+            self._notes.append(
+                phrase("The {what} in the file is not complete; it was left out.", what=what)
+            )
         return len(found) == len(names)
 
     def _head_in_file(self) -> tuple[HeadKind, int]:
         """What the task head of the file answers, and its outputs; 0 where there is none."""
         known = [self._family.task_names(kind) for kind in KINDS]
         names = next((n for n in known if n[0] in self._names), known[0])
-        if not self._has(list(names), "task head"):
+        if not self._has(list(names), phrase("task head")):
             return "classes", 0
         count = self._rows(names[0])
         is_answer = names == self._family.task_names("answer")
         kind: HeadKind = "answer" if is_answer else head_kind(self._config, count)
         wanted = {"answer": 2, "choices": 1, "number": 1}.get(kind, max(count, 1))
         if self._family.task_names(kind) != names or count != wanted:
-            self._notes.append("The file has a head for a task that is not known; it was left out.")
+            self._notes.append(
+                phrase("The file has a head for a task that is not known; it was left out.")
+            )
             return "classes", 0
         named = len(self._config.get("id2label") or ()) or count
         if kind in NAMED and named != count:
             raise BadCheckpoint(
-                f"{self._file} names {named} labels, and the task head in the file has {count}.",
+                phrase(
+                    "{file} names {named} labels, and the task head in the file has {count}.",
+                    file=self._file,
+                    named=named,
+                    count=count,
+                ),
                 AGAIN,
             )
         return kind, count
@@ -184,8 +213,14 @@ class Fitting:
         if same and (not labels or not theirs or theirs == labels):
             return True
         self._notes.append(
-            f"The task head in the file is for something else ({kind}, {count} outputs); "
-            f"the one that is needed ({wanted.kind}, {wanted.outputs}) was newly made."
+            phrase(
+                "The task head in the file is for something else ({kind}, {count} outputs); "
+                "the one that is needed ({kind2}, {outputs}) was newly made.",
+                kind=kind,
+                count=count,
+                kind2=wanted.kind,
+                outputs=wanted.outputs,
+            )
         )
         return False
 
@@ -199,55 +234,92 @@ class Fitting:
         layer = re.compile(rf"{before}(\d{{1,9}}){after}")
         numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
         found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
-        layers = "layers" if wanted == self._spec.layers else "groups of layers"
+        layers = "layers" if wanted == self._spec.layers else phrase("groups of layers")
         if not found:
             some = shown(next(iter([*self._stored.shapes, *self._stored.besides])))
             raise BadCheckpoint(
-                f"The file holds no layer of {self._family.title}; it holds {some}, for one.",
-                f"Choose a checkpoint of {self._family.title}.",
+                phrase(
+                    "The file holds no layer of {family}; it holds {some}, for one.",
+                    family=self._family.title,
+                    some=some,
+                ),
+                phrase("Choose a checkpoint of {family}.", family=self._family.title),
             )
         if found < wanted:
             raise BadCheckpoint(
-                f"{self._file} describes {wanted} {layers}, and the file has {found}.",
+                phrase(
+                    "{file} describes {wanted} {layers}, and the file has {found}.",
+                    file=self._file,
+                    wanted=wanted,
+                    layers=layers,
+                    found=found,
+                ),
                 AGAIN,
             )
         if found > wanted:
             self._notes.append(
-                f"The file has {found} {layers} and {self._file} describes {wanted}; "
-                "those above were left over."
+                phrase(
+                    "The file has {found} {layers} and {file} describes {wanted}; "
+                    "those above were left over.",
+                    found=found,
+                    layers=layers,
+                    file=self._file,
+                    wanted=wanted,
+                )
             )
 
     def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
         found, dtype = self._stored.shapes[name], self._stored.dtypes[name]
         if found != wanted:
             raise BadCheckpoint(
-                f"{shown(name)} is {list(found)} in the file, and {list(wanted)} by {self._file}.",
-                "The two files belong to different models. " + AGAIN,
+                phrase(
+                    "{name} is {found} in the file, and {wanted} by {file}.",
+                    name=shown(name),
+                    found=list(found),
+                    wanted=list(wanted),
+                    file=self._file,
+                ),
+                phrase("The two files belong to different models. ") + AGAIN,
             )
         if dtype not in ("float64", "float32", "float16", "bfloat16"):
             raise BadCheckpoint(
-                f"{shown(name)} is stored as {shown(dtype)}, not as plain numbers with a point.",
-                "Choose a copy of this model that is not quantised.",
+                phrase(
+                    "{name} is stored as {dtype}, not as plain numbers with a point.",
+                    name=shown(name),
+                    dtype=shown(dtype),
+                ),
+                phrase("Choose a copy of this model that is not quantised."),
             )
 
     def _refuse_missing(self, missing: list[str]) -> None:
         if missing:
             raise BadCheckpoint(
-                f"The file lacks {len(missing)} tensors of the encoder, {missing[0]} for one.",
-                f"It is not complete, or not for this {self._file}. {AGAIN}",
+                phrase(
+                    "The file lacks {count} tensors of the encoder, {missing} for one.",
+                    count=len(missing),
+                    missing=missing[0],
+                ),
+                phrase(
+                    "It is not complete, or not for this {file}. {again}",
+                    file=self._file,
+                    again=AGAIN,
+                ),
             )
 
     def _check_next_sentence(self, heads: Heads) -> None:
         """A family without this head was not made to learn it."""
         if heads.next_sentence and not self._family.knows_next_sentence:
             raise BadCheckpoint(
-                f"{self._family.title} has no head for next sentence.",
-                "Turn next sentence off, or start from a BERT.",
+                phrase("{family} has no head for next sentence.", family=self._family.title),
+                phrase("Turn next sentence off, or start from a BERT."),
             )
         if heads.next_sentence and self._family is not BERT:
             self._notes.append(
-                f"What {self._family.title} has for the order of two sentences is used as the head "
-                "for next sentence."
+                phrase(
+                    "What {family} has for the order of two sentences is used as the head "
+                    "for next sentence.",
+                    family=self._family.title,
+                )
             )
 
     def _compare_decoder(self) -> bool:
@@ -274,8 +346,11 @@ class Fitting:
             return twice | {self._names[self._decoder]}
         if self._decoder in self._names:
             self._notes.append(
-                f"The decoder in the file differs from the token embedding, to which {self._file} "
-                "ties it; the token embedding is used."
+                phrase(
+                    "The decoder in the file differs from the token embedding, to which {file} "
+                    "ties it; the token embedding is used.",
+                    file=self._file,
+                )
             )
         return twice
 
@@ -285,9 +360,12 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
     ours = tensor.detach().float().contiguous()
     if not is_finite(ours):
         raise BadCheckpoint(
-            f"{shown(name)} holds numbers that are not finite: the file is damaged, "
-            "or its training diverged.",
-            "Use an earlier checkpoint, or " + AGAIN[0].lower() + AGAIN[1:],
+            phrase(
+                "{name} holds numbers that are not finite: the file is damaged, "
+                "or its training diverged.",
+                name=shown(name),
+            ),
+            phrase("Use an earlier checkpoint, or ") + AGAIN[0].lower() + AGAIN[1:],
         )
     return ours
 

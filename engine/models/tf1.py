@@ -12,6 +12,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import finite_tensors
 from engine.models.network import Network
 from engine.models.published import architecture, head_entries
+from engine.phrases import phrase
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -33,23 +34,29 @@ def write_tf1(
     """
     if network.spec.family != "bert":
         raise StudioError(
-            f"Google's form holds BERT, and this is a network of the family {network.spec.family}.",
-            "Choose the Hugging Face layout or ONNX.",
+            phrase(
+                "Google's form holds BERT, and this is a network of the family {family}.",
+                family=network.spec.family,
+            ),
+            phrase("Choose the Hugging Face layout or ONNX."),
         )
     if any("\n" in piece or "\r" in piece for piece in tokenizer.pieces):
         raise StudioError(
-            "A piece of this vocabulary holds the end of a line, which vocab.txt cannot.",
-            "Choose the Hugging Face layout or ONNX.",
+            phrase("A piece of this vocabulary holds the end of a line, which vocab.txt cannot."),
+            phrase("Choose the Hugging Face layout or ONNX."),
         )
     if network.spec.family != "bert":
         raise StudioError(
-            f"Google's form is for BERT, and this is {FAMILIES[network.spec.family].title}.",
-            "Save the model in the Hugging Face layout.",
+            phrase(
+                "Google's form is for BERT, and this is {title}.",
+                title=FAMILIES[network.spec.family].title,
+            ),
+            phrase("Save the model in the Hugging Face layout."),
         )
     if network.spec.causal:
         raise StudioError(
-            "Google's form of BERT has no left-to-right network.",
-            "Choose the Hugging Face layout or ONNX.",
+            phrase("Google's form of BERT has no left-to-right network."),
+            phrase("Choose the Hugging Face layout or ONNX."),
         )
     tensors = {}
     for name, tensor in finite_tensors(network).items():

@@ -19,6 +19,7 @@ from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
 from engine.models.pickled import read_pickled
+from engine.phrases import phrase
 from engine.untrusted import AGAIN, check_content, json_object, plain_file, shown
 
 LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
@@ -80,24 +81,45 @@ def _without_weights(folder: Path) -> BadCheckpoint:
     for name, program in ELSEWHERE.items():
         if (folder / name).exists():
             return BadCheckpoint(
-                f"{shown(folder.name)} holds weights for {program} only ({name}).",
-                f"Choose a copy of this model with {SAFE}.",
+                phrase(
+                    "{folder} holds weights for {program} only ({name}).",
+                    folder=shown(folder.name),
+                    program=program,
+                    name=name,
+                ),
+                phrase("Choose a copy of this model with {safe}.", safe=SAFE),
             )
     return BadCheckpoint(
-        f"{shown(folder.name)} has no weights: neither {SAFE} nor {PICKLED} is there.",
-        "Choose the folder that holds the files of a model.",
+        phrase(
+            "{folder} has no weights: neither {safe} nor {pickled} is there.",
+            folder=shown(folder.name),
+            safe=SAFE,
+            pickled=PICKLED,
+        ),
+        phrase("Choose the folder that holds the files of a model."),
     )
 
 
 def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]:
     if not isinstance(mapping, dict) or not mapping:
-        raise BadCheckpoint(f"{index} names no files.", AGAIN)
+        raise BadCheckpoint(phrase("{index} names no files.", index=index), AGAIN)
     names = sorted({str(name) for name in mapping.values()})
     for name in names:
         if plain_file(folder, name) is None:
-            raise BadCheckpoint(f"{shown(name)}, which {index} names, is missing.", AGAIN)
+            raise BadCheckpoint(
+                phrase("{name}, which {index} names, is missing.", name=shown(name), index=index),
+                AGAIN,
+            )
         if Path(name).suffix != suffix:
-            raise BadCheckpoint(f"{index} names {shown(name)}, which is no {suffix} file.", AGAIN)
+            raise BadCheckpoint(
+                phrase(
+                    "{index} names {name}, which is no {suffix} file.",
+                    index=index,
+                    name=shown(name),
+                    suffix=suffix,
+                ),
+                AGAIN,
+            )
     return names
 
 
@@ -112,20 +134,26 @@ def _open_safe(path: Path, opened: ExitStack) -> Stored:
     with open(path, "rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(size - 8, LARGEST_HEADER):
-        raise BadCheckpoint(f"{path.name} is no safetensors file, or was cut.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{path} is no safetensors file, or was cut.", path=path.name), AGAIN
+        )
     try:
         handle = opened.enter_context(safe_open(path, "pt", backend="pread"))
         slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
-        raise BadCheckpoint(f"{path.name} is damaged, or was cut.", AGAIN) from error
+        raise BadCheckpoint(
+            phrase("{path} is damaged, or was cut.", path=path.name), AGAIN
+        ) from error
 
     def read(name: str) -> Tensor:
         try:
             tensor: Tensor = handle.get_tensor(name)
         except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError) as error:
-            raise BadCheckpoint(f"{shown(name)} in {path.name} cannot be read.", AGAIN) from error
+            raise BadCheckpoint(
+                phrase("{name} in {path} cannot be read.", name=shown(name), path=path.name), AGAIN
+            ) from error
         return tensor
 
     known = {name: DTYPES.get(dtype, dtype) for name, dtype in dtypes.items()}
@@ -153,8 +181,11 @@ def _open_tf1(folder: Path, index: str, told: str) -> Stored:
     notes = [told] if told else []
     if "classifier.weight" in google:
         notes.append(
-            "The file does not say whether its class head is for whole texts or for single words; "
-            "it was taken for whole texts."
+            phrase(
+                "The file does not say whether its class head is for whole texts or for single "
+                "words; "
+                "it was taken for whole texts."
+            )
         )
 
     def read(name: str) -> Tensor:
@@ -181,9 +212,18 @@ def _joined(names: list[str], parts: list[Stored]) -> Stored:
     """Shards as one."""
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
-        raise BadCheckpoint(f"A tensor stands in more than one of {len(names)} files.", AGAIN)
+        raise BadCheckpoint(
+            phrase("A tensor stands in more than one of {count} files.", count=len(names)), AGAIN
+        )
     if not owner or len(owner) > MOST_TENSORS:
-        raise BadCheckpoint(f"{names[0]} holds {len(owner)} tensors: no network of ours.", AGAIN)
+        raise BadCheckpoint(
+            phrase(
+                "{names} holds {count} tensors: no network of ours.",
+                names=names[0],
+                count=len(owner),
+            ),
+            AGAIN,
+        )
     return Stored(
         names,
         sum(part.bytes for part in parts),
@@ -198,6 +238,11 @@ def check_memory(needed: int, what: str) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         raise BadCheckpoint(
-            f"{shown(what)} needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free.",
-            "Close other programs, or choose a smaller model.",
+            phrase(
+                "{what} needs {needed:.1f} GB of memory, {free:.1f} GB are free.",
+                what=shown(what),
+                needed=needed / 1e9,
+                free=free / 1e9,
+            ),
+            phrase("Close other programs, or choose a smaller model."),
         )

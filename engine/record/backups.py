@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.atomic_write import disk_errors_for, is_full
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 BACKUPS_KEPT = 5  # of each reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
@@ -72,18 +73,20 @@ def quick_check(connection: sqlite3.Connection) -> bool:
 
 
 def _copy(record: Path, copy: Path) -> None:
-    advice = "Close BERT Studio and check the disk; the record itself was not touched."
+    advice = phrase("Close BERT Studio and check the disk; the record itself was not touched.")
     try:
         with closing(sqlite3.connect(copy)) as target:
             with closing(sqlite3.connect(record, timeout=10)) as source:
                 source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
             if not quick_check(target):
-                raise StudioError("The copy of the record is not in order.", advice)
+                raise StudioError(phrase("The copy of the record is not in order."), advice)
     except sqlite3.Error as error:
         if is_full(error):
             raise
-        raise StudioError(f"The record could not be backed up: {error}.", advice) from error
+        raise StudioError(
+            phrase("The record could not be backed up: {error}.", error=error), advice
+        ) from error
     descriptor = os.open(copy, os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -22,6 +22,7 @@ from engine.messages.events import (
     Started,
     Waiting,
 )
+from engine.phrases import phrase
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
 from engine.record.metrics import add_metrics, extreme
 from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
@@ -86,9 +87,9 @@ def crash(
     run.state, run.ended, run.bug = "crashed", run.heard or now(), False
     run.problem = _cause(exit_code, by_user, run.step)
     run.advice = (
-        f"Resume continues from step {step_of(saved[-1])}."
+        phrase("Resume continues from step {saved}.", saved=step_of(saved[-1]))
         if saved
-        else "Resume starts from the beginning, because no checkpoint was saved."
+        else phrase("Resume starts from the beginning, because no checkpoint was saved.")
     )
     run.details = folder.log_end()
 
@@ -96,24 +97,35 @@ def crash(
 def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
     """How a worker died, in a sentence."""
     if by_user:
-        return f"You force-stopped the training process at step {step}."
+        return phrase("You force-stopped the training process at step {step}.", step=step)
     match exit_code:
         case None:
-            return f"The training process disappeared at step {step}."
+            return phrase("The training process disappeared at step {step}.", step=step)
         case -9:
-            return (
-                f"The training process was killed by signal 9 at step {step}; perhaps memory ran"
-                " out."
+            return phrase(
+                "The training process was killed by signal 9 at step {step}; perhaps memory ran"
+                " out.",
+                step=step,
             )
         case -4 | -6 | -7 | -8 | -11:
-            return (
-                f"The training process was killed by signal {-exit_code} at step {step}; a library"
-                " crashed."
+            return phrase(
+                "The training process was killed by signal {exit_code} at step {step}; a library"
+                " crashed.",
+                exit_code=-exit_code,
+                step=step,
             )
         case code if code < 0:
-            return f"The training process was killed by signal {-code} at step {step}."
+            return phrase(
+                "The training process was killed by signal {code} at step {step}.",
+                code=-code,
+                step=step,
+            )
         case code:
-            return f"The training process ended with exit code {code} at step {step}."
+            return phrase(
+                "The training process ended with exit code {code} at step {step}.",
+                code=code,
+                step=step,
+            )
 
 
 def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:

@@ -23,6 +23,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.atomic_write import disk_errors_for
 from engine.errors import DiskFull, StudioError
+from engine.phrases import phrase
 from engine.record.about import fact, set_fact
 from engine.record.backups import back_up, quick_check, read_only
 from engine.record.checkpoints import Checkpoint
@@ -56,8 +57,15 @@ class NewerRecord(StudioError):
     def __init__(self, path: Path, program: str) -> None:
         made_by = f"a newer BERT Studio ({program})" if program else "a newer BERT Studio"
         super().__init__(
-            f"The record {path.name} was made by {made_by} and stays untouched.",
-            f"Install that version again; this one is {program_version()}.",
+            phrase(
+                "The record {path} was made by {made_by} and stays untouched.",
+                path=path.name,
+                made_by=made_by,
+            ),
+            phrase(
+                "Install that version again; this one is {program_version}.",
+                program_version=program_version(),
+            ),
         )
 
 
@@ -102,8 +110,8 @@ def open_record(path: Path, backups: Path) -> Record:
     """
     if path.is_symlink():
         raise StudioError(
-            f"{path} is a link, and the record is never written through a link.",
-            "Put the file that it points to in its place.",
+            phrase("{path} is a link, and the record is never written through a link.", path=path),
+            phrase("Put the file that it points to in its place."),
         )
     set_aside = None
     try:
@@ -158,8 +166,8 @@ def _version(path: Path) -> int:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
             raise StudioError(
-                f"The record {path} cannot be read: {error}.",
-                "Check the disk and the rights of this file, then start again.",
+                phrase("The record {path} cannot be read: {error}.", path=path, error=error),
+                phrase("Check the disk and the rights of this file, then start again."),
             ) from error
         raise _Damaged from error
 
@@ -213,8 +221,8 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
             command.upgrade(config, "head")
     except DBAPIError as error:
         raise StudioError(
-            f"The record could not be upgraded: {error.orig}.",
-            "It is as it was before, and a copy lies in the folder “backups”.",
+            phrase("The record could not be upgraded: {orig}.", orig=error.orig),
+            phrase("It is as it was before, and a copy lies in the folder “backups”."),
         ) from error
     finally:
         engine.dispose()
@@ -289,17 +297,23 @@ def _in_words() -> Iterator[None]:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
             raise DiskFull(
-                "The disk is full: nothing more can be recorded.",
-                "Free some space; what was recorded before is kept, and runs go on by themselves.",
+                phrase("The disk is full: nothing more can be recorded."),
+                phrase(
+                    "Free some space; what was recorded before is kept, and runs go on "
+                    "by themselves."
+                ),
             ) from error
         if code in NOT_THE_FILE:
             raise StudioError(
-                f"The record cannot be used at the moment: {error.orig}.",
-                "Check that no other program holds it open and that its disk is in order.",
+                phrase("The record cannot be used at the moment: {orig}.", orig=error.orig),
+                phrase("Check that no other program holds it open and that its disk is in order."),
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise StudioError(
-                "The record is damaged.",
-                "Start BERT Studio again: it sets the file aside and rebuilds it from your runs.",
+                phrase("The record is damaged."),
+                phrase(
+                    "Start BERT Studio again: it sets the file aside and rebuilds it from "
+                    "your runs."
+                ),
             ) from error
         raise

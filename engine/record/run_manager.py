@@ -15,6 +15,7 @@ from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages import now
+from engine.phrases import phrase
 from engine.record import rebuild
 from engine.record.backups import back_up_daily
 from engine.record.follow import take_in
@@ -69,9 +70,10 @@ class RunManager:
         self._clear_features()
         updates: list[RunUpdate] = []
         if self._record.set_aside is not None:
-            text = (
-                f"The run database was damaged. It was kept as {self._record.set_aside.name}, and"
-                " a new one was rebuilt from the folders of your runs."
+            text = phrase(
+                "The run database was damaged. It was kept as {set_aside}, and"
+                " a new one was rebuilt from the folders of your runs.",
+                set_aside=self._record.set_aside.name,
             )
             updates.append(RunUpdate("noted", ("", text)))
         found = rebuild.refill(self._record, self._home)
@@ -187,8 +189,10 @@ class RunManager:
             run = self._find(session, run_id)
             if run.state not in RESUMABLE:
                 raise StudioError(
-                    f"“{run.name}” cannot be resumed: it is {run.state}.",
-                    "Only a run that was stopped, failed or crashed can be resumed.",
+                    phrase(
+                        "“{run}” cannot be resumed: it is {state}.", run=run.name, state=run.state
+                    ),
+                    phrase("Only a run that was stopped, failed or crashed can be resumed."),
                 )
             folder = run.run_folder()
             folder.job()
@@ -212,12 +216,16 @@ class RunManager:
             run = self._find(session, run_id)
         if run.state in WORKING or run.run_folder().has_worker():
             raise StudioError(
-                f"“{run.name}” is still being trained.", "Stop it first, then delete it."
+                phrase("“{run}” is still being trained.", run=run.name),
+                phrase("Stop it first, then delete it."),
             )
         updates = [RunUpdate("run_removed", (run_id,))]
         if run.folder.exists() and not to_trash(run.folder):
             _delete(run.folder)
-            text = f"The system has no trash for this folder: “{run.name}” was deleted permanently."
+            text = phrase(
+                "The system has no trash for this folder: “{run}” was deleted permanently.",
+                run=run.name,
+            )
             updates.append(RunUpdate("noted", (run_id, text)))
         with self._record.session() as session:
             remove_run(session, run_id)
@@ -249,7 +257,9 @@ class RunManager:
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)
         if run is None:
-            raise StudioError("This run is no longer listed.", "It may have been deleted.")
+            raise StudioError(
+                phrase("This run is no longer listed."), phrase("It may have been deleted.")
+            )
         return run
 
 
@@ -258,8 +268,12 @@ def _delete(folder: Path) -> None:
         shutil.rmtree(folder)
     except OSError as error:
         raise StudioError(
-            f"Not all of {folder} could be deleted: {error.strerror or error}.",
-            "The run stays in the list. Check that you may write in that folder.",
+            phrase(
+                "Not all of {folder} could be deleted: {strerror}.",
+                folder=folder,
+                strerror=error.strerror or error,
+            ),
+            phrase("The run stays in the list. Check that you may write in that folder."),
         ) from error
 
 

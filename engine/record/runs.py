@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from sqlalchemy import JSON, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from engine.record.tables import Moment, Place, Table
+from engine.record.tables import Moment, Place, Sentence, Sentences, Table
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 
@@ -68,11 +68,11 @@ class Run(Table):
     best_metric: Mapped[float | None]
     best_step: Mapped[int] = mapped_column(default=0)
 
-    problem: Mapped[str] = mapped_column(default="")
-    advice: Mapped[str] = mapped_column(default="")
+    problem: Mapped[str] = mapped_column(Sentence, default="")
+    advice: Mapped[str] = mapped_column(Sentence, default="")
     details: Mapped[str] = mapped_column(default="")
     bug: Mapped[bool] = mapped_column(default=False)
-    remarks: Mapped[list[str]] = mapped_column(JSON, default=list)  # what the worker noted
+    remarks: Mapped[list[str]] = mapped_column(Sentences, default=list)  # what the worker noted
     bytes_read: Mapped[int] = mapped_column(default=0)  # of its events
 
     def asked(self) -> JobSpec:

@@ -1,11 +1,15 @@
 """The base of all tables, and the types of columns that SQLite lacks."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Dialect, MetaData, String
+from sqlalchemy import JSON, Dialect, MetaData, String
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
+
+from engine.phrases import from_plain, plain
 
 
 class Table(DeclarativeBase):
@@ -44,3 +48,35 @@ class Place(TypeDecorator[Path]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Path | None:
         return None if value is None else Path(value)
+
+
+class Sentence(TypeDecorator[str]):
+    """A text that the window shows; a phrase is kept as JSON, and can be translated later."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        kept = plain(value) if value is not None else None
+        return kept if kept is None or isinstance(kept, str) else json.dumps(kept)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None or not value.startswith('{"key": '):
+            return value
+        try:
+            return from_plain(json.loads(value))
+        except ValueError:  # a text that only begins like one
+            return value
+
+
+class Sentences(TypeDecorator[list[str]]):
+    """Several of them, in their order."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: list[str] | None, dialect: Dialect) -> list[Any] | None:
+        return None if value is None else [plain(each) for each in value]
+
+    def process_result_value(self, value: list[Any] | None, dialect: Dialect) -> list[str] | None:
+        return None if value is None else [from_plain(each) for each in value]

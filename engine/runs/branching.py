@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.atomic_write import MANIFEST, disk_errors_for, verify, whole_folder
 from engine.errors import StudioError
 from engine.messages.events import Branched, Measured, Saved
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.changes import Change, changes
 from engine.spec.job import JobSpec
@@ -33,7 +34,10 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     _check(made, job, step)
     checkpoint = _checkpoint(source, step)
     if into.exists():
-        raise StudioError(f"There is something at {into} already.", "Choose a new folder.")
+        raise StudioError(
+            phrase("There is something at {into} already.", into=into),
+            phrase("Choose a new folder."),
+        )
     temporary = into.with_name(f".{into.name}.tmp-{secrets.token_hex(4)}")
     try:
         with disk_errors_for(into):
@@ -55,16 +59,27 @@ def _check(made: list[Change], job: JobSpec, step: int) -> None:
     for change in made:
         if not FREE.fullmatch(change.path):
             raise StudioError(
-                f"A branch cannot change {change.path} ({change.sentence()}): its checkpoint was "
-                "made for what it was.",
-                "Start a new run from this checkpoint instead; that begins with its weights and "
-                "with a fresh optimiser.",
+                phrase(
+                    "A branch cannot change {path} ({change}): its checkpoint was "
+                    "made for what it was.",
+                    path=change.path,
+                    change=change.sentence(),
+                ),
+                phrase(
+                    "Start a new run from this checkpoint instead; that begins with its weights "
+                    "and "
+                    "with a fresh optimiser."
+                ),
             )
     if 0 < job.training.steps <= step:
         raise StudioError(
-            f"The branch would be at its end: it has {job.training.steps} steps, and its checkpoint"
-            f" is that of step {step}.",
-            "Ask for more steps, or branch from an earlier checkpoint.",
+            phrase(
+                "The branch would be at its end: it has {steps} steps, and its checkpoint"
+                " is that of step {step}.",
+                steps=job.training.steps,
+                step=step,
+            ),
+            phrase("Ask for more steps, or branch from an earlier checkpoint."),
         )
 
 
@@ -74,13 +89,17 @@ def _checkpoint(source: RunFolder, step: int) -> Path:
     if step not in there:
         steps = ", ".join(map(str, there)) or "none"
         raise StudioError(
-            f"{source.path.name} has no checkpoint of step {step}.", f"It has these: {steps}."
+            phrase("{path} has no checkpoint of step {step}.", path=source.path.name, step=step),
+            phrase("It has these: {steps}.", steps=steps),
         )
     verify(folder)
     if not _progress_file(folder).is_file():
         raise StudioError(
-            f"The checkpoint of step {step} holds weights alone: no run can go on from it.",
-            "Start a new run from it instead.",
+            phrase(
+                "The checkpoint of step {step} holds weights alone: no run can go on from it.",
+                step=step,
+            ),
+            phrase("Start a new run from it instead."),
         )
     return folder
 

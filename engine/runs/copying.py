@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import StudioError
 from engine.home import free_folder
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
@@ -59,7 +60,8 @@ def copy_run(
         os.rename(temporary, target)
     except OSError as error:
         raise StudioError(
-            f"{source.name} could not be copied: {error}.", "Check that all its files can be read."
+            phrase("{source} could not be copied: {error}.", source=source.name, error=error),
+            phrase("Check that all its files can be read."),
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -74,24 +76,38 @@ def _check(folder: RunFolder, runs: Path) -> None:
     except StudioError as error:
         wrong = error.__cause__
         if isinstance(wrong, ValidationError) and {e["type"] for e in wrong.errors()} <= NEWER:
-            raise _newer(name, "Its job has settings that this one does not know.") from error
+            raise _newer(
+                name, phrase("Its job has settings that this one does not know.")
+            ) from error
         raise
     if (unknown := folder.newer_lines()) > 0:
-        raise _newer(name, f"This one does not understand {unknown:,} lines of its events.")
+        raise _newer(
+            name,
+            phrase(
+                "This one does not understand {unknown:,} lines of its events.", unknown=unknown
+            ),
+        )
     if folder.has_worker():
-        raise StudioError(f"{name} is being trained at the moment.", "Wait until it ends.")
+        raise StudioError(
+            phrase("{name} is being trained at the moment.", name=name),
+            phrase("Wait until it ends."),
+        )
     for other in runs.iterdir():
         if other.samefile(folder.path) or _is_same(folder, RunFolder(other)):
             raise StudioError(
-                f"{name} is in the list of runs already; its folder is {other.name}.",
-                "Nothing was copied.",
+                phrase(
+                    "{name} is in the list of runs already; its folder is {other}.",
+                    name=name,
+                    other=other.name,
+                ),
+                phrase("Nothing was copied."),
             )
 
 
 def _newer(name: str, why: str) -> StudioError:
     return StudioError(
-        f"{name} was written by a newer BERT Studio. {why}",
-        "Install the newest version, then add the run again. Nothing was copied.",
+        phrase("{name} was written by a newer BERT Studio. {why}", name=name, why=why),
+        phrase("Install the newest version, then add the run again. Nothing was copied."),
     )
 
 

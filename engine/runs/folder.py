@@ -16,10 +16,12 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
-from engine.errors import StudioError, describe_validation
+from engine.errors import StudioError
 from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
+from engine.phrases import phrase
 from engine.runs.lock import hold, is_held, open_here
 from engine.spec.job import JobSpec
+from engine.validation import describe_validation
 
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes in which the last events are looked for
@@ -53,7 +55,8 @@ class RunFolder:
         """Make the folder of a new run; an empty folder may stand there already."""
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise StudioError(
-                f"There is something at {path} already.", "Choose a folder that does not exist yet."
+                phrase("There is something at {path} already.", path=path),
+                phrase("Choose a folder that does not exist yet."),
             )
         with disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,12 +71,17 @@ class RunFolder:
             return JobSpec.model_validate_json(self.spec_file.read_bytes())
         except FileNotFoundError as error:
             raise StudioError(
-                f"{self.path} is not the folder of a run: it has no {self.spec_file.name}.",
-                "Choose a folder that a run was trained in.",
+                phrase(
+                    "{path} is not the folder of a run: it has no {spec_file}.",
+                    path=self.path,
+                    spec_file=self.spec_file.name,
+                ),
+                phrase("Choose a folder that a run was trained in."),
             ) from error
         except ValidationError as error:
             raise describe_validation(
-                error, f"{self.spec_file.name} of {self.path.name}"
+                error,
+                phrase("{spec_file} of {path}", spec_file=self.spec_file.name, path=self.path.name),
             ) from error
 
     # ── what happened ────────────────────────────────────────────────────────────────────────
@@ -182,13 +190,18 @@ class RunFolder:
         What an interrupted worker left half done is cleared away first.
         """
         held = StudioError(
-            f"A worker trains in {self.path.name} already.", "Wait for it, or stop that run first."
+            phrase("A worker trains in {path} already.", path=self.path.name),
+            phrase("Wait for it, or stop that run first."),
         )
         for inner in (self.checkpoints, self.dataset, self.cache, self.events_file):
             if inner.is_symlink():
                 raise StudioError(
-                    f"{inner.name} in {self.path} is a link; nothing is written through a link.",
-                    "Put what it points to in its place and try again.",
+                    phrase(
+                        "{inner} in {path} is a link; nothing is written through a link.",
+                        inner=inner.name,
+                        path=self.path,
+                    ),
+                    phrase("Put what it points to in its place and try again."),
                 )
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
@@ -274,10 +287,19 @@ def _events(lines: bytes, byte: int) -> list[AnyEvent]:
         elif _is_of_newer_kind(line):
             unknown += 1
         elif line.strip():
-            events.append(Noted(text=f"A damaged line at byte {byte} of the events was skipped."))
+            events.append(
+                Noted(
+                    text=phrase(
+                        "A damaged line at byte {byte} of the events was skipped.", byte=byte
+                    )
+                )
+            )
         byte += len(line)
     if unknown:
-        text = f"A newer BERT Studio wrote this; {unknown} of its lines mean nothing to this one."
+        text = phrase(
+            "A newer BERT Studio wrote this; {unknown} of its lines mean nothing to this one.",
+            unknown=unknown,
+        )
         events.append(Noted(text=text))
     return events
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from engine.errors import DiskFull
 from engine.messages.events import Event, Noted, Waiting
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
@@ -45,7 +46,14 @@ def patiently(
         else:
             if waiting_since is not None:
                 seconds = time.monotonic() - waiting_since
-                say(Noted(text=f"The disk was full for {seconds:.0f} s; nothing was lost by it."))
+                say(
+                    Noted(
+                        text=phrase(
+                            "The disk was full for {seconds:.0f} s; nothing was lost by it.",
+                            seconds=seconds,
+                        )
+                    )
+                )
             return written
 
 
@@ -98,7 +106,11 @@ def _wait(full: DiskFull, stop_wanted: Callable[[], bool]) -> None:
 
 
 def _advice(full: DiskFull) -> str:
-    where = f" on the disk of {full.place}" if full.place is not None else ""
+    where = phrase(" on the disk of {place}", place=full.place) if full.place is not None else ""
     missing = max(0, full.needed - free_bytes(full))
-    amount = f"{missing / 1e6:.0f} MB" if missing else "some space"
-    return f"Free {amount}{where}: the run then goes on by itself, and nothing is lost."
+    amount = f"{missing / 1e6:.0f} MB" if missing else phrase("some space")
+    return phrase(
+        "Free {amount}{where}: the run then goes on by itself, and nothing is lost.",
+        amount=amount,
+        where=where,
+    )

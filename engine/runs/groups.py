@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.phrases import phrase
 from engine.spec.features import LAYER_SWEEP, PAPER
 from engine.spec.job import LONGEST_NAME, JobSpec, RunGroup
 
@@ -33,7 +34,9 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
     jobs = []
     for row in rows:
         for seed in seeds:
-            said = ([row] if len(rows) > 1 else []) + ([f"seed {seed}"] if len(seeds) > 1 else [])
+            said = ([row] if len(rows) > 1 else []) + (
+                [phrase("seed {seed}", seed=seed)] if len(seeds) > 1 else []
+            )
             suffix = "".join(f" · {word}" for word in said)
             one = job.model_copy(
                 update={

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
@@ -65,8 +66,11 @@ def spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
         worker = _spawn(arguments, out, into)
     except OSError as error:
         raise StudioError(
-            f"The training process could not be started: {error.strerror or error}.",
-            "Close other programs and try again.",
+            phrase(
+                "The training process could not be started: {strerror}.",
+                strerror=error.strerror or error,
+            ),
+            phrase("Close other programs and try again."),
         ) from error
     _give_up_first(worker.pid)
     return worker

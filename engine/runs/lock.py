@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 PATIENCE = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
 
@@ -34,8 +35,12 @@ def open_here(path: Path, flags: int) -> int:
     """A descriptor of `path` itself, never of what a link at `path` points to."""
     if path.is_symlink():
         raise StudioError(
-            f"{path.name} in {path.parent} is a link, and nothing is written through a link.",
-            "Remove the link and try again.",
+            phrase(
+                "{path} in {parent} is a link, and nothing is written through a link.",
+                path=path.name,
+                parent=path.parent,
+            ),
+            phrase("Remove the link and try again."),
         )
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o600)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 STORE = "BERT_STUDIO_RANKS"  # names the folder in which the ranks of one worker find one another
 LOST = 75  # exit code of a rank that ended because another one had
@@ -15,8 +16,8 @@ class Lost(StudioError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Another process of this run has ended, so that all of them had to.",
-            "See in the log which one was the first, and go on from the last checkpoint.",
+            phrase("Another process of this run has ended, so that all of them had to."),
+            phrase("See in the log which one was the first, and go on from the last checkpoint."),
         )
 
 

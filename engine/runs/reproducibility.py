@@ -11,6 +11,7 @@ from datetime import datetime
 from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint
@@ -52,14 +53,20 @@ class Certificate:
     def obstacles(self) -> tuple[str, ...]:
         """Why the same job under the same conditions may give other weights; empty: it does not."""
         found = [
-            f"From step {stretch.first} on: {', '.join(stretch.differences)}."
+            phrase(
+                "From step {first} on: {differences}.",
+                first=stretch.first,
+                differences=", ".join(stretch.differences),
+            )
             for stretch in self.stretches
             if stretch.counts and stretch.differences
         ]
         if not self.conditions:
-            found.append("The conditions were not written down: an earlier version trained it.")
+            found.append(
+                phrase("The conditions were not written down: an earlier version trained it.")
+            )
         elif not self.conditions["device"].startswith("cpu"):
-            found.append("A GPU may take the same sums in another order.")
+            found.append(phrase("A GPU may take the same sums in another order."))
         return (*found, *self.remarks)
 
 
@@ -106,7 +113,13 @@ def damages(
             files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
             for name, wanted in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
                 if files.get(name, {}).get("sha256") != wanted:
-                    found.append(f"{folder.name}: {name} is not the one that the run saved.")
+                    found.append(
+                        phrase(
+                            "{folder}: {name} is not the one that the run saved.",
+                            folder=folder.name,
+                            name=name,
+                        )
+                    )
     report(len(folders), len(folders))
     return found
 

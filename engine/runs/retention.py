@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine.errors import StudioError
 from engine.messages.events import Ended, Saved
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.training import TrainingSpec
 
@@ -28,7 +29,11 @@ def kept(steps: Iterable[int], best_step: int, plan: TrainingSpec) -> dict[int, 
         reasons = [
             *(["best"] if step == best_step else []),
             *(["last"] if step in in_order[-plan.keep :] else []),
-            *([f"every {plan.keep_every}"] if is_milestone(step, plan) else []),
+            *(
+                [phrase("every {keep_every}", keep_every=plan.keep_every)]
+                if is_milestone(step, plan)
+                else []
+            ),
         ]
         if reasons:
             found[step] = tuple(reasons)
@@ -74,19 +79,28 @@ def check_removal(run: RunFolder, step: int) -> str:
     steps = [step_of(folder) for folder in run.checkpoint_folders()]
     if step not in steps:
         raise StudioError(
-            f"{run.path.name} has no checkpoint of step {step}.",
-            f"It has these: {', '.join(map(str, steps)) or 'none'}.",
+            phrase("{path} has no checkpoint of step {step}.", path=run.path.name, step=step),
+            phrase("It has these: {str}.", str=", ".join(map(str, steps)) or "none"),
         )
     is_last = step == steps[-1]
     if is_last and run.has_worker():
         raise StudioError(
-            f"The checkpoint of step {step} is the one that the run would go on from, and it is "
-            "being trained.",
-            "Stop the run first, or wait for its next checkpoint.",
+            phrase(
+                "The checkpoint of step {step} is the one that the run would go on from, and it is "
+                "being trained.",
+                step=step,
+            ),
+            phrase("Stop the run first, or wait for its next checkpoint."),
         )
     ended = [event for event in run.milestones() if isinstance(event, Ended)]
     if not is_last or (ended and ended[-1].outcome == "finished"):
         return ""
     if len(steps) == 1:
-        return "The run is not finished, and without this checkpoint it starts from the beginning."
-    return f"The run is not finished: it then goes on from step {steps[-2]} instead of {step}."
+        return phrase(
+            "The run is not finished, and without this checkpoint it starts from the beginning."
+        )
+    return phrase(
+        "The run is not finished: it then goes on from step {steps} instead of {step}.",
+        steps=steps[-2],
+        step=step,
+    )

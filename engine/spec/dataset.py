@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from engine.spec import Spec
+from engine.spec.phrases import PhraseField
 
 FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text", "folder"]
 SplitName = Literal["train", "validation", "test"]
@@ -147,7 +148,7 @@ class DatasetSpec(Spec):
             "tags name no spans."
         ),
     )
-    notes: tuple[str, ...] = Field(
+    notes: tuple[PhraseField, ...] = Field(
         (), description="What was noticed while reading, in whole sentences."
     )
     fingerprint: str = Field(description="SHA-256 over the rows, their parts and the mapping.")

@@ -16,6 +16,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multi_label import MultiLabelReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import MultiLabel
 from engine.tasks.learner import Batch, Examples, LogitsTally
 from engine.tasks.text_classification import same_labels
@@ -54,7 +55,8 @@ class MultiLabelLearner(WholeTextLearner):
         found = {label for labels in sets for label in labels}
         if not found:
             raise StudioError(
-                "No training row has a label.", "Choose another label column, or other rows."
+                phrase("No training row has a label."),
+                phrase("Choose another label column, or other rows."),
             )
         if not self._labels:
             named = found if rows.flags is None else rows.flags  # a flag of no row is a label too
@@ -97,7 +99,7 @@ class MultiLabelLearner(WholeTextLearner):
             [label for label, yes in zip(self._labels, row, strict=True) if yes]
             for row in batch.targets.tolist()
         ]
-        return [", ".join(labels) or "none of the labels" for labels in sets]
+        return [", ".join(labels) or phrase("none of the labels") for labels in sets]
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None

@@ -18,6 +18,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import MultipleChoice
 from engine.tasks.learner import (
     Batch,
@@ -98,7 +99,7 @@ class MultipleChoiceLearner(Learner):
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
-            "the right ending" if number == right else "a wrong ending"
+            phrase("the right ending") if number == right else phrase("a wrong ending")
             for right in batch.targets.tolist()
             for number in range(batch.endings)
         ]
@@ -152,7 +153,7 @@ def _endings(rows: Rows) -> list[tuple[str, ...]]:
     """The endings of each row. Raises StudioError where nobody has mapped them."""
     if rows.endings is None:
         raise StudioError(
-            "It is not known which columns hold the endings to choose from.",
-            "Name them; with the headless commands by --column endings=A,B,C,D.",
+            phrase("It is not known which columns hold the endings to choose from."),
+            phrase("Name them; with the headless commands by --column endings=A,B,C,D."),
         )
     return endings_in(rows.endings, rows.lines)

@@ -9,6 +9,7 @@ from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.evaluating import judge
@@ -29,8 +30,11 @@ class Predictor:
         learner = learner_of(loaded)
         if learner is None:
             raise StudioError(
-                f"The model {folder.name} has no task head: it was not fine-tuned yet.",
-                "Fine-tune it first, or choose a fine-tuned checkpoint.",
+                phrase(
+                    "The model {folder} has no task head: it was not fine-tuned yet.",
+                    folder=folder.name,
+                ),
+                phrase("Fine-tune it first, or choose a fine-tuned checkpoint."),
             )
         serving = Serving(loaded)
         if not exact:

@@ -17,6 +17,7 @@ from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.dataset import SplitName
 from engine.spec.task import Pretraining
 from engine.tasks.learner import (
@@ -136,10 +137,13 @@ class PretrainingLearner(Learner):
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         if self.causal:
-            return ["each next piece"] * len(batch.tokens)
+            return [phrase("each next piece")] * len(batch.tokens)
         if batch.follows is None:
             return super().wanted(batch, tokenizer)
-        words = {FOLLOWS: "the second span follows", ANOTHER: "the second span is from elsewhere"}
+        words = {
+            FOLLOWS: phrase("the second span follows"),
+            ANOTHER: phrase("the second span is from elsewhere"),
+        }
         return [words[kind] for kind in batch.follows.tolist()]
 
     def dummy_batch(

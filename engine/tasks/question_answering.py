@@ -27,6 +27,7 @@ from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import QuestionAnswering
 from engine.tasks.learner import (
     AnswerTally,
@@ -274,10 +275,10 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
     try:
         return answers_of(rows.answers[number], rows.pairs[number])
     except Unfit as error:
-        line = f" (line {rows.lines[number]})" if rows.lines else ""
+        line = phrase(" (line {lines})", lines=rows.lines[number]) if rows.lines else ""
         raise StudioError(
-            f"In row {number + 1}{line}, {error}.",
-            "Write the answer as it stands in the passage, or leave the row out.",
+            phrase("In row {number}{line}, {error}.", number=number + 1, line=line, error=error),
+            phrase("Write the answer as it stands in the passage, or leave the row out."),
         ) from error
 
 
@@ -312,6 +313,6 @@ def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str,
 
 def _no_answers() -> StudioError:
     return StudioError(
-        "Question answering needs a question, a passage and its answers in each row.",
-        "Choose the columns that hold them, or import a file in the form of SQuAD.",
+        phrase("Question answering needs a question, a passage and its answers in each row."),
+        phrase("Choose the columns that hold them, or import a file in the form of SQuAD."),
     )

@@ -16,6 +16,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.regression import RegressionReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import Regression
 from engine.tasks.learner import Batch, Examples, LogitsTally
 from engine.tasks.whole_text import WholeTextLearner
@@ -46,8 +47,12 @@ class RegressionLearner(WholeTextLearner):
         low, high = float(numbers.min()), float(numbers.max())
         if low == high:
             raise StudioError(
-                f"The number is {low:g} in all {len(rows)} training rows: nothing can be learned.",
-                "Choose another label column, or add rows with other numbers.",
+                phrase(
+                    "The number is {low:g} in all {count} training rows: nothing can be learned.",
+                    low=low,
+                    count=len(rows),
+                ),
+                phrase("Choose another label column, or add rows with other numbers."),
             )
         if self._task.range is None:
             self._task = self._task.model_copy(update={"range": (low, high)})

@@ -16,6 +16,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.text_classification import ClassReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import TextClassification
 from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
@@ -49,10 +50,16 @@ class TextClassificationLearner(WholeTextLearner):
         if not self._labels:
             self._labels = tuple(found)
         if len(found) < 2:
-            only = f"all {len(rows)} have “{found[0]}”" if found else "there are none"
+            only = (
+                phrase("all {count} have “{found}”", count=len(rows), found=found[0])
+                if found
+                else phrase("there are none")
+            )
             raise StudioError(
-                f"The training rows need at least two different labels, and {only}.",
-                "Choose another label column, or add rows of another class.",
+                phrase(
+                    "The training rows need at least two different labels, and {only}.", only=only
+                ),
+                phrase("Choose another label column, or add rows of another class."),
             )
         balanced = None
         if self._task.balanced:
@@ -130,8 +137,12 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
         return {label: known[int(label)] for label in found}
     stranger = min(found - set(known))
     raise StudioError(
-        f"The file has the label “{stranger}”, and the model knows {quoted(known)}.",
-        "Choose the right label column, or a model that was trained with these labels.",
+        phrase(
+            "The file has the label “{stranger}”, and the model knows {known}.",
+            stranger=stranger,
+            known=quoted(known),
+        ),
+        phrase("Choose the right label column, or a model that was trained with these labels."),
     )
 
 

@@ -23,6 +23,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.token_classification import TagReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.task import TokenClassification
 from engine.tasks.learner import (
     AnswerTally,
@@ -97,15 +98,24 @@ class TokenClassificationLearner(Learner):
         if not self._tags:
             self._tags = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
         if len(found) < 2:
-            only = f"all have “{min(found)}”" if found else "there are none"
+            only = (
+                phrase("all have “{found}”", found=min(found))
+                if found
+                else phrase("there are none")
+            )
             raise StudioError(
-                f"The words of the training rows need at least two different tags, and {only}.",
-                "Choose another column for the tags, or add rows with other tags.",
+                phrase(
+                    "The words of the training rows need at least two different tags, and {only}.",
+                    only=only,
+                ),
+                phrase("Choose another column for the tags, or add rows with other tags."),
             )
         if len(found) > MOST_TAGS:
             raise StudioError(
-                f"There are {len(found):,} different tags, too many to be learned.",
-                "Choose another column for the tags.",
+                phrase(
+                    "There are {count:,} different tags, too many to be learned.", count=len(found)
+                ),
+                phrase("Choose another column for the tags."),
             )
         self._weights = tag_weights(self._tags, self._task.class_weights)
 
@@ -119,15 +129,26 @@ class TokenClassificationLearner(Learner):
         notes = []
         if lost := int((firsts == NOWHERE).sum()):
             notes.append(
-                f"{lost:,} of {len(firsts):,} words have no piece in their input, most of them "
-                f"because it ends after {max_length} pieces; they are taken for {OUTSIDE}."
+                phrase(
+                    "{lost:,} of {count:,} words have no piece in their input, most of them "
+                    "because it ends after {max_length} pieces; they are taken for {outside}.",
+                    lost=lost,
+                    count=len(firsts),
+                    max_length=max_length,
+                    outside=OUTSIDE,
+                )
             )
         targets, tags = None, None
         if rows.tags is not None:
             tags = self._tags_of(rows)
             targets = self._targets(tags)
             if strange := int((targets == UNKNOWN).sum()):
-                notes.append(f"{strange:,} words have a tag that the model does not know.")
+                notes.append(
+                    phrase(
+                        "{strange:,} words have a tag that the model does not know.",
+                        strange=strange,
+                    )
+                )
         return Sentences(
             packed,
             targets,
@@ -152,8 +173,14 @@ class TokenClassificationLearner(Learner):
         found = set(tags.names) - {OUTSIDE}
         if found and not found & set(ids):
             raise StudioError(
-                f"The rows have tags such as “{min(found)}”, and the model knows none of them.",
-                f"Its tags are {', '.join(self._tags[:10])}. Choose the right column for the tags.",
+                phrase(
+                    "The rows have tags such as “{found}”, and the model knows none of them.",
+                    found=min(found),
+                ),
+                phrase(
+                    "Its tags are {tags}. Choose the right column for the tags.",
+                    tags=", ".join(self._tags[:10]),
+                ),
             )
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
         return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
@@ -291,8 +318,11 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
     types = {tag: type_of(tag) for tag in tags} if are_spans(tags) else {}
     if unknown := sorted(set(given) - set(tags) - set(types.values())):
         raise StudioError(
-            f"A weight is given for “{unknown[0]}”, and no tag and no type of spans is called so.",
-            f"Name one of the tags {quoted(tags)}, or take this weight out.",
+            phrase(
+                "A weight is given for “{unknown}”, and no tag and no type of spans is called so.",
+                unknown=unknown[0],
+            ),
+            phrase("Name one of the tags {tags}, or take this weight out.", tags=quoted(tags)),
         )
     found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
     return torch.tensor(found, dtype=torch.float32)
@@ -319,7 +349,12 @@ def tag_numbers(rows: Rows) -> TagNumbers:
         if words != len(tags):
             line = rows.lines[row] if rows.lines else row + 1
             raise StudioError(
-                f"The row in line {line} has {words} words and {len(tags)} tags.",
+                phrase(
+                    "The row in line {line} has {words} words and {count} tags.",
+                    line=line,
+                    words=words,
+                    count=len(tags),
+                ),
                 ADVICE,
             )
         numbers.extend([names.setdefault(tag, len(names)) for tag in tags])

@@ -13,6 +13,7 @@ import torch
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed import pack_examples
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.tasks.learner import Batch, Examples, Learner, Progress, pad, random_pieces
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -68,8 +69,12 @@ def weights_of(
     """
     if unknown := sorted(set(given) - set(labels)):
         raise StudioError(
-            f"A weight is given for “{unknown[0]}”, and no label is called so.",
-            f"Name one of the labels {quoted(labels)}, or take this weight out.",
+            phrase(
+                "A weight is given for “{unknown}”, and no label is called so.", unknown=unknown[0]
+            ),
+            phrase(
+                "Name one of the labels {labels}, or take this weight out.", labels=quoted(labels)
+            ),
         )
     if not given and balanced is None:
         return None
@@ -81,7 +86,7 @@ def weights_of(
 def quoted(labels: Sequence[str]) -> str:
     """The first labels, to be read in a sentence."""
     shown = ", ".join(f"“{label}”" for label in labels[:10])
-    return shown + (f" and {len(labels) - 10} more" if len(labels) > 10 else "")
+    return shown + (phrase(" and {count} more", count=len(labels) - 10) if len(labels) > 10 else "")
 
 
 def by_number_then_name(label: str) -> tuple[bool, float, str]:

@@ -14,6 +14,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.tokenizers.vocabulary import AnyVocabulary
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
@@ -150,7 +151,15 @@ def from_plain(folder: Path, config: dict[str, Any]) -> BytePieces:
     """Read vocab.json and merges.txt."""
     words, merges = folder / WORDS, folder / MERGES
     if not merges.exists():
-        raise BadCheckpoint(f"{folder.name} has {WORDS} and no {MERGES}.", ADVICE)
+        raise BadCheckpoint(
+            phrase(
+                "{folder} has {words} and no {merges}.",
+                folder=folder.name,
+                words=WORDS,
+                merges=MERGES,
+            ),
+            ADVICE,
+        )
     ids = json_of(words)
     lines = [line for line in lines_of(merges) if line and not line.startswith("#version")]
     mask = config.get("mask_token")
@@ -169,7 +178,7 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
     Raises BadCheckpoint where one merges pieces that the vocabulary does not have.
     """
     if not isinstance(merges, list) or len(merges) > MOST_PIECES:
-        raise BadCheckpoint(f"{path.name} has no list of merges.", ADVICE)
+        raise BadCheckpoint(phrase("{path} has no list of merges.", path=path.name), ADVICE)
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     for number, pair in enumerate(pairs, start=1):
         known = (
@@ -180,7 +189,11 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
         )
         if not known:
             raise BadCheckpoint(
-                f"Merge {number} in {path.name} is no pair of pieces of the vocabulary.",
-                "The two belong to different models. " + ADVICE,
+                phrase(
+                    "Merge {number} in {path} is no pair of pieces of the vocabulary.",
+                    number=number,
+                    path=path.name,
+                ),
+                phrase("The two belong to different models. ") + ADVICE,
             )
     return tuple((first, second) for first, second in pairs)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.tokenizers import byte_bpe as byte_pieces
 from engine.tokenizers import unigram as sentence_pieces
 from engine.tokenizers.vocabulary import PREFIX, SPECIAL, AnyVocabulary, Vocabulary
@@ -52,18 +53,32 @@ def read_folder(folder: Path) -> AnyVocabulary:
         return byte_pieces.from_plain(folder, config)
     if published.exists():
         raise BadCheckpoint(
-            f"{published.name} in {folder.name} describes none of the tokenizers that are known: "
-            "WordPiece, byte-level BPE, or SentencePiece as ALBERT has it.",
-            "Choose a checkpoint of the BERT family.",
+            phrase(
+                "{published} in {folder} describes none of the tokenizers that are known: "
+                "WordPiece, byte-level BPE, or SentencePiece as ALBERT has it.",
+                published=published.name,
+                folder=folder.name,
+            ),
+            phrase("Choose a checkpoint of the BERT family."),
         )
     if (folder / sentence_pieces.MODEL).exists():
         raise BadCheckpoint(
-            f"{folder.name} has its vocabulary in {sentence_pieces.MODEL} only.",
-            "Put the model's tokenizer.json beside it; transformers writes one where it loads the "
-            "tokenizer and saves it again.",
+            phrase(
+                "{folder} has its vocabulary in {model} only.",
+                folder=folder.name,
+                model=sentence_pieces.MODEL,
+            ),
+            phrase(
+                "Put the model's tokenizer.json beside it; transformers writes one where it loads "
+                "the "
+                "tokenizer and saves it again."
+            ),
         )
     raise BadCheckpoint(
-        f"{folder.name} has no vocabulary: neither tokenizer.json nor vocab.txt is there.",
+        phrase(
+            "{folder} has no vocabulary: neither tokenizer.json nor vocab.txt is there.",
+            folder=folder.name,
+        ),
         ADVICE,
     )
 

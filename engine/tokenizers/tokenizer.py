@@ -20,6 +20,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.answers import Token
+from engine.phrases import phrase
 from engine.tokenizers.batches import batches
 from engine.tokenizers.byte_bpe import BytePieces
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
@@ -56,8 +57,8 @@ class Tokenizer:
         missing = [name for name in vocabulary.special if name not in self._ids]
         if missing:
             raise BadCheckpoint(
-                f"The vocabulary lacks {', '.join(missing)}.",
-                "Choose the vocabulary that was made for this model.",
+                phrase("The vocabulary lacks {missing}.", missing=", ".join(missing)),
+                phrase("Choose the vocabulary that was made for this model."),
             )
         self.pad, self.unknown, self.cls, self.sep, self.mask = (
             self._ids[name] for name in vocabulary.special
@@ -319,8 +320,8 @@ def _guarded() -> Iterator[None]:
         raise
     except BaseException as error:  # a panic is no `Exception`
         raise StudioError(
-            "The tokenizer cannot work on this text with this vocabulary.",
-            "Try another text, or another vocabulary.",
+            phrase("The tokenizer cannot work on this text with this vocabulary."),
+            phrase("Try another text, or another vocabulary."),
         ) from error
 
 
@@ -333,8 +334,10 @@ def _guarded_vocabulary() -> Iterator[None]:
         raise
     except BaseException as error:  # a panic is no `Exception`
         raise BadCheckpoint(
-            "The files of the tokenizer make no tokenizer: they are damaged, or do not belong "
-            "together.",
+            phrase(
+                "The files of the tokenizer make no tokenizer: they are damaged, or do not belong "
+                "together."
+            ),
             ADVICE,
         ) from error
 

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.tokenizers.batches import batches
 from engine.tokenizers.vocabulary import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary
 
@@ -36,15 +37,17 @@ def learn_vocabulary(
     """
     if size < 2 * len(SPECIAL):
         raise StudioError(
-            f"A vocabulary of {size} pieces is too small.",
-            "Ask for some hundreds at least.",
+            phrase("A vocabulary of {size} pieces is too small.", size=size),
+            phrase("Ask for some hundreds at least."),
         )
     rows = texts if isinstance(texts, Sequence) else list(texts)
     normal = normalizers.BertNormalizer(lowercase=lowercase)
     words = pre_tokenizers.BertPreTokenizer()
     counts = _count_characters(rows, normal)
     if not counts:
-        raise StudioError("There is no text to make a vocabulary from.", "Choose files with text.")
+        raise StudioError(
+            phrase("There is no text to make a vocabulary from."), phrase("Choose files with text.")
+        )
     limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
     alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
     inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normal, words)]

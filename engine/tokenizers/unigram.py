@@ -15,6 +15,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.tokenizers.vocabulary import AnyVocabulary, pair_template
 from engine.tokenizers.vocabulary_files import ADVICE, MOST_PIECES, Special, in_order, special_names
 
@@ -106,14 +107,18 @@ def from_published(
     pieces = [piece for piece, _ in scored]
     unknown = model.get("unk_id")
     if type(unknown) is not int or not 0 <= unknown < len(pieces):
-        raise BadCheckpoint(f"{path.name} does not say which piece is the unknown one.", ADVICE)
+        raise BadCheckpoint(
+            phrase("{path} does not say which piece is the unknown one.", path=path.name), ADVICE
+        )
     extra = content.get("added_tokens") or []
     if not isinstance(extra, list) or not all(isinstance(t, dict) for t in extra):
-        raise BadCheckpoint(f"{path.name} has no list of added pieces.", ADVICE)
+        raise BadCheckpoint(phrase("{path} has no list of added pieces.", path=path.name), ADVICE)
     ids: dict[str, Any] = {piece: number for number, piece in enumerate(pieces)}
     for token in extra:
         if ids.setdefault(str(token.get("content")), token.get("id")) != token.get("id"):
-            raise BadCheckpoint(f"{path.name} gives one of its pieces two numbers.", ADVICE)
+            raise BadCheckpoint(
+                phrase("{path} gives one of its pieces two numbers.", path=path.name), ADVICE
+            )
     pad, _, cls, sep, mask = SPECIAL
     special = special_names(config, (pad, pieces[unknown], cls, sep, mask))
     lowercase, accents = config.get("do_lower_case"), config.get("keep_accents")
@@ -182,14 +187,16 @@ def _splits(before: object) -> bool:
 def _scored(pairs: object, path: Path) -> list[tuple[str, float]]:
     """Pieces with their scores; raises BadCheckpoint for anything else."""
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_PIECES:
-        raise BadCheckpoint(f"{path.name} has no vocabulary in it.", ADVICE)
+        raise BadCheckpoint(phrase("{path} has no vocabulary in it.", path=path.name), ADVICE)
     scored = []
     for pair in pairs:
         piece, score = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
         is_number = isinstance(score, int | float) and math.isfinite(score)
         if not isinstance(piece, str) or not piece or score is None or not is_number:
-            raise BadCheckpoint(f"{path.name} has a piece without a text or a score.", ADVICE)
+            raise BadCheckpoint(
+                phrase("{path} has a piece without a text or a score.", path=path.name), ADVICE
+            )
         scored.append((piece, float(score)))
     if len({piece for piece, _ in scored}) < len(scored):
-        raise BadCheckpoint(f"{path.name} has one of its pieces twice.", ADVICE)
+        raise BadCheckpoint(phrase("{path} has one of its pieces twice.", path=path.name), ADVICE)
     return scored

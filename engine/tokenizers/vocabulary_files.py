@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 MOST_PIECES = 10_000_000
 SPECIAL_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-ADVICE = "Copy the files of the tokenizer again, or choose another checkpoint."
+ADVICE = phrase("Copy the files of the tokenizer again, or choose another checkpoint.")
 
 Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 
@@ -38,22 +39,29 @@ def numbered(
     """The numbers of all pieces of a tokenizer.json, and those that were added to its model's."""
     own, extra = model.get("vocab"), content.get("added_tokens") or []
     if not isinstance(own, dict) or not isinstance(extra, list):
-        raise BadCheckpoint(f"{path.name} has no vocabulary in it.", ADVICE)
+        raise BadCheckpoint(phrase("{path} has no vocabulary in it.", path=path.name), ADVICE)
     named = [t for t in extra if isinstance(t, dict) and isinstance(t.get("content"), str)]
     ids = {**{t["content"]: t.get("id") for t in named}, **own}
     if any(ids[t["content"]] != t.get("id") for t in named):
-        raise BadCheckpoint(f"{path.name} gives one of its pieces two numbers.", ADVICE)
+        raise BadCheckpoint(
+            phrase("{path} gives one of its pieces two numbers.", path=path.name), ADVICE
+        )
     return ids, [t["content"] for t in named if t["content"]]
 
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:
     """Pieces in the order of their ids; ids that no piece has are filled with unused names."""
     if not ids or not all(type(i) is int and 0 <= i < MOST_PIECES for i in ids.values()):
-        raise BadCheckpoint(f"{path.name} numbers its pieces wrongly.", ADVICE)
+        raise BadCheckpoint(phrase("{path} numbers its pieces wrongly.", path=path.name), ADVICE)
     size = max(ids.values()) + 1
     if size > 2 * len(ids) + 1_000 or len(set(ids.values())) < len(ids):
         raise BadCheckpoint(
-            f"{path.name} numbers {len(ids)} pieces up to {size - 1}: some twice, or not at all.",
+            phrase(
+                "{path} numbers {count} pieces up to {size}: some twice, or not at all.",
+                path=path.name,
+                count=len(ids),
+                size=size - 1,
+            ),
             ADVICE,
         )
     pieces = [f"[hole{number}]" for number in range(size)]
@@ -69,7 +77,9 @@ def lines_of(path: Path) -> list[str]:
         lines.pop()
     pieces = [line.removesuffix("\r") for line in lines]
     if not pieces or len(pieces) > MOST_PIECES:
-        raise BadCheckpoint(f"{path.name} holds no pieces, or far too many.", ADVICE)
+        raise BadCheckpoint(
+            phrase("{path} holds no pieces, or far too many.", path=path.name), ADVICE
+        )
     return pieces
 
 
@@ -77,20 +87,26 @@ def text_of(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             raise BadCheckpoint(
-                f"{path.name} is no file, or far too large for a vocabulary.", ADVICE
+                phrase("{path} is no file, or far too large for a vocabulary.", path=path.name),
+                ADVICE,
             )
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadCheckpoint(f"{path.name} is not text in UTF-8.", ADVICE) from error
+        raise BadCheckpoint(
+            phrase("{path} is not text in UTF-8.", path=path.name), ADVICE
+        ) from error
     except OSError as error:
-        raise BadCheckpoint(f"{path.name} cannot be read: {error.strerror}.", ADVICE) from error
+        raise BadCheckpoint(
+            phrase("{path} cannot be read: {strerror}.", path=path.name, strerror=error.strerror),
+            ADVICE,
+        ) from error
 
 
 def json_of(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
-        raise BadCheckpoint(f"{path.name} is not valid JSON.", ADVICE) from error
+        raise BadCheckpoint(phrase("{path} is not valid JSON.", path=path.name), ADVICE) from error
     if not isinstance(content, dict):
-        raise BadCheckpoint(f"{path.name} does not hold an object.", ADVICE)
+        raise BadCheckpoint(phrase("{path} does not hold an object.", path=path.name), ADVICE)
     return content

@@ -12,6 +12,7 @@ from engine.errors import StudioError
 from engine.messages.answers import Asked, BatchShown, Input
 from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromScratch
 from engine.tasks import learner_for
@@ -42,7 +43,8 @@ class Showing:
         found = self._material(run, working)
         if not 1 <= step <= found.steps:
             raise StudioError(
-                f"There is no step {step} in this run.", f"It has the steps 1 to {found.steps}."
+                phrase("There is no step {step} in this run.", step=step),
+                phrase("It has the steps 1 to {steps}.", steps=found.steps),
             )
         return found.batch(step - 1)
 
@@ -65,8 +67,8 @@ def _material(run: RunFolder, working: Working) -> Material:
     """As `prepare` makes it, from what the worker left in the folder and in the cache."""
     if not any(isinstance(event, Prepared) for event in run.events_after(0)[0]):
         raise StudioError(
-            "This run has not taken a step yet: its data is still to be read or tokenised.",
-            "Look again when it has begun to train.",
+            phrase("This run has not taken a step yet: its data is still to be read or tokenised."),
+            phrase("Look again when it has begun to train."),
         )
 
     def stage(name: str) -> Report:
@@ -81,7 +83,7 @@ def _material(run: RunFolder, working: Working) -> Material:
     tokenizer = None if last else given_tokenizer(job.base_model)
     if tokenizer is None:
         tokenizer = Tokenizer.from_folder(last[0] if last else run.cache / "vocabulary")
-    dataset = resolve(job.data, run.dataset, stage("Reading the data"))
+    dataset = resolve(job.data, run.dataset, stage(phrase("Reading the data")))
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")
     learner.study(rows)

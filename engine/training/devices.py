@@ -13,6 +13,7 @@ import torch
 
 from engine import cores, precision
 from engine.errors import DiskFull, StudioError
+from engine.phrases import phrase
 from engine.precision import Pace, Precision, Speeds
 from engine.spec.number_ranges import listed, numbers_in
 from engine.spec.training import HardwareSpec
@@ -93,8 +94,12 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
         name = next(n for n in ("cuda", "mps", "cpu") if there[n])
     if not there[name]:
         raise StudioError(
-            f"This machine has no device “{name}” that torch {torch.__version__} can use.",
-            "Choose “auto” or “cpu”, or install a torch build for this device.",
+            phrase(
+                "This machine has no device “{name}” that torch {version} can use.",
+                name=name,
+                version=torch.__version__,
+            ),
+            phrase("Choose “auto” or “cpu”, or install a torch build for this device."),
         )
     if name == "cuda" and beside > 1:
         _take_gpu(local, beside)
@@ -189,7 +194,11 @@ def _take_gpu(local: int, beside: int) -> None:
     """Make the GPU of a process the one that it works on."""
     if beside > (count := torch.cuda.device_count()):
         raise StudioError(
-            f"{beside} processes need {beside} GPUs, and this machine has {count}.",
-            f"Set hardware.processes to {count}, or hardware.device to “cpu”.",
+            phrase(
+                "{beside} processes need {beside} GPUs, and this machine has {count}.",
+                beside=beside,
+                count=count,
+            ),
+            phrase("Set hardware.processes to {count}, or hardware.device to “cpu”.", count=count),
         )
     torch.cuda.set_device(local)

@@ -22,6 +22,7 @@ from engine.home import Home
 from engine.messages.answers import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.runs.groups import split
 from engine.runs.retention import most_kept
 from engine.spec.job import FromScratch, JobSpec
@@ -66,12 +67,12 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     job = parts[-1]  # the dearest: of a layer bench it is fine-tuning
     processes = job.hardware.processes
     machine = choose(job.hardware, beside=processes)
-    working("Reading the data")
+    working(phrase("Reading the data"))
     dataset = resolve(job.data, scratch / "dataset")
     learner = learner_for(job.task)
     rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("validation", 0)
     learner.study(rows)
-    working("Looking at the lengths")
+    working(phrase("Looking at the lengths"))
     tokenizer = _tokenizer(job, rows)
     plan = job.training
     sample = _sample(job, learner, rows, tokenizer, scratch / "sample")
@@ -81,7 +82,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     usual = width_of(math.ceil(sum(one.sum() for one in batches) / sum(map(len, batches))))
     share = math.ceil(len(drawn[0]) / processes)  # what one process computes of a batch
 
-    working("Measuring one step")
+    working(phrase("Measuring one step"))
     network = _network(job, learner)
     set_up(network, plan)
     network.to(machine.device).train()

@@ -24,6 +24,7 @@ from engine.messages.events import Noted, Progressed, measured
 from engine.messages.events import Prepared as PreparedEvent
 from engine.models.lora import merged
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
@@ -94,8 +95,16 @@ def _train(
     average = Average(network, job.training.ema_decay)
     if found is not None:
         changed = differences(progress.conditions, now)
-        exact = f"not bit for bit: {', '.join(changed)}" if changed else "bit for bit"
-        tell(Noted(text=f"Goes on from step {progress.step}, {exact}."))
+        exact = (
+            phrase("not bit for bit: {changed}", changed=", ".join(changed))
+            if changed
+            else phrase("bit for bit")
+        )
+        tell(
+            Noted(
+                text=phrase("Goes on from step {step}, {exact}.", step=progress.step, exact=exact)
+            )
+        )
         if ranks.writes:
             saving.tell_if_unheard(run, progress, tell)
         saving.read_optimiser(found[0], optimiser, network)
@@ -179,9 +188,12 @@ def _in_vain(job: JobSpec, progress: Progress) -> bool:
 
 
 def _early(progress: Progress) -> str:
-    return (
-        f"Ended early at step {progress.step}: the last {progress.looks_in_vain} looks at the dev "
-        f"examples found nothing better than step {progress.best_step}."
+    return phrase(
+        "Ended early at step {step}: the last {looks_in_vain} looks at the dev "
+        "examples found nothing better than step {best_step}.",
+        step=progress.step,
+        looks_in_vain=progress.looks_in_vain,
+        best_step=progress.best_step,
     )
 
 
@@ -269,9 +281,12 @@ def _not_alone(error: Exception) -> Exception:
     if not _is_short_of_memory(error):
         return error
     return StudioError(
-        "Memory is short on one of the devices.",
-        "Set training.micro_batch_size to fewer examples, or gradient_checkpointing to true, and "
-        "start a new run.",
+        phrase("Memory is short on one of the devices."),
+        phrase(
+            "Set training.micro_batch_size to fewer examples, or gradient_checkpointing to true, "
+            "and "
+            "start a new run."
+        ),
     )
 
 
@@ -296,9 +311,11 @@ def _smaller(error: Exception, micro_batch: int, size: int) -> int:
 
 
 def _short_of_memory(progress: Progress) -> str:
-    return (
-        f"Memory was short at step {progress.step + 1}: from here on {progress.micro_batch} "
-        "examples are computed at once; an update is still that of the whole batch."
+    return phrase(
+        "Memory was short at step {step}: from here on {micro_batch} "
+        "examples are computed at once; an update is still that of the whole batch.",
+        step=progress.step + 1,
+        micro_batch=progress.micro_batch,
     )
 
 
@@ -323,7 +340,7 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
         nonlocal began
         if time.monotonic() - began > 1:
             began = time.monotonic()
-            tell(Progressed(stage="Judging by the dev rows", done=done, total=total))
+            tell(Progressed(stage=phrase("Judging by the dev rows"), done=done, total=total))
 
     tally = judge(
         made.network,
@@ -363,12 +380,17 @@ def _warn(told: Report, progress: Progress, tell: Tell) -> None:
         return
     progress.never_given += new
     names = ", ".join(f"“{label[:60]}”" for label in new[:NAMED])
-    more = f" and {len(new) - NAMED:,} more" if len(new) > NAMED else ""
+    more = phrase(" and {count:,} more", count=len(new) - NAMED) if len(new) > NAMED else ""
     tell(
         Noted(
-            text=f"At step {progress.step} no dev row is given the label {names}{more}, though "
-            "some rows have it. If this stays so, train for longer, balance the labels, or add "
-            "rows with it."
+            text=phrase(
+                "At step {step} no dev row is given the label {names}{more}, though "
+                "some rows have it. If this stays so, train for longer, balance the labels, or add "
+                "rows with it.",
+                step=progress.step,
+                names=names,
+                more=more,
+            )
         )
     )
 
@@ -400,7 +422,12 @@ def _trained(network: Network) -> str:
     trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
     if all(p.requires_grad for p in network.parameters()):
         return ""
-    return f"Trains {trained:,} parameters, {trained / numbers:.2%} of the model's {numbers:,}."
+    return phrase(
+        "Trains {trained:,} parameters, {trained2:.2%} of the model's {numbers:,}.",
+        trained=trained,
+        trained2=trained / numbers,
+        numbers=numbers,
+    )
 
 
 class _Pace:

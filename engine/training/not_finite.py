@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.tasks.learner import Batch, Examples, total
 from engine.training.devices import Machine
 from engine.training.preparing import Prepared
@@ -38,24 +39,49 @@ def not_finite(made: Prepared, machine: Machine, step: Step, what: str, value: f
     guilty = _guilty(made, machine, step)
     named = _named(made, step, guilty or [int(number) for number in step.chosen])
     if len(guilty) in (0, len(step.chosen)):
-        blame = f"Each of its {len(named)} examples" if guilty else "Only all together its examples"
-        sentence = f"{blame} give{'s' if guilty else ''} such a {what}."
-        advice = (
+        blame = (
+            phrase("Each of its {count} examples", count=len(named))
+            if guilty
+            else phrase("Only all together its examples")
+        )
+        sentence = phrase(
+            "{blame} give{what} such a {what2}.",
+            blame=blame,
+            what="s" if guilty else "",
+            what2=what,
+        )
+        advice = phrase(
             "The last checkpoint is still good. Branch from it, or start again, with a lower "
             "learning rate, a longer warm-up or fp32 precision."
         )
     else:
-        more = f"; and {len(named) - FEW} more" if len(named) > FEW else ""
-        sentence = f"Of its {len(step.chosen)} examples these do: {'; '.join(named[:FEW])}{more}."
-        advice = (
+        more = phrase("; and {count} more", count=len(named) - FEW) if len(named) > FEW else ""
+        sentence = phrase(
+            "Of its {count} examples these do: {named}{more}.",
+            count=len(step.chosen),
+            named="; ".join(named[:FEW]),
+            more=more,
+        )
+        advice = phrase(
             "The last checkpoint is still good. Look at these examples; where they are sound, a "
             "lower learning rate or fp32 precision helps."
         )
     return NotFinite(
-        f"The {what} is not finite ({value}) at step {step.number}; that step was not taken. "
-        f"{sentence}",
+        phrase(
+            "The {what} is not finite ({value}) at step {number}; that step was not taken. "
+            "{sentence}",
+            what=what,
+            value=value,
+            number=step.number,
+            sentence=sentence,
+        ),
         advice,
-        f"The {'examples' if guilty else 'batch'} of step {step.number}:\n" + "\n".join(named),
+        phrase(
+            "The {what} of step {number}:\n",
+            what="examples" if guilty else "batch",
+            number=step.number,
+        )
+        + "\n".join(named),
     )
 
 
@@ -88,10 +114,14 @@ def _named(made: Prepared, step: Step, numbers: list[int]) -> list[str]:
         if row is None:
             ids = step.examples.packed.ids(number * step.examples.endings)
             text = " ".join(made.tokenizer.piece(int(id_)) for id_ in ids[: SHOWN // 2])
-            where = f"example {number + 1}"
+            where = phrase("example {number}", number=number + 1)
         else:
             text = rows.texts[row]
-            where = f"line {rows.lines[row]}" if rows.lines else f"row {row + 1}"
+            where = (
+                phrase("line {lines}", lines=rows.lines[row])
+                if rows.lines
+                else phrase("row {row}", row=row + 1)
+            )
         text = " ".join(text.replace(" ##", "").split())
         named.append(f"{where} (“{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}”)")
     return named

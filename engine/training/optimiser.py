@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from engine.errors import StudioError
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.model import AnySpec
 from engine.spec.training import TrainingSpec
 from engine.training.sharding import like, whole
@@ -57,9 +58,18 @@ def freeze(network: Network, frozen: int) -> None:
     for heights in shared:
         if heights[0] <= frozen < heights[-1]:
             raise StudioError(
-                f"Layers {heights[0]} to {heights[-1]} of this model share their weights, so that "
-                f"not only the lowest {frozen} can be frozen.",
-                f"Freeze {heights[0] - 1} or {heights[-1]} layers.",
+                phrase(
+                    "Layers {heights} to {heights2} of this model share their weights, so that "
+                    "not only the lowest {frozen} can be frozen.",
+                    heights=heights[0],
+                    heights2=heights[-1],
+                    frozen=frozen,
+                ),
+                phrase(
+                    "Freeze {heights} or {heights2} layers.",
+                    heights=heights[0] - 1,
+                    heights2=heights[-1],
+                ),
             )
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(not frozen or height(name, network.spec) > min(frozen, layers))
@@ -106,8 +116,13 @@ def restore(
     ).keys()
     if strange:
         raise StudioError(
-            f"What the optimiser remembered is of other weights ({min(strange)}, for one).",
-            "This checkpoint is of another version of the program: start a new run from it.",
+            phrase(
+                "What the optimiser remembered is of other weights ({strange}, for one).",
+                strange=min(strange),
+            ),
+            phrase(
+                "This checkpoint is of another version of the program: start a new run from it."
+            ),
         )
     for name, parameter in network.named_parameters():
         state = optimiser.state[parameter]

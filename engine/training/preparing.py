@@ -21,6 +21,7 @@ from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
 from engine.models.probe import heights
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName
 from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
@@ -100,15 +101,16 @@ def prepare(
     def stage(name: str) -> Report:
         return _stage(tell, name, stop_wanted)
 
-    dataset = resolve(job.data, run.dataset, stage("Reading the data"), stop_wanted)
+    dataset = resolve(job.data, run.dataset, stage(phrase("Reading the data")), stop_wanted)
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")
     if not len(rows):
         raise StudioError(
-            "The data set has no rows for training.", "Give it a split that leaves some."
+            phrase("The data set has no rows for training."),
+            phrase("Give it a split that leaves some."),
         )
     learner.study(rows)
-    made = stage("Making the vocabulary")
+    made = stage(phrase("Making the vocabulary"))
     tokenizer = (
         Tokenizer.from_folder(weights) if weights else _tokenizer(job, dataset, rows, run, made)
     )
@@ -116,17 +118,26 @@ def prepare(
     network = _network(job, learner, tokenizer, weights, tell)
     set_up(network, job.training)
     if (most := network.spec.max_positions) < max(job.training.max_length, learner.long_inputs[0]):
-        tell(Noted(text=f"Inputs are cut to {most} word pieces: the model knows no more."))
+        tell(
+            Noted(
+                text=phrase(
+                    "Inputs are cut to {most} word pieces: the model knows no more.", most=most
+                )
+            )
+        )
     found = material(job, dataset, rows, learner, tokenizer, most, stage)
     train = found.stretches[0]
-    for part, examples in (("Training rows", train.examples), ("Dev rows", found.validation)):
+    for part, examples in (
+        (phrase("Training rows"), train.examples),
+        (phrase("Dev rows"), found.validation),
+    ):
         if examples is not None and weights is None:
             for note in examples.notes:
                 tell(Noted(text=f"{part}: {note}"))
     if weights is None and isinstance(job.base_model, FromScratch):
         learner.init_output_bias(network, train.examples, tokenizer)
         if job.base_model.warm_init:
-            counting = stage("Counting which words stand together")
+            counting = stage(phrase("Counting which words stand together"))
             packed = train.examples.packed
             give_head_start(network, packed, special_ids(tokenizer), counting)
     return Prepared(
@@ -157,17 +168,19 @@ def material(
     longest, long_length = (min(n, positions) for n in (plan.max_length, long_length))
     dev_rows = learner.rows(dataset, "validation")
     packer = _Packer(dataset, learner, tokenizer)
-    train = packer.pack(rows, "train", longest, stage("Tokenising the training rows"))
+    train = packer.pack(rows, "train", longest, stage(phrase("Tokenising the training rows")))
     dev = None
     if len(dev_rows):
-        dev = packer.pack(dev_rows, "validation", longest, stage("Tokenising the dev rows"))
+        dev = packer.pack(dev_rows, "validation", longest, stage(phrase("Tokenising the dev rows")))
     if not len(train):
-        raise StudioError("The training rows hold no words.", "Choose another text column.")
+        raise StudioError(
+            phrase("The training rows hold no words."), phrase("Choose another text column.")
+        )
     order = Order(train.lengths, plan.batch_size, plan.seed, plan.train_fraction)
     steps, _ = planned_steps(plan, order.steps_per_epoch)
     stretches = [Stretch(0, train, order)]
     if long_length > longest:
-        told = stage("Tokenising the training rows for long inputs")
+        told = stage(phrase("Tokenising the training rows for long inputs"))
         long = packer.pack(rows, "train", long_length, told)
         order_of_long = Order(long.lengths, plan.batch_size, plan.seed, plan.train_fraction)
         stretches.append(Stretch(first_long_step(steps, long_share), long, order_of_long))
@@ -213,11 +226,20 @@ def give_vectors(
     later = tuple(h for other in others if other.trains_probe for h in heights(other, layers))
     examples = [(stretch.examples, "training") for stretch in made.stretches]
     for some, name in [*examples, *([(made.validation, "validation")] if made.validation else [])]:
-        stage = _stage(tell, f"Computing the vectors of the {name} rows", stop_wanted)
+        stage = _stage(
+            tell, phrase("Computing the vectors of the {name} rows", name=name), stop_wanted
+        )
         some.vectors = vectors_for(
             made.network, some.packed, made.tokenizer, folder, machine, later, stage
         )
-    tell(Noted(text=f"The vectors lie in {folder}; if they are deleted, they are made again."))
+    tell(
+        Noted(
+            text=phrase(
+                "The vectors lie in {folder}; if they are deleted, they are made again.",
+                folder=folder,
+            )
+        )
+    )
 
 
 def own_vectors(run: RunFolder) -> Path:
@@ -308,7 +330,10 @@ def _tokenizer(
     if not kept.is_dir():
         texts = (dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
         asked = (*texts, start.model.vocab_size, start.lowercase)
-        name = f"vocabulary-{hashlib.sha256(repr(asked).encode('utf-8')).hexdigest()[:24]}"
+        name = phrase(
+            "vocabulary-{hexdigest}",
+            hexdigest=hashlib.sha256(repr(asked).encode("utf-8")).hexdigest()[:24],
+        )
         with shared_tokens().reserved(name, lambda: told(0, 0)) as inside:
             made = _made_vocabulary(inside / "made", rows, start, told)
         with whole_folder(kept) as mine:
@@ -349,7 +374,13 @@ def _network(
     if learner.causal not in (None, loaded.spec.causal):
         raise _another_direction(folder.name, loaded.spec.causal)
     if weights is None:
-        tell(Noted(text=f"From {folder.name}: {loaded.report.sentence()}"))
+        tell(
+            Noted(
+                text=phrase(
+                    "From {folder}: {report}", folder=folder.name, report=loaded.report.sentence()
+                )
+            )
+        )
         for note in loaded.report.notes:
             tell(Noted(text=note))
     return loaded.network
@@ -358,12 +389,18 @@ def _network(
 def _another_direction(name: str, causal: bool) -> StudioError:
     if causal:
         return StudioError(
-            f"{name} is left-to-right, and masked words are guessed from both sides.",
-            "Give the pre-training the objective “next_token”, or choose another model.",
+            phrase(
+                "{name} is left-to-right, and masked words are guessed from both sides.", name=name
+            ),
+            phrase("Give the pre-training the objective “next_token”, or choose another model."),
         )
     return StudioError(
-        f"{name} looks to both sides, so that each next word would be seen before it is guessed.",
-        "Choose a left-to-right model, or begin with a new one.",
+        phrase(
+            "{name} looks to both sides, so that each next word would be seen before it "
+            "is guessed.",
+            name=name,
+        ),
+        phrase("Choose a left-to-right model, or begin with a new one."),
     )
 
 

@@ -21,6 +21,7 @@ from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import kept
 from engine.spec.job import JobSpec
@@ -136,7 +137,15 @@ def latest(run: RunFolder, tell: Tell) -> tuple[Path, Progress] | None:
             raw = json.loads((folder / RESUME / "progress.json").read_text(encoding="utf-8"))
             return folder, _progress(raw)
         except (BadCheckpoint, OSError, ValueError, TypeError) as error:
-            tell(Noted(text=f"Checkpoint {folder.name} is damaged and was passed over: {error}"))
+            tell(
+                Noted(
+                    text=phrase(
+                        "Checkpoint {folder} is damaged and was passed over: {error}",
+                        folder=folder.name,
+                        error=error,
+                    )
+                )
+            )
     return None
 
 

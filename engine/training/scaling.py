@@ -11,6 +11,7 @@ import math
 import torch
 from torch import nn
 
+from engine.phrases import phrase
 from engine.training.devices import Machine
 from engine.training.saving import Progress
 
@@ -41,9 +42,11 @@ class Scaling:
         """Halve the scale for the steps to come; a sentence about it."""
         progress = self._progress
         progress.scale, progress.good_steps = self.scale / 2, 0
-        return (
-            f"Step {progress.step + 1} was not taken, since its gradient overflowed in fp16. From "
-            f"here on losses are scaled by {progress.scale:,.0f}, half as much as before."
+        return phrase(
+            "Step {step} was not taken, since its gradient overflowed in fp16. From "
+            "here on losses are scaled by {scale:,.0f}, half as much as before.",
+            step=progress.step + 1,
+            scale=progress.scale,
         )
 
     def count_good(self) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home
+from engine.phrases import phrase
 from engine.runs.lock import hold
 
 KEPT = 30 * 24 * 3600  # s after its last use
@@ -60,7 +61,7 @@ class TokenCache:
 
     def _take(self, name: str, held: ExitStack) -> bool:
         """Take the lock of a folder, or find within a second that another process has it."""
-        taken = StudioError("Another run makes the same token ids.")
+        taken = StudioError(phrase("Another run makes the same token ids."))
         try:
             held.enter_context(hold(self._root / f"{name}.lock", taken))
         except StudioError as error:

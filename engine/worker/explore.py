@@ -54,6 +54,7 @@ from engine.messages.questions import (
     Trace,
     Weigh,
 )
+from engine.phrases import phrase
 
 if TYPE_CHECKING:
     from engine.models.checkpoint import Checkpoint
@@ -150,7 +151,11 @@ def parse(line: bytes) -> AnyQuestion | Unreadable:
             number = json.loads(line)["number"]
         except (ValueError, KeyError, TypeError, RecursionError):
             number = 0
-        reason = f"{error.error_count()} errors, the first: {error.errors()[0]['msg']}"
+        reason = phrase(
+            "{error} errors, the first: {error2}",
+            error=error.error_count(),
+            error2=error.errors()[0]["msg"],
+        )
         return Unreadable(number=number if isinstance(number, int) else 0, reason=reason)
 
 
@@ -173,15 +178,17 @@ def refusal(number: int, error: BaseException, details: str) -> Refused:
     if is_out_of_memory(error):
         return Refused(
             to=number,
-            problem="There is not enough memory for this.",
-            advice="Close other programs, stop a training, or choose a smaller model.",
+            problem=phrase("There is not enough memory for this."),
+            advice=phrase("Close other programs, stop a training, or choose a smaller model."),
             details=details,
         )
-    problem = f"BERT Studio made a mistake: {type(error).__name__}: {error}"
+    problem = phrase(
+        "BERT Studio made a mistake: {name}: {error}", name=type(error).__name__, error=error
+    )
     return Refused(
         to=number,
         problem=problem[:LONGEST_REASON],
-        advice="Please report it with the details.",
+        advice=phrase("Please report it with the details."),
         details=details,
         bug=True,
     )
@@ -291,7 +298,7 @@ class Answerer:
             case Examine():
                 tell(_examine(question))
             case Import():
-                tell(Working(to=question.number, stage="Converting the model"))
+                tell(Working(to=question.number, stage=phrase("Converting the model")))
                 tell(_import(question))
             case Export():
                 tell(_export(question, self._scratch, tell))

@@ -21,6 +21,7 @@ import psutil
 
 from engine.errors import StudioError
 from engine.messages.events import EVENT, Ended, Event, Started
+from engine.phrases import phrase
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import EventWriter
@@ -165,15 +166,37 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
 def died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
     """Which rank ended the run, and why as far as is known."""
     number, code = failed or (0, LOST)
-    which = f"Process {number + 1} of {processes} (rank {number})"
-    advice = "The checkpoints of this run are kept: it can go on from the last one."
+    which = phrase(
+        "Process {number} of {processes} (rank {number2})",
+        number=number + 1,
+        processes=processes,
+        number2=number,
+    )
+    advice = phrase("The checkpoints of this run are kept: it can go on from the last one.")
     word = store / f"{number}.json"
     if word.is_file():
         ended = EVENT.validate_json(word.read_bytes())
         assert isinstance(ended, Ended)
-        return RankDied(f"{which} failed: {ended.problem}", ended.advice, ended.details)
+        return RankDied(
+            phrase("{which} failed: {ended}", which=which, ended=ended.problem),
+            ended.advice,
+            ended.details,
+        )
     if code < 0:
         name = signal.Signals(-code).name
-        memory = "; perhaps memory ran out" if -code == getattr(signal, "SIGKILL", 9) else ""
-        return RankDied(f"{which} was killed ({name}{memory}). The others were ended.", advice)
-    return RankDied(f"{which} ended with code {code}. The others were ended.", advice)
+        memory = (
+            phrase("; perhaps memory ran out") if -code == getattr(signal, "SIGKILL", 9) else ""
+        )
+        return RankDied(
+            phrase(
+                "{which} was killed ({name}{memory}). The others were ended.",
+                which=which,
+                name=name,
+                memory=memory,
+            ),
+            advice,
+        )
+    return RankDied(
+        phrase("{which} ended with code {code}. The others were ended.", which=which, code=code),
+        advice,
+    )

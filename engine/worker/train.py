@@ -11,6 +11,7 @@ from types import FrameType
 
 from engine.errors import DiskFull, StudioError
 from engine.messages.events import Ended, Event, Started
+from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import EventWriter, reserve
 from engine.runs.ranks import LOST, Lost, Rank, this_rank
@@ -61,7 +62,11 @@ def _work(run: RunFolder, channel: EventWriter, rank: Rank | None, processes: in
         return 0
     except DiskFull as full:  # and a stop was wanted, or else it would wait
         step = _last_step(run)
-        advice = f"{full.advice} Going on repeats the steps after {step} exactly."
+        advice = phrase(
+            "{advice} Going on repeats the steps after {step} exactly.",
+            advice=full.advice,
+            step=step,
+        )
         ended = Ended(outcome="stopped", step=step, problem=full.problem, advice=advice)
         channel.tell_at_last(ended)
         return 0
@@ -100,7 +105,7 @@ def _failed(error: Exception) -> Ended:
     return Ended(
         outcome="failed",
         problem=f"BERT Studio made a mistake: {type(error).__name__}: {error}"[:300],
-        advice="Please report it with the details; the checkpoints of this run are kept.",
+        advice=phrase("Please report it with the details; the checkpoints of this run are kept."),
         details=details,
         bug=True,
     )

@@ -1,12 +1,52 @@
-"""A number and its word agree."""
+"""The texts of the window: a number and its word agree, and a file brings another language."""
 
+from pathlib import Path
+
+import pytest
 from PySide6.QtCore import QCoreApplication, QObject
 
-from app.translation import English
+from app import translation
+from app.translation import Language, Translator, entries, in_language, tr, translated
+from engine.phrases import phrase
+from tools import texts
+
+POLISH = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" sourcelanguage="en" language="pl"><context><name>app</name>
+<message><source>Runs</source><translation>Przebiegi</translation></message>
+<message><source>Open</source><comment>state</comment><translation>Otwarty</translation></message>
+<message numerus="yes"><source>%n run(s)</source><translation><numerusform>%n bieg</numerusform>
+<numerusform>%n biegi</numerusform><numerusform>%n biegów</numerusform></translation></message>
+<message numerus="yes"><source>{n} row(s) of {name}</source><translation>
+<numerusform>{name}: {n} wiersz</numerusform><numerusform>{name}: {n} wiersze</numerusform>
+<numerusform>{name}: {n} wierszy</numerusform></translation></message>
+<message><source>Data</source><translation type="unfinished"></translation></message>
+</context></TS>
+"""
+
+
+def polish_form(n: int) -> int:
+    return 0 if n == 1 else 1 if n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14) else 2
+
+
+POLISH_LANGUAGE = Language("pl", "Polski", polish_form, forms=3)
+
+
+@pytest.fixture
+def spoken(qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A language that is a file and a line."""
+    (tmp_path / "translations").mkdir()
+    (tmp_path / "translations" / "pl.ts").write_text(POLISH, encoding="utf-8")
+    monkeypatch.setattr(translation, "resources", lambda: tmp_path)
+    monkeypatch.setattr(translation, "LANGUAGES", (*translation.LANGUAGES, POLISH_LANGUAGE))
+    translator = Translator(translation.language_of("pl"))
+    qapp.installTranslator(translator)
+    yield
+    qapp.removeTranslator(translator)
 
 
 def test_english_plurals_follow_the_number(qapp) -> None:
-    english = English()
+    english = Translator()
     qapp.installTranslator(english)
     try:
         speaker = QObject()
@@ -18,3 +58,45 @@ def test_english_plurals_follow_the_number(qapp) -> None:
         assert translate("numbers", "%n minute(s) ago", "", 5) == "5 minutes ago"
     finally:
         qapp.removeTranslator(english)
+
+
+def test_a_file_and_a_line_make_a_language(spoken) -> None:
+    assert QObject().tr("Runs") == in_language("Runs") == "Przebiegi"
+    assert tr("Open", "state") == "Otwarty" and tr("Open") == "Open"
+    assert [tr("%n run(s)", "", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
+    assert tr("Data") == "Data", "what is not translated yet stays English"
+    assert tr("%n step(s)", "", 1) == "1 step"
+
+
+def test_a_sentence_of_the_engine_is_said_in_it(spoken) -> None:
+    assert translated(phrase("{n} row(s) of {name}", n=3, name="a.csv")) == "a.csv: 3 wiersze"
+    assert translated(phrase("{n} cell(s)", n=1)) == "1 cell"
+    assert translated("Runs") == "Runs", "a plain text, such as a name, is left as it is"
+
+
+def test_the_language_of_the_system_is_taken_where_it_is_known(spoken) -> None:
+    assert translation.language_of("pl").name == "Polski"
+    assert translation.language_of("tlh").code == "en"
+
+
+def test_texts_of_every_kind_are_collected() -> None:
+    found = {text.source: text for text in texts.collected()}
+    assert found["Runs"].context == "app"
+    assert "{where}: {problem}" in found, "of an error of the engine"
+    assert found["Weight decay"].context == "settings"
+    assert "# Attention" in found, "of the help"
+    assert any(text.context == "command line" for text in found.values())
+    assert all(text.source.strip() for text in found.values())
+    assert len(found) > 1500
+
+
+def test_a_file_keeps_what_was_translated(tmp_path: Path) -> None:
+    before = tmp_path / "pl.ts"
+    before.write_text(POLISH, encoding="utf-8")
+    now = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
+    before.write_bytes(texts.written(POLISH_LANGUAGE, now, before))
+    known = dict(entries(before))
+    assert known["Runs", ""] == ("Przebiegi",)
+    assert known["%n run(s)", ""] == ("%n bieg", "%n biegi", "%n biegów")
+    assert known["New", ""] == ("",)
+    assert b"vanished" in before.read_bytes() and known["Open", "state"] == ("Otwarty",)

@@ -27,7 +27,7 @@ from app.pages.train.preview import Look, look
 from app.sample import sample_entry
 from app.studio import Studio
 from engine.data.formats.reading import likely_task
-from engine.errors import StudioError, describe_validation
+from engine.errors import StudioError
 from engine.messages.answers import Answer, Estimated, Refused, Working
 from engine.messages.questions import Estimate
 from engine.spec.dataset import StoredData
@@ -35,6 +35,7 @@ from engine.spec.features import Features
 from engine.spec.job import JobSpec
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.validation import describe_validation
 
 PAUSE = 250  # ms after the last choice before files are read for it
 

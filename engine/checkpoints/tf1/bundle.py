@@ -29,13 +29,16 @@ from engine.checkpoints.tf1.wire import (
     number,
 )
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.untrusted import AGAIN, check_content, plain_file, shown
 
 INDEX = ".index"
 LARGEST_INDEX = 32_000_000  # bytes
 MOST_SIDES = 8  # of a shape
 VERSION = 1  # of the format, as it is written, and the newest that is read
-OTHER_FORM = "Choose a copy of this model that is stored otherwise, as model.safetensors at best."
+OTHER_FORM = phrase(
+    "Choose a copy of this model that is stored otherwise, as model.safetensors at best."
+)
 OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # ends the names of TensorFlow 2
 SLICE = b"\0"  # begins the names of parts of a tensor
 DTYPES = {  # the numbers of types.proto
@@ -105,10 +108,16 @@ class Bundle:
                 file.seek(entry.first)
                 count = file.readinto(content.data)
         except OSError as error:
-            raise BadCheckpoint(f"{shown(file_name)} cannot be read.", AGAIN) from error
+            raise BadCheckpoint(
+                phrase("{file_name} cannot be read.", file_name=shown(file_name)), AGAIN
+            ) from error
         if count != entry.size or masked(crc32c(content)) != entry.checksum:
             raise BadCheckpoint(
-                f"{shown(name)} in {shown(file_name)} is damaged: its checksum does not agree.",
+                phrase(
+                    "{name} in {file_name} is damaged: its checksum does not agree.",
+                    name=shown(name),
+                    file_name=shown(file_name),
+                ),
                 AGAIN,
             )
         return content
@@ -122,18 +131,30 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     """
     path = plain_file(folder, index)
     if path is None:
-        raise BadCheckpoint(f"{shown(index)} in {shown(folder.name)} is missing.", AGAIN)
+        raise BadCheckpoint(
+            phrase(
+                "{index} in {folder} is missing.", index=shown(index), folder=shown(folder.name)
+            ),
+            AGAIN,
+        )
     check_content(path)
     if path.stat().st_size > LARGEST_INDEX:
-        raise BadCheckpoint(f"{shown(index)} is far too large to be what its name says.", AGAIN)
+        raise BadCheckpoint(
+            phrase("{index} is far too large to be what its name says.", index=shown(index)), AGAIN
+        )
     try:
         shards, entries = _contents(path.read_bytes())
     except Unreadable as error:
         advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
-        raise BadCheckpoint(f"{shown(index)} cannot be read: {error}.", advice) from error
+        raise BadCheckpoint(
+            phrase("{index} cannot be read: {error}.", index=shown(index), error=error), advice
+        ) from error
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
-            f"{shown(index)} is a checkpoint of TensorFlow 2, which keeps objects of a program.",
+            phrase(
+                "{index} is a checkpoint of TensorFlow 2, which keeps objects of a program.",
+                index=shown(index),
+            ),
             OTHER_FORM,
         )
     bundle = Bundle(folder, index, shards, entries)
@@ -145,44 +166,44 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
     """The number of shards, and the entries by name."""
     table = read_table(content)
     if b"" not in table:
-        raise Damage("it has no header")
+        raise Damage(phrase("it has no header"))
     shards = _shards(table.pop(b""))
     entries = {}
     for key, value in table.items():
         if key.startswith(SLICE):
-            raise Unknown("its tensors are stored in slices")
+            raise Unknown(phrase("its tensors are stored in slices"))
         try:
             name = key.decode()
         except UnicodeDecodeError as error:
-            raise Damage("a name in it is not text in UTF-8") from error
+            raise Damage(phrase("a name in it is not text in UTF-8")) from error
         entries[name] = _entry(name, value)
         if not 0 <= entries[name].shard < shards:
-            raise Damage(f"{shown(name)} lies in a file that there is not")
+            raise Damage(phrase("{name} lies in a file that there is not", name=shown(name)))
     if not entries:
-        raise Damage("it names no tensors")
+        raise Damage(phrase("it names no tensors"))
     return shards, entries
 
 
 def _shards(header: bytes) -> int:
     found = fields(header)
     if number(found, 2):
-        raise Unknown("it was written on a machine that puts the highest byte first")
+        raise Unknown(phrase("it was written on a machine that puts the highest byte first"))
     for version in messages(found, 3):
         if number(fields(version), 2) > VERSION:
-            raise Unknown("it was written by a newer TensorFlow")
+            raise Unknown(phrase("it was written by a newer TensorFlow"))
     return number(found, 1)
 
 
 def _entry(name: str, message: bytes) -> Entry:
     found = fields(message)
-    dtype = DTYPES.get(number(found, 1), f"type {number(found, 1)}")
+    dtype = DTYPES.get(number(found, 1), phrase("type {found}", found=number(found, 1)))
     shape = _shape(name, messages(found, 2))
     checksum = number(found, 6)
     entry = Entry(dtype, shape, number(found, 3), number(found, 4), number(found, 5), checksum)
     if entry.first < 0 or entry.size < 0:
-        raise Damage(f"{shown(name)} lies outside of its file")
+        raise Damage(phrase("{name} lies outside of its file", name=shown(name)))
     if dtype in WIDTHS and math.prod(shape) * WIDTHS[dtype] != entry.size:
-        raise Damage(f"{shown(name)} has another size than its shape says")
+        raise Damage(phrase("{name} has another size than its shape says", name=shown(name)))
     return entry
 
 
@@ -190,7 +211,7 @@ def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
     found = fields(described[-1]) if described else {}
     shape = tuple(number(fields(side), 1) for side in messages(found, 2))
     if number(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
-        raise Damage(f"{shown(name)} has no shape that a tensor can have")
+        raise Damage(phrase("{name} has no shape that a tensor can have", name=shown(name)))
     return shape
 
 
@@ -205,14 +226,24 @@ def _check_shards(bundle: Bundle) -> None:
         path = plain_file(bundle.folder, file_name)
         if path is None:
             raise BadCheckpoint(
-                f"{shown(file_name)}, to which {shown(bundle.index)} belongs, is missing.",
-                "Put it into the folder beside the others, or download the model again.",
+                phrase(
+                    "{file_name}, to which {index} belongs, is missing.",
+                    file_name=shown(file_name),
+                    index=shown(bundle.index),
+                ),
+                phrase("Put it into the folder beside the others, or download the model again."),
             )
         size = path.stat().st_size
         if size < end:
             check_content(path)  # why it is so short, if it is plain why
             raise BadCheckpoint(
-                f"{shown(file_name)} was cut: it has {size} bytes, {shown(name)} ends at {end}.",
+                phrase(
+                    "{file_name} was cut: it has {size} bytes, {name} ends at {end}.",
+                    file_name=shown(file_name),
+                    size=size,
+                    name=shown(name),
+                    end=end,
+                ),
                 AGAIN,
             )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.checkpoints.tf1.bundle import INDEX
 from engine.errors import BadCheckpoint
+from engine.phrases import phrase
 from engine.untrusted import AGAIN, plain_file, shown
 
 STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
@@ -26,21 +27,35 @@ def find_index(folder: Path) -> tuple[str, str] | None:
         return f"{latest}{INDEX}", ""
     if len(found) > 1:
         raise BadCheckpoint(
-            f"{shown(folder.name)} holds {len(found)} TensorFlow checkpoints, "
-            f"{shown(found[0])} for one.",
-            "Put one of them into a folder of its own, with its config and vocabulary.",
+            phrase(
+                "{folder} holds {count} TensorFlow checkpoints, {found} for one.",
+                folder=shown(folder.name),
+                count=len(found),
+                found=shown(found[0]),
+            ),
+            phrase("Put one of them into a folder of its own, with its config and vocabulary."),
         )
     if found and latest is None:
         return found[0], ""
     if found:
         missing, read = shown(latest), shown(found[0])
-        return found[0], f"The file “{STATE}” names {missing}, which is not there; {read} was read."
+        return found[0], phrase(
+            "The file “{state}” names {missing}, which is not there; {read} was read.",
+            state=STATE,
+            missing=missing,
+            read=read,
+        )
     prefix = next((match[1] for match in map(DATA.fullmatch, names) if match), latest)
     if prefix is None:
         return None
     raise BadCheckpoint(
-        f"{shown(prefix)}{INDEX} is missing in {shown(folder.name)}.",
-        f"A TensorFlow checkpoint cannot be read without it. {AGAIN}",
+        phrase(
+            "{prefix}{index} is missing in {folder}.",
+            prefix=shown(prefix),
+            index=INDEX,
+            folder=shown(folder.name),
+        ),
+        phrase("A TensorFlow checkpoint cannot be read without it. {again}", again=AGAIN),
     )
 
 

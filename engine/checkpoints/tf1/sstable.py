@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.checkpoints.tf1.wire import Damage, Unknown, as_varint, varint
+from engine.phrases import phrase
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 FOOTER = 48  # bytes, MAGIC among them
@@ -29,7 +30,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     for a packed one; memory and time stay in proportion to the content whatever it claims.
     """
     if len(content) < FOOTER or not content.endswith(MAGIC):
-        raise Damage("its last bytes are not those of a table")
+        raise Damage(phrase("its last bytes are not those of a table"))
     footer = len(content) - FOOTER
     _, index = _handle(content, footer)
     found: dict[bytes, bytes] = {}
@@ -37,13 +38,15 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     for _, place in _entries(_block(content, *_handle(content, index)[0], footer)):
         (first, size), _ = _handle(place, 0)
         if first < end:
-            raise Damage("its blocks lie over one another")
+            raise Damage(phrase("its blocks lie over one another"))
         end = first + size
         for key, value in _entries(_block(content, first, size, footer)):
             if found and key <= last:
-                raise Damage("its names are not in order")
+                raise Damage(phrase("its names are not in order"))
             if len(found) == MOST_ENTRIES:
-                raise Damage(f"it has more than {MOST_ENTRIES} entries")
+                raise Damage(
+                    phrase("it has more than {most_entries} entries", most_entries=MOST_ENTRIES)
+                )
             found[key] = value
             last = key
     return found
@@ -59,15 +62,15 @@ def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
 def _block(content: bytes, first: int, size: int, end: int) -> bytes:
     """The block at a place before `end`."""
     if first + size + TRAILER > end:
-        raise Damage("a block in it lies outside of it")
+        raise Damage(phrase("a block in it lies outside of it"))
     block, packing = content[first : first + size], content[first + size]
     stored = int.from_bytes(content[first + size + 1 : first + size + TRAILER], "little")
     if stored != masked(crc32c(content[first : first + size + 1])):
-        raise Damage("a checksum in it does not agree")
+        raise Damage(phrase("a checksum in it does not agree"))
     if packing == SNAPPY:
-        raise Unknown("it is packed with Snappy")
+        raise Unknown(phrase("it is packed with Snappy"))
     if packing != PLAIN:
-        raise Unknown("it is packed in an unknown way")
+        raise Unknown(phrase("it is packed in an unknown way"))
     return block
 
 
@@ -76,16 +79,16 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end <= 0:
-        raise Damage("a block in it is empty")
+        raise Damage(phrase("a block in it is empty"))
     at, key = 0, b""
     while at < end:
         shared, at = varint(block, at)
         own, at = varint(block, at)
         size, at = varint(block, at)
         if shared > len(key) or at + own + size > end:
-            raise Damage("an entry in it is longer than its block")
+            raise Damage(phrase("an entry in it is longer than its block"))
         if shared + own > LONGEST_KEY:
-            raise Damage("a name in it is too long")
+            raise Damage(phrase("a name in it is too long"))
         key = key[:shared] + block[at : at + own]
         at += own + size
         yield key, block[at - size : at]

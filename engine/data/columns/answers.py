@@ -12,6 +12,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from engine.phrases import phrase
+
 
 class Answer(NamedTuple):
     """A span of the passage; `start` counts characters (code points) from 0."""
@@ -35,7 +37,7 @@ def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
     for text, start in _stated(cell):
         place = nearest(passage, text, start) if text else None
         if place is None:
-            raise Unfit(f"the passage does not hold its answer “{text[:60]}”")
+            raise Unfit(phrase("the passage does not hold its answer “{text}”", text=text[:60]))
         found.append(Answer(text, place))
     return tuple(found)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import where
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import Mapping
 
 CONTEXTS = (
@@ -28,7 +29,7 @@ LABELS = (
 FEWEST_UNNAMED = 3  # endings by which a table without names is known
 ALIKE = 3.0  # times that one of its columns may hold longer texts than another
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
-MEND = "Mend this row, or leave it out."
+MEND = phrase("Mend this row, or leave it out.")
 
 
 def endings_in(
@@ -45,25 +46,43 @@ def endings_in(
         endings = row if len(row) > 1 else list_in(row[0])
         if endings is None:
             raise StudioError(
-                f"The endings in {where(place, lines)} are not a list of texts.",
-                "Write [“…”, “…”], in straight quotes, or give each ending a column.",
+                phrase(
+                    "The endings in {place} are not a list of texts.", place=where(place, lines)
+                ),
+                phrase("Write [“…”, “…”], in straight quotes, or give each ending a column."),
             )
         if len(endings) < 2:
             raise StudioError(
-                f"There is a choice of {len(endings)} in {where(place, lines)}, and two endings "
-                "are needed at least.",
+                phrase(
+                    "There is a choice of {count} in {place}, and two endings are needed at least.",
+                    count=len(endings),
+                    place=where(place, lines),
+                ),
                 MEND,
             )
         if found and len(endings) != len(found[0]):
             raise StudioError(
-                f"There are {len(endings)} endings in {where(place, lines)}, and "
-                f"{len(found[0])} in {where(0, lines)}.",
-                "All rows need the same number of endings: leave out or mend those that differ.",
+                phrase(
+                    "There are {count} endings in {place}, and {count2} in {where}.",
+                    count=len(endings),
+                    place=where(place, lines),
+                    count2=len(found[0]),
+                    where=where(0, lines),
+                ),
+                phrase(
+                    "All rows need the same number of endings: leave out or mend those that differ."
+                ),
             )
         empty = next((n for n, ending in enumerate(endings, start=1) if not ending.strip()), 0)
         if empty:
             raise StudioError(
-                f"Ending {empty} of {len(endings)} is empty in {where(place, lines)}.", MEND
+                phrase(
+                    "Ending {empty} of {count} is empty in {place}.",
+                    empty=empty,
+                    count=len(endings),
+                    place=where(place, lines),
+                ),
+                MEND,
             )
         found.append(endings)
     return found
@@ -110,9 +129,14 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
         return endings.index(label)
     last = chr(ord("A") + len(endings) - 1)
     raise StudioError(
-        f"The label “{label[:60]}” in {line} names no ending.",
-        f"Write a number from {first} to {first + len(endings) - 1} there, a letter from A to "
-        f"{last}, or the ending itself; or choose another label column.",
+        phrase("The label “{label}” in {line} names no ending.", label=label[:60], line=line),
+        phrase(
+            "Write a number from {first} to {first2} there, a letter from A to "
+            "{last}, or the ending itself; or choose another label column.",
+            first=first,
+            first2=first + len(endings) - 1,
+            last=last,
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from engine.data.columns.numbers import where
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 SEPARATORS = ("|", ";", ",")  # the first that stands in any cell is taken
 YES = ("1", "1.0", "true", "yes")
@@ -83,9 +84,14 @@ def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) 
     for place, yes in enumerate(said):
         if yes is None:
             raise StudioError(
-                f"The column “{name[:60]}” says neither yes nor no in {where(place, lines)}: "
-                f"there stands “{cells[place][:60]}”.",
-                "Write 1 or 0, true or false, yes or no.",
+                phrase(
+                    "The column “{name}” says neither yes nor no in {place}: "
+                    "there stands “{cells}”.",
+                    name=name[:60],
+                    place=where(place, lines),
+                    cells=cells[place][:60],
+                ),
+                phrase("Write 1 or 0, true or false, yes or no."),
             )
     return [bool(yes) for yes in said]
 

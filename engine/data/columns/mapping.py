@@ -7,6 +7,7 @@ from engine.data.columns.answers import Unfit, answers_of
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.names import plain_name
 from engine.data.columns.words import words_of
+from engine.phrases import phrase
 from engine.spec.dataset import Mapping
 
 PAIRS = (
@@ -87,7 +88,7 @@ def guess_mapping(
     if text is None:
         text, pair = _likely_texts(looks)
     if text is None:
-        return None, "No column looks like text; choose one."
+        return None, phrase("No column looks like text; choose one.")
     tags = _tags(columns, names, rows, text)
     if tags is not None:
         return Mapping(text=text, tags=tags), ""
@@ -96,7 +97,7 @@ def guess_mapping(
     if label is None:
         label = _likely_label(looks, used, columns.index(text))
         guessed = guessed or label is not None
-    note = "The columns were chosen by what is in them; check them." if guessed else ""
+    note = phrase("The columns were chosen by what is in them; check them.") if guessed else ""
     return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
 
 

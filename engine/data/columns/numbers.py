@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 LARGEST = 3e38  # float32 holds no more
@@ -36,26 +37,48 @@ def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDAr
     wrong = [place for place, number in enumerate(found) if number is None]
     if wrong:
         cell = cells[wrong[0]].strip()
-        what = f"“{cell[:60]}”, which is no finite number" if cell else "empty"
-        more = f"; {len(wrong) - 1:,} other rows have none either" if len(wrong) > 1 else ""
+        what = phrase("“{cell}”, which is no finite number", cell=cell[:60]) if cell else "empty"
+        more = (
+            phrase("; {count:,} other rows have none either", count=len(wrong) - 1)
+            if len(wrong) > 1
+            else ""
+        )
         raise StudioError(
-            f"The number in {where(wrong[0], lines)} is {what}{more}.",
-            "Write a number such as 3.5 there, leave the row out, or choose another label column.",
+            phrase(
+                "The number in {wrong} is {what}{more}.",
+                wrong=where(wrong[0], lines),
+                what=what,
+                more=more,
+            ),
+            phrase(
+                "Write a number such as 3.5 there, leave the row out, or choose another "
+                "label column."
+            ),
         )
     comma = next((place for place, cell in enumerate(cells) if "," in cell), None)
     point = next((place for place, cell in enumerate(cells) if "." in cell), None)
     if comma is not None and point is not None:
         raise StudioError(
-            f"It is not clear what a comma means: the numbers are “{cells[comma].strip()}” in "
-            f"{where(comma, lines)} and “{cells[point].strip()}” in {where(point, lines)}.",
-            "Write all numbers with a decimal point, and without signs between thousands.",
+            phrase(
+                "It is not clear what a comma means: the numbers are “{strip}” in "
+                "{comma} and “{strip2}” in {point}.",
+                strip=cells[comma].strip(),
+                comma=where(comma, lines),
+                strip2=cells[point].strip(),
+                point=where(point, lines),
+            ),
+            phrase("Write all numbers with a decimal point, and without signs between thousands."),
         )
     return np.array(found, dtype=np.float32)
 
 
 def where(place: int, lines: Sequence[int] | None) -> str:
     """How a row is named to the user: by its line, or by its place where the line is not known."""
-    return f"row {place + 1}" if lines is None else f"line {lines[place]}"
+    return (
+        phrase("row {place}", place=place + 1)
+        if lines is None
+        else phrase("line {lines}", lines=lines[place])
+    )
 
 
 def is_scale(labels: Mapping[str, int]) -> bool:

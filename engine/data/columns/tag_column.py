@@ -9,9 +9,12 @@ from engine.data.columns.words import cell_of, words_of
 from engine.data.formats.reading import read
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-ADVICE = "Give every word one tag: as many between spaces, or in a list, as there are words."
+ADVICE = phrase(
+    "Give every word one tag: as many between spaces, or in a list, as there are words."
+)
 
 
 class TagColumn:
@@ -56,7 +59,7 @@ class TagColumn:
         except UnknownTag as error:
             line = self._line(lines[error.sentence - 1], error.token)
             shown = error.tag if len(error.tag) <= 60 else error.tag[:60] + "…"
-            problem = f"“{shown}” is no tag of a span."
+            problem = phrase("“{shown}” is no tag of a span.", shown=shown)
             raise BadFile(path, problem, error.advice, line=line) from error
 
     @property
@@ -64,7 +67,9 @@ class TagColumn:
         """What becomes of the tags, where something does."""
         if self.scheme in (None, "BIO"):
             return ""
-        return f"The tags are written in {self.scheme}; the same spans are kept in BIO."
+        return phrase(
+            "The tags are written in {scheme}; the same spans are kept in BIO.", scheme=self.scheme
+        )
 
     def read(self, row: Row, remarks: Remarks) -> tuple[str, list[str]]:
         """The cell with the tags of a row, in BIO, and the tags in it.
@@ -73,13 +78,20 @@ class TagColumn:
         """
         words, tags = words_of(row.cells[self._text]), words_of(row.cells[self._tags])
         if len(words) != len(tags):
-            problem = f"there are {_count(len(words), 'word')} and {_count(len(tags), 'tag')}."
+            problem = phrase(
+                "there are {count} and {count2}.",
+                count=_count(len(words), "word"),
+                count2=_count(len(tags), "tag"),
+            )
             raise BadFile(self._path, problem, ADVICE, line=row.line)
         if self.scheme is None:
             return row.cells[self._tags], tags
         (kept,), repairs = to_bio([tags], self.scheme)
         for repair in repairs:
-            what = f"A tag such as “{repair.tag[:1]}-” cannot stand where it does, and is mended"
+            what = phrase(
+                "A tag such as “{tag}-” cannot stand where it does, and is mended",
+                tag=repair.tag[:1],
+            )
             remarks.saw(what, self._line(row.line, repair.token))
         return (row.cells[self._tags] if kept == tags else cell_of(kept)), kept
 
@@ -96,4 +108,4 @@ def counted(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
 
 
 def _count(number: int, what: str) -> str:
-    return f"one {what}" if number == 1 else f"{number} {what}s"
+    return phrase("one {what}", what=what) if number == 1 else f"{number} {what}s"

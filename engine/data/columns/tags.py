@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 Scheme = Literal["BIO", "IOB1", "IOBES", "BILOU"]
 MARKS: dict[Scheme, tuple[str, str, str, str]] = {  # of a single token; the first, inner and last
@@ -44,19 +45,30 @@ class Repair(NamedTuple):
     taken_for: str
 
     def __str__(self) -> str:
-        place = f"Sentence {self.sentence}, token {self.token}"
-        return f"{place}: “{self.tag}” cannot stand here; it is taken for “{self.taken_for}”."
+        place = phrase(
+            "Sentence {sentence}, token {token}", sentence=self.sentence, token=self.token
+        )
+        return phrase(
+            "{place}: “{tag}” cannot stand here; it is taken for “{taken_for}”.",
+            place=place,
+            tag=self.tag,
+            taken_for=self.taken_for,
+        )
 
 
 class UnknownTag(StudioError):
     """A tag that belongs to no scheme; numbers count from 1, and 0 means unknown."""
 
     def __init__(self, tag: str, sentence: int = 0, token: int = 0) -> None:
-        where = f"Sentence {sentence}, token {token}: " if sentence else ""
+        where = (
+            phrase("Sentence {sentence}, token {token}: ", sentence=sentence, token=token)
+            if sentence
+            else ""
+        )
         shown = tag if len(tag) <= 60 else tag[:60] + "…"
         super().__init__(
-            f"{where}“{shown}” is no tag of a span.",
-            "Tags are O, or B, I, E, S, L or U with a type, such as B-person.",
+            phrase("{where}“{shown}” is no tag of a span.", where=where, shown=shown),
+            phrase("Tags are O, or B, I, E, S, L or U with a type, such as B-person."),
         )
         self.tag, self.sentence, self.token = tag, sentence, token
 
@@ -179,8 +191,13 @@ def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
     iobes, bilou = marks & set("ES"), marks & set("LU")
     if iobes and bilou:
         raise StudioError(
-            f"The tags are marked in two ways: {', '.join(sorted(iobes | bilou))}.",
-            "Use E and S for the last and the single token of a span, or L and U, but not both.",
+            phrase(
+                "The tags are marked in two ways: {sorted}.",
+                sorted=", ".join(sorted(iobes | bilou)),
+            ),
+            phrase(
+                "Use E and S for the last and the single token of a span, or L and U, but not both."
+            ),
         )
     if iobes:
         return "IOBES"

@@ -20,6 +20,7 @@ from engine.data.formats.lines import Progress, size_of
 from engine.data.formats.reading import Table, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 
 GROUP_ROWS = 10_000
@@ -60,7 +61,7 @@ def collect(
     the two files has no names.
     """
     if not sources:
-        raise StudioError("There are no files to import.", "Choose at least one.")
+        raise StudioError(phrase("There are no files to import."), phrase("Choose at least one."))
     opened = _open(sources, reading, progress, cancelled)
     columns = opened[0].table.columns
     _require(columns, mapping, split)
@@ -72,7 +73,11 @@ def collect(
             tags = _tag_column(columns, one, places, mapping, cancelled)
             writer.add(one, places, tags, remarks)
             if len(writer) == rows:
-                raise BadFile(one.path, "there are no rows in it.", "Choose a file with examples.")
+                raise BadFile(
+                    one.path,
+                    phrase("there are no rows in it."),
+                    phrase("Choose a file with examples."),
+                )
             about = f"{one.path.name}: " if len(sources) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
@@ -80,7 +85,11 @@ def collect(
     digests: dict[str, str] = {one.source: digest_of(one.path) for one in opened}
     for one in opened:
         if state_of(one.path) != one.state:
-            raise BadFile(one.path, "it was changed while it was read.", "Import it once more.")
+            raise BadFile(
+                one.path,
+                phrase("it was changed while it was read."),
+                phrase("Import it once more."),
+            )
     return writer.collected(digests, notes)
 
 
@@ -152,25 +161,31 @@ def _places(
     own = one.table.columns
     if columns == own:
         return list(range(len(columns))), []
-    notes = []
+    notes: list[str] = []
     used = set(mapping.columns)
     if reading.header and one.reading.header:
         places = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]
         if further:
             names = ", ".join(f"“{name}”" for name in further[:5])
-            notes.append(f"Columns that the first file does not have are left out: {names}.")
+            notes.append(
+                phrase(
+                    "Columns that the first file does not have are left out: {names}.", names=names
+                )
+            )
     else:
         places = [number if number < len(own) else None for number in range(len(columns))]
         notes.append(
-            "Columns are matched by their position, since only one of the files has names."
+            phrase("Columns are matched by their position, since only one of the files has names.")
         )
     for name, place in zip(columns, places, strict=True):
         if place is None and name in used:
             raise BadFile(
                 one.path,
-                f"it has no column “{name}”.",
-                f"Its columns are: {', '.join(own[:20])}. Give all files the same ones.",
+                phrase("it has no column “{name}”.", name=name),
+                phrase(
+                    "Its columns are: {own}. Give all files the same ones.", own=", ".join(own[:20])
+                ),
             )
     return places, notes
 
@@ -238,11 +253,11 @@ class _RowWriter:
                 row = (*row[: self._tags], cell, *row[self._tags + 1 :])
                 self._spans.update(counted(found, tags.scheme))
             if not row[self._text].strip():
-                remarks.saw("A row has no text", line)
+                remarks.saw(phrase("A row has no text"), line)
             if self._label is not None:
                 label = row[self._label]
                 if not label:
-                    remarks.saw("A row has no label", line)
+                    remarks.saw(phrase("A row has no label"), line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
             for name, place in self._flags.items():
                 self._with_flag[name] += self._says_yes(row[place], name, one.path, line)
@@ -263,8 +278,8 @@ class _RowWriter:
         if part is None:
             raise BadFile(
                 path,
-                f"“{cell[:60]}” is no part of a data set.",
-                "The split column must say train, dev or test in each row.",
+                phrase("“{cell}” is no part of a data set.", cell=cell[:60]),
+                phrase("The split column must say train, dev or test in each row."),
                 line=line,
             )
         return SPLITS.index(part)
@@ -274,8 +289,12 @@ class _RowWriter:
         if said is None:
             raise BadFile(
                 path,
-                f"“{cell[:60]}” in the column “{name[:60]}” is neither yes nor no.",
-                "Write 1 or 0, true or false, yes or no.",
+                phrase(
+                    "“{cell}” in the column “{name}” is neither yes nor no.",
+                    cell=cell[:60],
+                    name=name[:60],
+                ),
+                phrase("Write 1 or 0, true or false, yes or no."),
                 line=line,
             )
         return said

@@ -16,6 +16,7 @@ from engine.data.datasets.collecting import Collected, Source, collect
 from engine.data.datasets.splitting import deal
 from engine.data.formats.lines import Cancelled, Progress
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import SPLITS, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -97,7 +98,8 @@ def _refuse_unwritable(path: Path) -> None:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError as error:
         raise StudioError(
-            "The name of the file, or of a folder above it, is not valid text.", "Rename it."
+            phrase("The name of the file, or of a folder above it, is not valid text."),
+            phrase("Rename it."),
         ) from error
 
 
@@ -139,12 +141,14 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
 
 
 def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if rare:
         notes.append(
-            "One label has a single row, which is kept for training."
+            phrase("One label has a single row, which is kept for training.")
             if rare == 1
-            else f"{rare} labels have a single row each, which is kept for training."
+            else phrase(
+                "{rare} labels have a single row each, which is kept for training.", rare=rare
+            )
         )
     alike: dict[str, list[str]] = {}
     for label in labels:
@@ -152,7 +156,12 @@ def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
     for twins in list(alike.values())[:1_000]:
         if len(twins) > 1:
             names = " and ".join(f"“{label[:60]}”" for label in sorted(twins)[:4])
-            notes.append(f"The labels {names} differ only by case or spaces; they stay different.")
+            notes.append(
+                phrase(
+                    "The labels {names} differ only by case or spaces; they stay different.",
+                    names=names,
+                )
+            )
     return notes
 
 

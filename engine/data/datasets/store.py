@@ -20,8 +20,10 @@ from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_datas
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.lines import Cancelled, Progress
 from engine.data.formats.reading import recognise
-from engine.errors import BadCheckpoint, StudioError, describe_validation
+from engine.errors import BadCheckpoint, StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
+from engine.validation import describe_validation
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
@@ -282,11 +284,16 @@ def open_dataset(folder: Path) -> Dataset:
         content = (folder / SPEC).read_text(encoding="utf-8")
         spec = DatasetSpec.model_validate_json(content)
     except ValidationError as error:
-        raise describe_validation(error, f"The data set {folder.name}") from error
+        raise describe_validation(
+            error, phrase("The data set {folder}", folder=folder.name)
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise StudioError(
-            "The folder holds no data set.",
-            f"It was looked for in {folder}; choose its folder, or import it again.",
+            phrase("The folder holds no data set."),
+            phrase(
+                "It was looked for in {folder}; choose its folder, or import it again.",
+                folder=folder,
+            ),
         ) from error
     return Dataset(folder, spec)
 
@@ -309,8 +316,11 @@ def resolve(
         dataset = open_dataset(source.folder)
         if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
             raise StudioError(
-                f"The data set in {source.folder.name} is not the one that this job was made for.",
-                "Bring back the version that was there, or make a new job.",
+                phrase(
+                    "The data set in {folder} is not the one that this job was made for.",
+                    folder=source.folder.name,
+                ),
+                phrase("Bring back the version that was there, or make a new job."),
             )
         dataset.verify()
         return dataset
@@ -323,8 +333,10 @@ def resolve(
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(
-            f"It is not clear which column of {source.path.name} holds the text.",
-            f"Name it; the columns are {', '.join(recognised.columns[:20])}.",
+            phrase("It is not clear which column of {path} holds the text.", path=source.path.name),
+            phrase(
+                "Name it; the columns are {columns}.", columns=", ".join(recognised.columns[:20])
+            ),
         )
     import_dataset(
         source.path.stem,
@@ -348,6 +360,9 @@ def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
 
 def _damaged(folder: Path) -> StudioError:
     return StudioError(
-        f"The data set in {folder.name} is damaged: its rows are not what was imported.",
-        "Import its source again.",
+        phrase(
+            "The data set in {folder} is damaged: its rows are not what was imported.",
+            folder=folder.name,
+        ),
+        phrase("Import its source again."),
     )

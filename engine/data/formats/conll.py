@@ -9,6 +9,7 @@ from engine.data.columns.words import cell_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Remarks, Row
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes", ".annotated")
@@ -94,17 +95,25 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             continue
         cells = layout.cells(line)
         if line.startswith("#") and not rows and not layout.is_row(cells):
-            remarks.saw("A line that begins with “#” is taken for a comment", number)
+            remarks.saw(phrase("A line that begins with “#” is taken for a comment"), number)
         elif layout.is_universal and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
-            remarks.saw("A row for a part of a word, or for several, is left out", number)
+            remarks.saw(phrase("A row for a part of a word, or for several, is left out"), number)
         elif len(cells) != layout.width:
-            others = "the first row has" if layout.width > 1 else "the others have"
-            problem = f"this row has {_columns(len(cells))}, and {others} {layout.width}."
+            others = phrase("the first row has") if layout.width > 1 else phrase("the others have")
+            problem = phrase(
+                "this row has {columns}, and {others} {width}.",
+                columns=_columns(len(cells)),
+                others=others,
+                width=layout.width,
+            )
             raise _bad(lines, number, problem)
         elif not cells[layout.word]:
-            remarks.saw("A row has no word; it is left out", number)
+            remarks.saw(phrase("A row has no word; it is left out"), number)
         elif len(rows) >= LONGEST_SENTENCE:
-            problem = f"this sentence has more than {LONGEST_SENTENCE:,} words."
+            problem = phrase(
+                "this sentence has more than {longest_sentence:,} words.",
+                longest_sentence=LONGEST_SENTENCE,
+            )
             raise _bad(lines, start, problem)
         else:
             start = start if rows else number
@@ -115,10 +124,10 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
 
 def _cell(cell: str, line: int, remarks: Remarks) -> str:
     if not cell:
-        remarks.saw(f"A cell is empty; “{EMPTY}” stands for it", line)
+        remarks.saw(phrase("A cell is empty; “{empty}” stands for it", empty=EMPTY), line)
         return EMPTY
     if " " in cell:
-        remarks.saw("A word holds a space; a no-break space stands for it", line)
+        remarks.saw(phrase("A word holds a space; a no-break space stands for it"), line)
         return cell.replace(" ", NO_BREAK_SPACE)
     return cell
 
@@ -128,12 +137,14 @@ def _joined(rows: list[list[str]], start: int) -> Row:
 
 
 def _bad(lines: Lines, line: int, problem: str) -> BadFile:
-    advice = "Each line must hold a word and its tag, and an empty line must end each sentence."
+    advice = phrase(
+        "Each line must hold a word and its tag, and an empty line must end each sentence."
+    )
     return BadFile(lines.path, problem, advice, line=line)
 
 
 def _columns(width: int) -> str:
-    return "one column" if width == 1 else f"{width} columns"
+    return phrase("one column") if width == 1 else f"{width} columns"
 
 
 def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:

@@ -6,32 +6,33 @@ from typing import NamedTuple
 
 from engine.data.formats.lines import reason, size_of
 from engine.errors import BadFile
+from engine.phrases import phrase
 
 SAMPLE = 1 << 16  # bytes that are looked at closely
 CHECKED = 1 << 26  # bytes in which UTF-8 is tried
 KINDS: tuple[tuple[bytes, str], ...] = (
-    (b"PAR1", "a Parquet file"),
-    (b"%PDF", "a PDF document"),
-    (b"\x1f\x8b", "a gzip archive"),
+    (b"PAR1", phrase("a Parquet file")),
+    (b"%PDF", phrase("a PDF document")),
+    (b"\x1f\x8b", phrase("a gzip archive")),
     (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ\x00", "an xz archive"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"ARROW1", "an Arrow file"),
+    (b"\xfd7zXZ\x00", phrase("an xz archive")),
+    (b"\x28\xb5\x2f\xfd", phrase("a Zstandard archive")),
+    (b"7z\xbc\xaf\x27\x1c", phrase("a 7-Zip archive")),
+    (b"Rar!\x1a\x07", phrase("a RAR archive")),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", phrase("an old Excel or Word file")),
+    (b"SQLite format 3\x00", phrase("an SQLite database")),
+    (b"ARROW1", phrase("an Arrow file")),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
-    (b"GIF8", "a GIF picture"),
+    (b"\x93NUMPY", phrase("a NumPy array")),
+    (b"\x89PNG", phrase("a PNG picture")),
+    (b"\xff\xd8\xff", phrase("a JPEG picture")),
+    (b"GIF8", phrase("a GIF picture")),
     (b"\x7fELF", "a program"),
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
-    (b"{\\rtf", "a rich text document"),
+    (b"\x80\x02", phrase("a Python pickle")),
+    (b"\x80\x03", phrase("a Python pickle")),
+    (b"\x80\x04", phrase("a Python pickle")),
+    (b"\x80\x05", phrase("a Python pickle")),
+    (b"{\\rtf", phrase("a rich text document")),
 )
 MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -40,7 +41,7 @@ MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-ADVICE = "Save it as CSV, TSV, JSON lines or plain text first."
+ADVICE = phrase("Save it as CSV, TSV, JSON lines or plain text first.")
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -67,34 +68,48 @@ def recognise_encoding(path: Path) -> Encoded:
                     return Encoded(name)
             wide = _wide(start)
             if wide:
-                return Encoded(wide, f"The file has no byte order mark; it is read as {wide}.")
+                return Encoded(
+                    wide,
+                    phrase("The file has no byte order mark; it is read as {wide}.", wide=wide),
+                )
             content = start + file.read(CHECKED - SAMPLE)
     except OSError as error:
-        raise BadFile(path, f"it cannot be read: {reason(error)}.", "Try again.") from error
+        raise BadFile(
+            path, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
+        ) from error
     if _mostly_utf8(content):
         _refuse_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
         return Encoded("utf-8")
     _refuse_control_characters(path, start.decode("latin-1"))
     name = _single_byte(content)
     return Encoded(
-        name, f"The file is not UTF-8; it is read as {name}. Look at its special letters."
+        name,
+        phrase(
+            "The file is not UTF-8; it is read as {name}. Look at its special letters.", name=name
+        ),
     )
 
 
 def _refuse_other_kinds(path: Path, start: bytes) -> None:
     kind = next((name for magic, name in KINDS if start.startswith(magic)), "")
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        kind = "an Excel file" if b"xl/" in start or path.suffix == ".xlsx" else "a ZIP archive"
+        kind = (
+            phrase("an Excel file")
+            if b"xl/" in start or path.suffix == ".xlsx"
+            else phrase("a ZIP archive")
+        )
     if kind:
-        raise BadFile(path, f"this is {kind}, not text.", ADVICE)
+        raise BadFile(path, phrase("this is {kind}, not text.", kind=kind), ADVICE)
     begin = start[:1_000].lstrip().lower()
     if begin.startswith((b"<!doctype html", b"<html")):
-        raise BadFile(path, "this is a web page, not data.", "Download the file itself.")
+        raise BadFile(
+            path, phrase("this is a web page, not data."), phrase("Download the file itself.")
+        )
     if begin.startswith(b"version https://git-lfs"):
         raise BadFile(
             path,
-            "this is a pointer of git-lfs, not the file.",
-            "Fetch the file with “git lfs pull”.",
+            phrase("this is a pointer of git-lfs, not the file."),
+            phrase("Fetch the file with “git lfs pull”."),
         )
 
 
@@ -126,7 +141,7 @@ def _mostly_utf8(content: bytes) -> bool:
 
 def _refuse_control_characters(path: Path, text: str) -> None:
     if len(CONTROL.findall(text)) > max(1, len(text) // 20):
-        raise BadFile(path, "this is a binary file, not text.", ADVICE)
+        raise BadFile(path, phrase("this is a binary file, not text."), ADVICE)
 
 
 def _single_byte(content: bytes) -> str:

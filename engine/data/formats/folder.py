@@ -11,6 +11,7 @@ from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, Progress, 
 from engine.data.formats.plain import LONGEST_TEXT
 from engine.data.formats.rows import Content, Remarks, Row
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 SUFFIXES = (".txt", ".text")
@@ -49,7 +50,9 @@ def parts_in(folder: Path) -> list[Path]:
 
 def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
     """A file is no folder."""
-    raise BadFile(lines.path, "this is a file, no folder of texts.", "Choose another format.")
+    raise BadFile(
+        lines.path, phrase("this is a file, no folder of texts."), phrase("Choose another format.")
+    )
 
 
 def never(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
@@ -79,23 +82,30 @@ def open_folder(
     if parts := parts_in(folder):
         raise BadFile(
             folder,
-            f"its sub-folders {', '.join(p.name for p in parts)} are parts of a data set.",
-            "Choose each of them for its part.",
+            phrase(
+                "its sub-folders {parts} are parts of a data set.",
+                parts=", ".join(p.name for p in parts),
+            ),
+            phrase("Choose each of them for its part."),
         )
     known = [label for label in labels if label.lower() not in UNLABELLED]
     if len(known) > 1:
         for label in labels:
             if label not in known:
-                remarks.saw(f"The texts in “{label}” have no label and are left out", 1)
+                remarks.saw(
+                    phrase("The texts in “{label}” have no label and are left out", label=label), 1
+                )
         columns: tuple[str, ...] = ("text", "label", "file")
         files = [(label, file) for label in known for file in _texts(folder / label)]
         if _has_texts(folder):
-            remarks.saw("Texts beside the sub-folders have no label and are left out", 1)
+            remarks.saw(phrase("Texts beside the sub-folders have no label and are left out"), 1)
     else:
         columns = ("text", "file")
         files = [("", file) for file in _all_texts(folder)]
     if not files:
-        raise BadFile(folder, "there are no .txt files in it.", "Choose a folder with texts.")
+        raise BadFile(
+            folder, phrase("there are no .txt files in it."), phrase("Choose a folder with texts.")
+        )
     read = _read(folder, files, encoding, remarks, progress, cancelled)
     rows = (Row(n, (text, label, name) if label else (text, name)) for n, text, label, name in read)
     return Content(columns, islice(rows, GLANCED) if glance else rows)
@@ -119,9 +129,11 @@ def _read(
         lines = Lines(file, encoding).upto(LONGEST_TEXT, cut=True) if size else iter(())
         texts = list(_cut(lines))
         if len(texts) > 1:
-            remarks.saw("A text of more than a million characters becomes several rows", number)
+            remarks.saw(
+                phrase("A text of more than a million characters becomes several rows"), number
+            )
         if not texts:
-            remarks.saw("A file has no text; it is left out", number)
+            remarks.saw(phrase("A file has no text; it is left out"), number)
         for text in texts:
             yield number, text, label, name
         done += size
@@ -151,7 +163,9 @@ def first_text(folder: Path) -> Path:
     full = (file for file in _all_texts(folder) if file.stat().st_size)
     found = next(full, None)
     if found is None:
-        raise BadFile(folder, "there are no texts in it.", "Choose a folder with .txt files.")
+        raise BadFile(
+            folder, phrase("there are no texts in it."), phrase("Choose a folder with .txt files.")
+        )
     return found
 
 
@@ -162,7 +176,9 @@ def size_of_folder(folder: Path) -> int:
     """
     size = sum(file.stat().st_size for file in _all_texts(folder))
     if size > LARGEST_FILE:
-        raise BadFile(folder, "its texts are more than can be read.", "Take a part of them.")
+        raise BadFile(
+            folder, phrase("its texts are more than can be read."), phrase("Take a part of them.")
+        )
     return size
 
 
@@ -188,7 +204,9 @@ def _labels(folder: Path) -> list[str]:
     try:
         inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
-        raise BadFile(folder, f"it cannot be read: {reason(error)}.", "Try again.") from error
+        raise BadFile(
+            folder, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
+        ) from error
     return [entry.name for entry in inside if not entry.name.startswith(".") and _has_texts(entry)]
 
 
@@ -213,7 +231,11 @@ def _all_texts(folder: Path) -> list[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(place) / name for name in names if _is_text(name)]
         if len(found) > MOST_FILES:
-            raise BadFile(folder, f"it has more than {MOST_FILES:,} texts.", "Take a part of them.")
+            raise BadFile(
+                folder,
+                phrase("it has more than {most_files:,} texts.", most_files=MOST_FILES),
+                phrase("Take a part of them."),
+            )
     return sorted(found)
 
 

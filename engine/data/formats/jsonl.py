@@ -9,9 +9,12 @@ from typing import Any
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MOST_COLUMNS, Content, Remarks, Row, unique_names
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-ADVICE = "Each line must be one object, such as {“text”: “…”, “label”: “…”}, in straight quotes."
+ADVICE = phrase(
+    "Each line must be one object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
+)
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -41,7 +44,7 @@ def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row
         cells = []
         for key in keys:
             if key not in item:
-                remarks.saw(f"A row has no “{key}”; its cell is empty", number)
+                remarks.saw(phrase("A row has no “{key}”; its cell is empty", key=key), number)
                 cells.append("")
             else:
                 cells.append(_cell(item[key], key, number, remarks))
@@ -60,26 +63,35 @@ def _objects(
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text:
-            remarks.saw("An empty line is left out", number)
+            remarks.saw(phrase("An empty line is left out"), number)
             continue
         try:
             item = decoder.decode(text)
         except json.JSONDecodeError as error:
             column = error.colno + len(line) - len(line.lstrip())
-            problem = f"this is not valid JSON ({error.msg[:1].lower()}{error.msg[1:]})."
+            problem = phrase(
+                "this is not valid JSON ({lower}{msg}).",
+                lower=error.msg[:1].lower(),
+                msg=error.msg[1:],
+            )
             raise BadFile(path, problem, ADVICE, line=number, column=column) from error
         except _Refused as error:
             raise BadFile(path, str(error), ADVICE, line=number) from error
         except RecursionError as error:
-            problem = "its brackets are nested too deeply."
+            problem = phrase("its brackets are nested too deeply.")
             raise BadFile(path, problem, ADVICE, line=number) from error
         if not isinstance(item, dict):
-            raise BadFile(path, f"this is {_kind(item)}, not an object.", ADVICE, line=number)
+            raise BadFile(
+                path,
+                phrase("this is {item}, not an object.", item=_kind(item)),
+                ADVICE,
+                line=number,
+            )
         yield number, item
 
 
 def _refuse_constant(name: str) -> None:
-    raise _Refused(f"{name} is not valid JSON.")
+    raise _Refused(phrase("{name} is not valid JSON.", name=name))
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -87,7 +99,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"the key “{twin[:100]}” stands twice in one object.")
+        raise _Refused(phrase("the key “{twin}” stands twice in one object.", twin=twin[:100]))
     return item
 
 
@@ -96,21 +108,21 @@ def _kind(item: object) -> str:
         return "a list"
     if isinstance(item, _Number):
         return "a number"
-    return "a text" if isinstance(item, str) else "a single value"
+    return "a text" if isinstance(item, str) else phrase("a single value")
 
 
 def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
     if value is None:
-        remarks.saw(f"“{key}” is null; its cell is empty", line)
+        remarks.saw(phrase("“{key}” is null; its cell is empty", key=key), line)
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
-        remarks.saw(f"“{key}” holds several values; its cell is their JSON", line)
+        remarks.saw(phrase("“{key}” holds several values; its cell is their JSON", key=key), line)
         value = _json(value)
     text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
     if text != value:
-        remarks.saw(f"“{key}” holds a lone surrogate; “\ufffd” stands for it", line)
+        remarks.saw(phrase("“{key}” holds a lone surrogate; “\ufffd” stands for it", key=key), line)
     return str(text)
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from engine.errors import BadFile
+from engine.phrases import phrase
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 LONGEST_LINE = 50_000_000  # characters
@@ -37,27 +38,39 @@ def size_of(path: Path) -> int:
         status = path.stat()
     except FileNotFoundError as error:
         raise BadFile(
-            path, "there is no such file.", "It may have been moved or renamed."
+            path, phrase("there is no such file."), phrase("It may have been moved or renamed.")
         ) from error
     except (OSError, ValueError) as error:
         raise BadFile(
-            path, f"it cannot be reached: {reason(error)}.", "Check its place."
+            path,
+            phrase("it cannot be reached: {error}.", error=reason(error)),
+            phrase("Check its place."),
         ) from error
     if stat.S_ISDIR(status.st_mode):
-        raise BadFile(path, "this is a folder, not a file.", "Choose a file in it.")
+        raise BadFile(path, phrase("this is a folder, not a file."), phrase("Choose a file in it."))
     if not stat.S_ISREG(status.st_mode):
-        raise BadFile(path, "this is a pipe or a device, not a file.", "Save its contents first.")
+        raise BadFile(
+            path,
+            phrase("this is a pipe or a device, not a file."),
+            phrase("Save its contents first."),
+        )
     if status.st_size == 0:
-        raise BadFile(path, "the file is empty.", "Choose a file with text.")
+        raise BadFile(path, phrase("the file is empty."), phrase("Choose a file with text."))
     if status.st_size > LARGEST_FILE:
         raise BadFile(
             path,
-            f"it says that it has {status.st_size / 1024**3:.0f} GiB, "
-            f"more than the {LARGEST_FILE // 1024**3} GiB that can be read.",
-            "Split it, or take a part of it.",
+            phrase(
+                "it says that it has {st_size:.0f} GiB, "
+                "more than the {largest_file} GiB that can be read.",
+                st_size=status.st_size / 1024**3,
+                largest_file=LARGEST_FILE // 1024**3,
+            ),
+            phrase("Split it, or take a part of it."),
         )
     if not os.access(path, os.R_OK):
-        raise BadFile(path, "you may not read this file.", "Change its permissions.")
+        raise BadFile(
+            path, phrase("you may not read this file."), phrase("Change its permissions.")
+        )
     return status.st_size
 
 
@@ -86,7 +99,9 @@ class Lines:
             io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         except (LookupError, UnicodeError, ValueError) as error:
             raise BadFile(
-                path, f"there is no encoding “{encoding}”.", "Choose utf-8, utf-16 or cp1252, say."
+                path,
+                phrase("there is no encoding “{encoding}”.", encoding=encoding),
+                phrase("Choose utf-8, utf-16 or cp1252, say."),
             ) from error
 
     def ahead(self, longest: int = LONGEST_LINE, cut: bool = False) -> Iterator[str]:
@@ -111,8 +126,10 @@ class Lines:
                     if len(line) >= longest and not cut and line[-1] not in "\r\n":
                         raise BadFile(
                             self.path,
-                            f"this line is longer than {longest:,} characters.",
-                            "Break it into several lines.",
+                            phrase(
+                                "this line is longer than {longest:,} characters.", longest=longest
+                            ),
+                            phrase("Break it into several lines."),
                             line=number,
                         )
                     if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
@@ -124,7 +141,9 @@ class Lines:
             raise self._undecodable() from error
         except OSError as error:
             raise BadFile(
-                self.path, f"it cannot be read: {reason(error)}.", "Try again."
+                self.path,
+                phrase("it cannot be read: {error}.", error=reason(error)),
+                phrase("Try again."),
             ) from error
         self._tick(self._size)
 
@@ -156,8 +175,8 @@ class Lines:
                     break
         return BadFile(
             self.path,
-            f"these bytes are not text in {self.encoding}.",
-            "Choose the encoding that the file was saved in, or mend this place.",
+            phrase("these bytes are not text in {encoding}.", encoding=self.encoding),
+            phrase("Choose the encoding that the file was saved in, or mend this place."),
             line=line,
             column=column,
         )

@@ -5,6 +5,7 @@ from itertools import chain
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Remarks, Row
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 LONGEST_TEXT = 1_000_000  # characters in one row
@@ -40,7 +41,9 @@ def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
         text = begun + raw.rstrip("\r\n")
         begun = ""
         if raw[-1] not in "\r\n" and len(raw) >= LONGEST_TEXT:
-            remarks.saw("A line of more than a million characters becomes several rows", number)
+            remarks.saw(
+                phrase("A line of more than a million characters becomes several rows"), number
+            )
             place = text.rfind(" ") + 1 or len(text)
             text, begun = text[:place], text[place:]
             yield number, text
@@ -56,7 +59,7 @@ def _single(lines: Lines, remarks: Remarks) -> Iterator[Row]:
         if text.strip():
             yield Row(number, (text,))
         else:
-            remarks.saw("An empty line is left out", number)
+            remarks.saw(phrase("An empty line is left out"), number)
 
 
 def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
@@ -66,7 +69,9 @@ def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
         full = bool(text.strip())
         if part and (not full or length + len(text) > LONGEST_TEXT):
             if full:
-                remarks.saw("A text of more than a million characters becomes several rows", start)
+                remarks.saw(
+                    phrase("A text of more than a million characters becomes several rows"), start
+                )
             yield Row(start, ("\n".join(part),))
             part, length = [], 0
         if full:

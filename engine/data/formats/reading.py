@@ -20,6 +20,7 @@ from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.squad import guess_squad, open_squad
 from engine.data.formats.table import guess_table, open_table
 from engine.errors import BadFile, MissingColumn, StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import FormatName, Mapping, Reading
 from engine.spec.task import (
     MultiLabel,
@@ -48,12 +49,12 @@ __all__ = [
 
 FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
     "squad": Format("SQuAD", (".json",), open_squad, guess_squad),
-    "jsonl": Format("JSON lines", (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
+    "jsonl": Format(phrase("JSON lines"), (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
     "conll": Format("CoNLL", CONLL, open_conll, guess_conll),
     "csv": Format("CSV", (".csv",), open_table, guess_table),
     "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
-    "text": Format("Plain text", (".txt", ".text", ".md"), open_plain, guess_plain),
-    "folder": Format("Folder of texts", (), no_lines, never),
+    "text": Format(phrase("Plain text"), (".txt", ".text", ".md"), open_plain, guess_plain),
+    "folder": Format(phrase("Folder of texts"), (), no_lines, never),
 }
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
@@ -148,7 +149,11 @@ def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
     encoding, note = recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
-        raise BadFile(path, "there is nothing in it but white space.", "Choose a file with text.")
+        raise BadFile(
+            path,
+            phrase("there is nothing in it but white space."),
+            phrase("Choose a file with text."),
+        )
     suffix = path.suffix.lower()
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
@@ -171,7 +176,7 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
 
 def _quotes_note(lines: list[str], reading: Reading) -> str:
     if reading.format == "csv" and not reading.quoted and any('"' in line for line in lines):
-        return "Double quotes are taken for a part of the text, since they do not pair up."
+        return phrase("Double quotes are taken for a part of the text, since they do not pair up.")
     return ""
 
 
@@ -184,7 +189,13 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
     ]
     notes = list(table.notes)
     if len(table.columns) > SHOWN_COLUMNS:
-        notes.append(f"Only {SHOWN_COLUMNS} of {len(table.columns):,} columns are shown.")
+        notes.append(
+            phrase(
+                "Only {shown_columns} of {count:,} columns are shown.",
+                shown_columns=SHOWN_COLUMNS,
+                count=len(table.columns),
+            )
+        )
     return Preview(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
 
 
@@ -216,8 +227,8 @@ def check(
         case TokenClassification() if mapping.tags is None:
             problems.append(
                 StudioError(
-                    "Tagging needs a tag for each word.",
-                    "Choose the column that holds the tags: as many as the text has words.",
+                    phrase("Tagging needs a tag for each word."),
+                    phrase("Choose the column that holds the tags: as many as the text has words."),
                 )
             )
     return problems
@@ -247,18 +258,21 @@ def _label_set_problems(
 ) -> Iterator[StudioError]:
     if mapping.label is None and not mapping.flags:
         yield StudioError(
-            "Several labels for each row need a column that holds them.",
-            "Choose one with all labels of a row, or several that say yes or no to a label each.",
+            phrase("Several labels for each row need a column that holds them."),
+            phrase(
+                "Choose one with all labels of a row, or several that say yes or no to a "
+                "label each."
+            ),
         )
     if labels is None or mapping.flags:
         return
     names = set(counted(labels) or labels) - {""}
     if not names:
-        yield StudioError("No row has a label.", "Choose another column as label.")
+        yield StudioError(phrase("No row has a label."), phrase("Choose another column as label."))
     if len(names) > MOST_CLASSES:
         yield StudioError(
-            f"There are {len(names):,} different labels, too many to learn.",
-            "Choose another column as label.",
+            phrase("There are {count:,} different labels, too many to learn.", count=len(names)),
+            phrase("Choose another column as label."),
         )
     strange = sorted(names - set(task.labels)) if task.labels else []
     if strange:
@@ -268,42 +282,53 @@ def _label_set_problems(
 def _number_problems(mapping: Mapping, labels: Counts[str, int] | None) -> Iterator[StudioError]:
     if mapping.label is None:
         yield StudioError(
-            "Regression needs a number for each row.", "Choose the column that holds the number."
+            phrase("Regression needs a number for each row."),
+            phrase("Choose the column that holds the number."),
         )
         return
     wrong = [label for label in labels or () if number_in(label) is None]
     if labels and wrong:
         rows = sum(labels[label] for label in wrong)
         yield StudioError(
-            f"{rows:,} of {sum(labels.values()):,} rows have no number as label: there stands "
-            f"“{_short(wrong[0])}”.",
-            "Choose another column as label, or write numbers such as 3.5 there.",
+            phrase(
+                "{rows:,} of {sum:,} rows have no number as label: there stands “{wrong}”.",
+                rows=rows,
+                sum=sum(labels.values()),
+                wrong=_short(wrong[0]),
+            ),
+            phrase("Choose another column as label, or write numbers such as 3.5 there."),
         )
     elif labels and len({number_in(label) for label in labels}) == 1:
         yield StudioError(
-            f"The number is {_short(next(iter(labels)))} in all rows: nothing can be learned.",
-            "Choose another column as label.",
+            phrase(
+                "The number is {short} in all rows: nothing can be learned.",
+                short=_short(next(iter(labels))),
+            ),
+            phrase("Choose another column as label."),
         )
 
 
 def _choice_problems(mapping: Mapping) -> Iterator[StudioError]:
     if not mapping.endings:
         yield StudioError(
-            "Multiple choice needs the endings to choose from in each row.",
-            "Choose the columns that hold them, or the one that holds a list of them.",
+            phrase("Multiple choice needs the endings to choose from in each row."),
+            phrase("Choose the columns that hold them, or the one that holds a list of them."),
         )
     if mapping.label is None:
         yield StudioError(
-            "Multiple choice needs to know which ending is right.",
-            "Choose the column that holds the number, the letter or the text of the right ending.",
+            phrase("Multiple choice needs to know which ending is right."),
+            phrase(
+                "Choose the column that holds the number, the letter or the text of "
+                "the right ending."
+            ),
         )
 
 
 def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
     if mapping.pair is None or mapping.answers is None:
         yield StudioError(
-            "Question answering needs a question, a passage and its answers in each row.",
-            "Import a file in the form of SQuAD, or choose the columns that hold them.",
+            phrase("Question answering needs a question, a passage and its answers in each row."),
+            phrase("Import a file in the form of SQuAD, or choose the columns that hold them."),
         )
 
 
@@ -312,35 +337,48 @@ def _label_problems(
 ) -> Iterator[StudioError]:
     if mapping.label is None:
         yield StudioError(
-            "Classification needs a label for each row.", "Choose the column that holds the class."
+            phrase("Classification needs a label for each row."),
+            phrase("Choose the column that holds the class."),
         )
         return
     if labels is None:
         return
     rows = sum(labels.values())
     if not rows:
-        yield StudioError("There are no rows to learn from.", "Choose another file.")
+        yield StudioError(
+            phrase("There are no rows to learn from."), phrase("Choose another file.")
+        )
         return
     if labels.get("", 0):
         yield StudioError(
-            f"{labels['']:,} of {rows:,} rows have no label.",
-            "Fill in their labels, or leave these rows out of the file.",
+            phrase("{labels:,} of {rows:,} rows have no label.", labels=labels[""], rows=rows),
+            phrase("Fill in their labels, or leave these rows out of the file."),
         )
     classes = [label for label in labels if label]
     if len(classes) == 1:
         yield StudioError(
-            f"Every label is “{_short(classes[0])}”: there is nothing to tell apart.",
-            "Choose another column as label, or a file with two classes at least.",
+            phrase(
+                "Every label is “{classes}”: there is nothing to tell apart.",
+                classes=_short(classes[0]),
+            ),
+            phrase("Choose another column as label, or a file with two classes at least."),
         )
     if is_scale(labels):
         yield StudioError(
-            f"The labels are {len(classes):,} different numbers on a scale, and no classes.",
-            "Learn the numbers themselves, or choose another column as label.",
+            phrase(
+                "The labels are {count:,} different numbers on a scale, and no classes.",
+                count=len(classes),
+            ),
+            phrase("Learn the numbers themselves, or choose another column as label."),
         )
     elif len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
         yield StudioError(
-            f"There are {len(classes):,} labels in {rows:,} rows, too many to be classes.",
-            "Choose another column as label.",
+            phrase(
+                "There are {count:,} labels in {rows:,} rows, too many to be classes.",
+                count=len(classes),
+                rows=rows,
+            ),
+            phrase("Choose another column as label."),
         )
     strange = sorted(set(classes) - set(task.labels)) if task.labels else []
     if strange:
@@ -350,8 +388,8 @@ def _label_problems(
 def _unnamed(labels: list[str]) -> StudioError:
     names = ", ".join(f"“{_short(name)}”" for name in labels[:5])
     return StudioError(
-        f"The data has labels that the task does not name: {names}.",
-        "Add them to the task, or leave the labels of the task empty.",
+        phrase("The data has labels that the task does not name: {names}.", names=names),
+        phrase("Add them to the task, or leave the labels of the task empty."),
     )
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from engine.data.formats.lines import Lines
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 MOST_COLUMNS = 10_000
@@ -35,9 +36,14 @@ class Remarks:
 
     def sentences(self) -> tuple[str, ...]:
         counted = (
-            f"{what}: {count} in all, the first in line {line}."
+            phrase(
+                "{what}: {count} in all, the first in line {line}.",
+                what=what,
+                count=count,
+                line=line,
+            )
             if count > 1
-            else f"{what}: one, in line {line}."
+            else phrase("{what}: one, in line {line}.", what=what, line=line)
             for what, (count, line) in self._seen.items()
         )
         return (*self._said, *counted)
@@ -69,8 +75,12 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
     if len(given) > MOST_COLUMNS:
         raise BadFile(
             lines.path,
-            f"it has {len(given):,} columns, more than the {MOST_COLUMNS:,} that can be read.",
-            "Check the delimiter, or keep only the columns that are needed.",
+            phrase(
+                "it has {count:,} columns, more than the {most_columns:,} that can be read.",
+                count=len(given),
+                most_columns=MOST_COLUMNS,
+            ),
+            phrase("Check the delimiter, or keep only the columns that are needed."),
             line=1,
         )
     taken = set(RESERVED)
@@ -82,7 +92,12 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
             copy += 1
             unique = f"{plain} ({copy})"
         if name.strip() and unique != plain:
-            remarks.saw(f"A column is renamed to “{unique}”, since its name was taken", 1)
+            remarks.saw(
+                phrase(
+                    "A column is renamed to “{unique}”, since its name was taken", unique=unique
+                ),
+                1,
+            )
         taken.add(unique)
         found.append(unique)
     return tuple(found)

@@ -14,18 +14,19 @@ from engine.data.columns.answers import Answer, cell_of, nearest
 from engine.data.formats.lines import Lines, size_of
 from engine.data.formats.rows import Content, Remarks, Row
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
 CHUNK = 1_000_000  # characters
 LOOKED_AT = 100_000  # characters, in which a file shows what it is
-ADVICE = "Choose a file in the form of SQuAD 1.1 or 2.0."
+ADVICE = phrase("Choose a file in the form of SQuAD 1.1 or 2.0.")
 KINDS = {
-    dict: "an object",
+    dict: phrase("an object"),
     list: "a list",
     str: "a text",
-    int: "a whole number",
-    bool: "a yes or no",
+    int: phrase("a whole number"),
+    bool: phrase("a yes or no"),
 }
 SURROGATES = re.compile("[\ud800-\udfff]")
 Kind = TypeVar("Kind")
@@ -66,9 +67,20 @@ class Squad(NamedTuple):
         """What was noticed, in whole sentences."""
         if not self.repairs:
             return ()
-        what = "An answer does not stand where the file says; its nearest place is taken"
-        count = f"{len(self.repairs)} in all, the first" if len(self.repairs) > 1 else "one"
-        return (f"{what}: {count} of question {self.repairs[0].id[:100]}.",)
+        what = phrase("An answer does not stand where the file says; its nearest place is taken")
+        count = (
+            phrase("{count} in all, the first", count=len(self.repairs))
+            if len(self.repairs) > 1
+            else "one"
+        )
+        return (
+            phrase(
+                "{what}: {count} of question {id}.",
+                what=what,
+                count=count,
+                id=self.repairs[0].id[:100],
+            ),
+        )
 
 
 COLUMNS = ("id", "title", "question", "context", "answers")
@@ -106,8 +118,8 @@ def read_squad(lines: Lines) -> Squad:
         Cancelled: as `Lines` does.
     """
     reader = _Reader(lines.path)
-    whole = reader.checked(_json(lines), dict, "the whole")
-    articles = reader.field(whole, "data", list, "the whole")
+    whole = reader.checked(_json(lines), dict, phrase("the whole"))
+    articles = reader.field(whole, "data", list, phrase("the whole"))
     questions = tuple(reader.questions(articles))
     version = whole.get("version", "")
     return Squad(str(version)[:40], questions, tuple(reader.repairs))
@@ -120,24 +132,29 @@ class _Refused(ValueError):
 def _json(lines: Lines) -> object:
     path = lines.path
     if size_of(path) > LARGEST_FILE:
-        problem = f"it is larger than the {LARGEST_FILE // 1024**3} GiB that can be read at once."
-        raise BadFile(path, problem, "Split it, or take a part of it.")
+        problem = phrase(
+            "it is larger than the {largest_file} GiB that can be read at once.",
+            largest_file=LARGEST_FILE // 1024**3,
+        )
+        raise BadFile(path, problem, phrase("Split it, or take a part of it."))
     text = "".join(lines.upto(CHUNK, cut=True))
     try:
         return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_twins)
     except json.JSONDecodeError as error:
-        problem = f"this is not valid JSON ({error.msg[:1].lower()}{error.msg[1:]})."
+        problem = phrase(
+            "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
+        )
         raise BadFile(path, problem, ADVICE, line=error.lineno, column=error.colno) from error
     except _Refused as error:
         raise BadFile(path, str(error), ADVICE) from error
     except RecursionError as error:
-        raise BadFile(path, "its brackets are nested too deeply.", ADVICE) from error
+        raise BadFile(path, phrase("its brackets are nested too deeply."), ADVICE) from error
     except ValueError as error:  # of more digits than Python reads
-        raise BadFile(path, "a number in it is too long.", ADVICE) from error
+        raise BadFile(path, phrase("a number in it is too long."), ADVICE) from error
 
 
 def _refuse(name: str) -> None:
-    raise _Refused(f"{name} is not valid JSON.")
+    raise _Refused(phrase("{name} is not valid JSON.", name=name))
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -145,7 +162,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"the key “{twin[:100]}” stands twice in one object.")
+        raise _Refused(phrase("the key “{twin}” stands twice in one object.", twin=twin[:100]))
     return item
 
 
@@ -159,26 +176,32 @@ class _Reader:
 
     def questions(self, articles: list[object]) -> Iterator[Question]:
         for number, article in enumerate(articles, start=1):
-            where = f"article {number}"
+            where = phrase("article {number}", number=number)
             item = self.checked(article, dict, where)
             title = self.text(item, "title", where) if "title" in item else ""
             for place, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
-                yield from self._paragraph(paragraph, title, f"{where}, paragraph {place}")
+                yield from self._paragraph(
+                    paragraph, title, phrase("{where}, paragraph {place}", where=where, place=place)
+                )
 
     def _paragraph(self, paragraph: object, title: str, where: str) -> Iterator[Question]:
         item = self.checked(paragraph, dict, where)
         context = self.text(item, "context", where)
         for place, asked in enumerate(self.field(item, "qas", list, where), start=1):
-            yield self._question(asked, title, context, f"{where}, question {place}")
+            yield self._question(
+                asked, title, context, phrase("{where}, question {place}", where=where, place=place)
+            )
 
     def _question(self, asked: object, title: str, context: str, where: str) -> Question:
         item = self.checked(asked, dict, where)
         id_ = self._id(item, where)
-        where = f"question {id_[:100]}"
+        where = phrase("question {id}", id=id_[:100])
         impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
         given = self.field(item, "answers", list, where) if "answers" in item else []
         if impossible and given:
-            raise self._bad(f"{where} is said to be impossible, and has an answer.")
+            raise self._bad(
+                phrase("{where} is said to be impossible, and has an answer.", where=where)
+            )
         answers = tuple(self._answer(answer, context, where, id_) for answer in given)
         question = self.text(item, "question", where)
         return Question(id_, title, context, question, answers, impossible)
@@ -188,20 +211,28 @@ class _Reader:
         is_number = isinstance(number, int) and not isinstance(number, bool)
         id_ = str(number) if is_number else self.text(item, "id", where)
         if id_ in self._ids:
-            raise self._bad(f"the id {id_[:100]} stands twice, again at {where}.")
+            raise self._bad(
+                phrase("the id {id} stands twice, again at {where}.", id=id_[:100], where=where)
+            )
         self._ids.add(id_)
         return id_
 
     def _answer(self, answer: object, context: str, question: str, id_: str) -> Answer:
-        where = f"an answer of {question}"
+        where = phrase("an answer of {question}", question=question)
         item = self.checked(answer, dict, where)
         text = self.text(item, "text", where)
         stated = self.field(item, "answer_start", int, where)
         if not text:
-            raise self._bad(f"{where} is empty.")
+            raise self._bad(phrase("{where} is empty.", where=where))
         start = nearest(context, text, stated)
         if start is None:
-            raise self._bad(f"the context of {question} does not hold its answer “{text[:60]}”.")
+            raise self._bad(
+                phrase(
+                    "the context of {question} does not hold its answer “{text}”.",
+                    question=question,
+                    text=text[:60],
+                )
+            )
         if start != stated:
             self.repairs.append(Repair(id_, text, stated, start))
         return Answer(text, start)
@@ -212,12 +243,12 @@ class _Reader:
 
     def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
         if key not in item:
-            raise self._bad(f"{where} has no “{key}”.")
-        return self.checked(item[key], kind, f"“{key}” of {where}")
+            raise self._bad(phrase("{where} has no “{key}”.", where=where, key=key))
+        return self.checked(item[key], kind, phrase("“{key}” of {where}", key=key, where=where))
 
     def checked(self, value: object, kind: type[Kind], where: str) -> Kind:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self._bad(f"{where} is not {KINDS[kind]}.")
+            raise self._bad(phrase("{where} is not {kinds}.", where=where, kinds=KINDS[kind]))
         return value
 
     def _bad(self, problem: str) -> BadFile:

@@ -20,6 +20,7 @@ from engine.data.formats.rows import (
     unique_names,
 )
 from engine.errors import BadFile
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 DELIMITERS = "\t,;|"
 AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
 AGREE = 0.9  # share of the rows that must have the same number of cells
-QUOTES_ADVICE = "Mend this place, or switch off “Quotes” if they belong to the text."
+QUOTES_ADVICE = phrase("Mend this place, or switch off “Quotes” if they belong to the text.")
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 csv.field_size_limit(LONGEST_LINE)
@@ -72,18 +73,26 @@ def _even(
         if missing == 0:
             yield row
         elif missing > 0 and pads:
-            remarks.saw("A row has fewer cells than others; empty ones stand for them", row.line)
+            remarks.saw(
+                phrase("A row has fewer cells than others; empty ones stand for them"), row.line
+            )
             yield Row(row.line, row.cells + ("",) * missing)
         elif missing < 0 and not any(row.cells[width:]):
-            remarks.saw("A row ends with empty cells for which there is no column", row.line)
+            remarks.saw(
+                phrase("A row ends with empty cells for which there is no column"), row.line
+            )
             yield Row(row.line, row.cells[:width])
         else:
             count = len(row.cells)
             raise BadFile(
                 path,
-                f"this row has {count} {'cell' if count == 1 else 'cells'}, "
-                f"but there are {width} columns.",
-                "Mend this row, or choose another delimiter.",
+                phrase(
+                    "this row has {count} {what}, but there are {width} columns.",
+                    count=count,
+                    what="cell" if count == 1 else "cells",
+                    width=width,
+                ),
+                phrase("Mend this row, or choose another delimiter."),
                 line=row.line,
             )
 
@@ -102,7 +111,7 @@ def _rows(path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks) 
                     _remark_breaks(cells, start, reader.line_num, remarks)
                 yield Row(start, tuple(cells))
             else:
-                remarks.saw("An empty line is left out", start)
+                remarks.saw(phrase("An empty line is left out"), start)
             start = reader.line_num + 1
     except csv.Error as error:
         raise _bad_quotes(error, path, start, reader.line_num) from error
@@ -118,25 +127,35 @@ def _reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
 def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
-        problem = f"a cell that begins here is longer than {LONGEST_LINE:,} characters."
+        problem = phrase(
+            "a cell that begins here is longer than {longest_line:,} characters.",
+            longest_line=LONGEST_LINE,
+        )
     elif "end of data" in text:
-        problem = "a quote that opens in this row never closes."
+        problem = phrase("a quote that opens in this row never closes.")
     elif line > start:
-        problem = f"a quote that opens in this row closes in the middle of a cell in line {line}."
+        problem = phrase(
+            "a quote that opens in this row closes in the middle of a cell in line {line}.",
+            line=line,
+        )
     else:
-        problem = "a quote closes in the middle of a cell."
+        problem = phrase("a quote closes in the middle of a cell.")
     return BadFile(path, problem, QUOTES_ADVICE, line=start)
 
 
 def _remark_breaks(cells: list[str], start: int, end: int, remarks: Remarks) -> None:
     """A lost quote can swallow rows in silence; then the lines inside look like rows."""
-    remarks.saw("A cell holds line breaks", start)
+    remarks.saw(phrase("A cell holds line breaks"), start)
     for cell in cells:
         inner = cell.splitlines()[1:-1]
         if len(cells) > 1 and inner and all(_looks_like_row(line, len(cells)) for line in inner):
             remarks.saw(
-                f"A cell goes on to line {end}, and the lines in it look like rows of their own; "
-                "perhaps a quote is missing",
+                phrase(
+                    "A cell goes on to line {end}, and the lines in it look like rows of their "
+                    "own; "
+                    "perhaps a quote is missing",
+                    end=end,
+                ),
                 start,
             )
 
@@ -150,7 +169,7 @@ def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         if not line.strip():
-            remarks.saw("An empty line is left out", number)
+            remarks.saw(phrase("An empty line is left out"), number)
             continue
         label, _, text = line.partition(" ")
         name, colon, detail = label.partition(":")

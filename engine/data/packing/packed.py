@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.atomic_write import verify, whole_folder
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -59,8 +60,8 @@ class Packed:
                 raise ValueError("lengths differ")
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise StudioError(
-                f"The token files in {folder.name} are damaged.",
-                "Delete this folder; it is made again when it is needed.",
+                phrase("The token files in {folder} are damaged.", folder=folder.name),
+                phrase("Delete this folder; it is made again when it is needed."),
             ) from error
         return cls(ids, offsets, splits)
 
@@ -175,7 +176,9 @@ def pack_stream(
         if row:
             writer.add([cls, *row, sep])
         if not writer.rows:
-            raise StudioError("There is no text to train on.", "Choose files with text.")
+            raise StudioError(
+                phrase("There is no text to train on."), phrase("Choose files with text.")
+            )
     return Packed.open(folder)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from engine.atomic_write import whole_folder
 from engine.data.packing.packed import Packed, Progress, Writer, ready
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -68,8 +69,13 @@ def pack_pairs(
     """
     if max_length < SHORTEST:
         raise StudioError(
-            f"Inputs of {max_length} tokens have no room for two spans.",
-            f"Give the inputs {SHORTEST} tokens at least, or turn next sentence off.",
+            phrase(
+                "Inputs of {max_length} tokens have no room for two spans.", max_length=max_length
+            ),
+            phrase(
+                "Give the inputs {shortest} tokens at least, or turn next sentence off.",
+                shortest=SHORTEST,
+            ),
         )
     if (packed := ready(folder)) is None:
         kept = folder.with_name("sentences")
@@ -87,9 +93,11 @@ def pack_pairs(
             np.save(new / "classes.npy", np.array(classes, dtype=np.int64))
             if not classes:
                 raise StudioError(
-                    "No text has two sentences, so that none can follow another.",
-                    "Put the sentences of a document on lines of their own with an empty line "
-                    "between documents, or turn next sentence off.",
+                    phrase("No text has two sentences, so that none can follow another."),
+                    phrase(
+                        "Put the sentences of a document on lines of their own with an empty line "
+                        "between documents, or turn next sentence off."
+                    ),
                 )
         packed = Packed.open(folder)
     return packed, np.load(folder / "classes.npy", allow_pickle=False)

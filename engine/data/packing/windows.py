@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 STRIDE = 128  # tokens; this and the next as in run_squad.py
 LONGEST_QUESTION = 64  # tokens
@@ -69,8 +70,12 @@ def windows(
     room = max_length - len(asked) - 2 - separators
     if room < 1:
         raise StudioError(
-            f"A question of {len(asked)} tokens leaves no room for its context in {max_length}.",
-            "Allow longer inputs, or ask shorter questions.",
+            phrase(
+                "A question of {count} tokens leaves no room for its context in {max_length}.",
+                count=len(asked),
+                max_length=max_length,
+            ),
+            phrase("Allow longer inputs, or ask shorter questions."),
         )
     stretches = _stretches(len(context), room, stride)
     owners = _owners(len(context), stretches)

@@ -1,0 +1,226 @@
+"""A language in which every text that can be translated is bracketed and longer: ⟦Open ~~~⟧.
+
+What a window shows without brackets in this language could not be translated, and what is cut off
+in it would be cut off in German.
+"""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from html import unescape
+
+from PySide6.QtCore import QObject, Qt, QTranslator
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QGraphicsView,
+    QGroupBox,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QTabBar,
+    QTableView,
+    QTextBrowser,
+    QTextEdit,
+    QToolButton,
+    QWidget,
+)
+
+from engine.phrases import in_english
+from tools.texts import collected
+
+LONGER = 0.3  # of its length is added to every text
+MARKUP_TAG = re.compile(r"<[^<>]*>")
+MARKUP = re.compile(r"<[^<>]*>|&[a-z]+;")
+BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
+WORD = re.compile(r"[^\W\d_]{3,}")
+CELLS = 300  # of a table that are read
+
+
+class Pseudo(QTranslator):
+    """Brackets what is found in the source, and nothing else: the rest has no translation."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._known = {(text.source, text.comment) for text in collected()}
+
+    def isEmpty(self) -> bool:
+        return False
+
+    def translate(
+        self, context: str, source: str, disambiguation: str | None = None, number: int = -1
+    ) -> str:
+        english = in_english(source, number) if number >= 0 else source
+        return bracketed(english) if (source, disambiguation or "") in self._known else english
+
+
+def bracketed(text: str) -> str:
+    """A text in the pseudo-language; the mark of a heading stays in front of it."""
+    mark = re.match(r"(?:#+ )?", text)
+    begin = mark[0] if mark else ""
+    added = round(LONGER * len(MARKUP.sub("", text)))
+    words = " ".join("~" * min(7, added - at) for at in range(0, added, 8))
+    return f"{begin}⟦{text[len(begin) :]} {words}⟧"
+
+
+def untranslated(text: str, known: re.Pattern[str]) -> str:
+    """The words of a text that stand outside of brackets and are not `known` names."""
+    left = MARKUP.sub(" ", text)
+    while (less := BRACKETED.sub(" ", left)) != left:
+        left = less
+    return " ".join(WORD.findall(known.sub(" ", left)))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A text, and where it stands."""
+
+    where: str
+    text: str
+
+
+def texts_of(window: QWidget) -> Iterator[Seen]:
+    """Every text of what is visible in `window`, also those that are shown or read on demand."""
+    for widget in (window, *window.findChildren(QWidget)):
+        if widget.isVisible():
+            where = _place(widget)
+            for kind, text in _of(widget):
+                if text:
+                    yield Seen(f"{where}.{kind}", text)
+
+
+def _place(widget: QWidget) -> str:
+    names: list[str] = []
+    at: QWidget | None = widget
+    while at is not None and len(names) < 4:
+        names.append(type(at).__name__)
+        at = at.parentWidget()
+    return " < ".join(names)
+
+
+def _of(widget: QWidget) -> Iterator[tuple[str, str]]:
+    yield "tooltip", widget.toolTip()
+    yield "accessible name", widget.accessibleName()
+    yield "accessible description", widget.accessibleDescription()
+    yield "status tip", widget.statusTip()
+    if widget.isWindow():
+        yield "title", widget.windowTitle()
+    for action in widget.actions():
+        yield from _of_action(action)
+    match widget:
+        case QLabel() | QAbstractButton():
+            yield "text", widget.text().replace("&", "")
+            if isinstance(widget, QToolButton) and (menu := widget.menu()) is not None:
+                yield from _of_menu(menu)
+        case QLineEdit():
+            yield "placeholder", widget.placeholderText()
+        case QComboBox():
+            yield "placeholder", widget.placeholderText()
+            for item in range(widget.count()):
+                yield "item", widget.itemText(item)
+                yield "item tooltip", str(widget.itemData(item, Qt.ItemDataRole.ToolTipRole) or "")
+        case QGroupBox():
+            yield "title", widget.title()
+        case QTabBar():
+            for tab in range(widget.count()):
+                yield "tab", widget.tabText(tab).replace("&", "")
+                yield "tab tooltip", widget.tabToolTip(tab)
+        case QTextBrowser():
+            yield "page", widget.toPlainText()
+        case QPlainTextEdit() | QTextEdit():
+            yield "placeholder", widget.placeholderText()
+        case QAbstractSpinBox():
+            yield "special", widget.specialValueText()
+        case QMenu():
+            yield from _of_menu(widget)
+        case QGraphicsView():
+            yield from _of_scene(widget)
+        case QHeaderView():
+            pass
+        case QAbstractItemView():
+            yield from _of_model(widget)
+
+
+def _of_menu(menu: QMenu) -> Iterator[tuple[str, str]]:
+    for action in menu.actions():
+        yield from _of_action(action)
+
+
+def _of_action(action: QAction) -> Iterator[tuple[str, str]]:
+    yield "action", action.text().replace("&", "")
+
+
+def _of_scene(view: QGraphicsView) -> Iterator[tuple[str, str]]:
+    for item in view.scene().items() if view.scene() is not None else []:
+        said = getattr(item, "toPlainText", None)
+        if said is not None and item.isVisible():
+            yield "drawn", said()
+
+
+def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
+    model = view.model()
+    if model is None:
+        return
+    columns = model.columnCount()
+    headers = (
+        view.horizontalHeader()
+        if isinstance(view, QTableView)
+        else getattr(view, "header", lambda: None)()
+    )
+    if headers is not None and headers.isVisible():
+        for column in range(columns):
+            for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+                said = model.headerData(column, Qt.Orientation.Horizontal, role)
+                yield "header", str(said or "")
+    for row in range(min(model.rowCount(), max(1, CELLS // max(columns, 1)))):
+        for column in range(columns):
+            index = model.index(row, column)
+            for role in (
+                Qt.ItemDataRole.DisplayRole,
+                Qt.ItemDataRole.ToolTipRole,
+                Qt.ItemDataRole.AccessibleTextRole,
+            ):
+                said = model.data(index, role)
+                if isinstance(said, str):
+                    yield "cell", said
+
+
+def cut_off(window: QWidget) -> Iterator[Seen]:
+    """Labels and buttons that need more room than they have, and have no tooltip with the rest."""
+    for widget in window.findChildren(QWidget):
+        if not widget.isVisible() or widget.visibleRegion().isEmpty():
+            continue
+        if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
+            short = _too_small(widget)
+        elif isinstance(widget, QAbstractButton) and widget.text():
+            short = widget.width() < widget.minimumSizeHint().width() - 1
+        else:
+            continue
+        if short and not widget.toolTip():
+            needs = widget.sizeHint()
+            size = f"{widget.width()}×{widget.height()} of {needs.width()}×{needs.height()}"
+            yield Seen(f"{_place(widget)} ({size})", widget.text())
+
+
+def _too_small(label: QLabel) -> bool:
+    room = label.contentsRect()
+    if label.wordWrap():
+        return label.heightForWidth(label.width()) > label.height() + 2
+    lines = MARKUP.sub("", label.text()).split("\n")
+    wide = max(label.fontMetrics().horizontalAdvance(line) for line in lines)
+    return wide > room.width() + 1
+
+
+def faults(seen: Iterable[Seen], known: re.Pattern[str], theirs: Container[str] = ()) -> list[str]:
+    """What of these could not be translated, each once; whole texts of the user are `theirs`."""
+    left = {
+        (each.where, untranslated(each.text, known), each.text[:120])
+        for each in seen
+        if unescape(MARKUP_TAG.sub("", each.text)).strip() not in theirs
+    }
+    return sorted(f"{where}: {words}   [{text}]" for where, words, text in left if words)

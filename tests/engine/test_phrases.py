@@ -1,0 +1,123 @@
+"""A text is its English sentence, and keeps what it needs to be said in another language."""
+
+import copy
+import json
+import math
+import pickle
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from engine.errors import BadFile, StudioError
+from engine.phrases import Phrase, from_plain, joined, phrase, plain, rendered
+from engine.spec.phrases import PhraseField
+
+GERMAN = {
+    "“{name}” is empty.": "„{name}“ ist leer.",
+    "{n} row(s)": "{n} Zeile(n)",
+    "{what} in {where}.": "In {where}: {what}.",
+}
+
+
+def german(key: str, number: int) -> str:
+    return GERMAN.get(key, key)
+
+
+class Said(BaseModel):
+    text: PhraseField
+    notes: tuple[PhraseField, ...] = ()
+
+
+def test_a_text_is_its_english_sentence() -> None:
+    said = phrase("“{name}” has {rows:,} rows, {share:.1%} of all.", name="a", rows=1234, share=0.5)
+    assert said == "“a” has 1,234 rows, 50.0% of all."
+    assert f"{said}!" == "“a” has 1,234 rows, 50.0% of all.!"
+    assert said.key.startswith("“{name}” has") and said.args["rows"] == 1234
+
+
+def test_the_ending_follows_the_number() -> None:
+    assert phrase("{n} row(s)", n=1) == "1 row"
+    assert phrase("{n:,} row(s) of {n} class(es)", n=2000) == "2,000 rows of 2000 classes"
+    assert phrase("cut to {most} row(s)", most=1) == "cut to 1 row(s)"
+
+
+def test_it_is_said_in_another_language_with_the_texts_inside_it() -> None:
+    said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
+    assert said == "3 rows in speeches.csv."
+    assert rendered(said, german) == "In speeches.csv: 3 Zeile(n)."
+    assert rendered("as it stands", german) == "as it stands"
+
+
+def test_what_is_put_together_stays_translatable() -> None:
+    empty = phrase("“{name}” is empty.", name="a")
+    said = joined("; ", [empty, "b {c}", empty])
+    assert said == "“a” is empty.; b {c}; “a” is empty."
+    assert rendered(said, german) == "„a“ ist leer.; b {c}; „a“ ist leer."
+    assert rendered("x: " + empty + " y", german) == "x: „a“ ist leer. y"
+    assert joined(", ", []) == ""
+
+
+def test_an_error_keeps_its_texts_and_can_be_an_argument() -> None:
+    inner = BadFile(
+        Path("a.csv"), phrase("“{name}” is empty.", name="b"), "Choose another.", line=3
+    )
+    assert inner.problem == "a.csv, line 3: “b” is empty."
+    assert "„b“ ist leer." in rendered(inner.problem, german)
+    outer = StudioError(phrase("{what} in {where}.", what=inner, where="c"))
+    assert str(outer) == "a.csv, line 3: “b” is empty. Choose another. in c."
+    assert "„b“ ist leer." in rendered(outer.problem, german)
+
+
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
+)
+def test_copies_are_texts(make) -> None:
+    said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
+    made = make(said)
+    assert made == said and plain(made) == plain(said)
+
+
+def test_a_message_brings_it_across() -> None:
+    said = Said(
+        text=phrase("{n} row(s)", n=1), notes=("plain", phrase("“{name}” is empty.", name="a"))
+    )
+    line = said.model_dump_json()
+    assert json.loads(line)["text"] == {"key": "{n} row(s)", "args": {"n": 1}}
+    again = Said.model_validate_json(line)
+    assert again == said and isinstance(again.text, Phrase)
+    assert isinstance(again.notes[1], Phrase) and not isinstance(again.notes[0], Phrase)
+    assert Said.model_validate(said.model_dump()) == said
+
+
+def test_arguments_are_what_json_can_hold() -> None:
+    said = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
+    assert said == "nan at a" and json.dumps(plain(said))
+
+
+@pytest.mark.parametrize(
+    "key", ["{a.__class__}", "{a[0]}", "{a:>999999999}", "{b}", "{", "{a!x}", "{a:{a}}", "}"]
+)
+def test_a_template_of_somebody_else_does_no_harm(key: str) -> None:
+    assert len(from_plain({"key": key, "args": {"a": "x"}})) < 30
+
+
+@pytest.mark.parametrize(
+    "value", [3, None, {}, {"key": 1, "args": {}}, {"key": "", "args": {"a": []}}]
+)
+def test_anything_else_is_refused(value: object) -> None:
+    with pytest.raises(ValidationError):
+        Said.model_validate({"text": value})
+
+
+def test_texts_are_not_nested_without_end() -> None:
+    value: object = "x"
+    for _ in range(100):
+        value = {"key": "{a}", "args": {"a": value}}
+    with pytest.raises(ValueError, match="neither"):
+        from_plain(value)
+
+
+def test_a_text_never_changes() -> None:
+    with pytest.raises(AttributeError):
+        phrase("a").key = "b"

@@ -1,0 +1,178 @@
+"""Every text that can be translated, and the files of the translations.
+
+    python3 dev.py texts          say how many texts there are, and what each language lacks
+    python3 dev.py texts de       make resources/translations/de.ts, or bring it up to date
+
+A file that is brought up to date keeps what was translated; a text that is no longer in the program
+is marked as vanished. The file is Qt's (Linguist opens it); the program reads it as it is.
+
+Texts of the window stand in `tr` and `translate`, those of the engine in `phrase`, those of fields
+in their titles and descriptions, those of the command line in its helps, and every paragraph of
+`resources/help` is one text.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
+
+ROOT = Path(__file__).resolve().parent.parent
+TRANSLATES = {"tr": 0, "_tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # its place
+FIELDS = ("title", "description")
+COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
+
+
+@dataclass
+class Found:
+    """One text. `comment` tells texts apart that are the same in English."""
+
+    context: str
+    source: str
+    comment: str = ""
+    places: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> bool:
+        return bool(COUNTED.search(self.source))
+
+
+class NotLiteral(ValueError):
+    """A text that is made at run time, so that no translation can be found for it."""
+
+
+def collected() -> list[Found]:
+    """All texts, each once, in the order of the files."""
+    found: dict[tuple[str, str], Found] = {}
+    for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
+        found.setdefault((text.source, text.comment), text).places += text.places
+    return list(found.values())
+
+
+def _in_code(package: str) -> Iterator[Found]:
+    for file in sorted((ROOT / package).rglob("*.py")):
+        name = file.relative_to(ROOT).as_posix()
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        context = "command line" if name.startswith("engine/cli/") else package
+        for node in ast.walk(tree):
+            for text in _said_by(node, context):
+                text.places.append((name, getattr(node, "lineno", 1)))
+                yield text
+
+
+def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
+    if isinstance(node, ast.FunctionDef) and context == "command line" and _is_command(node):
+        yield Found(context, " ".join((ast.get_docstring(node) or "").split()))
+    if not isinstance(node, ast.Call):
+        return
+    called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    if called == "translate" and not (node.args and _literal(node.args[0]) is not None):
+        return  # that of a painter, or a table of its own
+    if called in TRANSLATES and len(node.args) > TRANSLATES[called]:
+        place = TRANSLATES[called]
+        comment = (
+            _literal(node.args[place + 1]) if called != "_tr" and node.args[place + 1 :] else ""
+        )
+        for source in _literals(node.args[place]):
+            yield Found(context, source, comment or "")
+    elif called == "Field":
+        for given in node.keywords:
+            if given.arg in FIELDS and (said := _literal(given.value)):
+                yield Found("settings", said)
+    elif called in ("Option", "Argument", "Typer"):
+        for given in node.keywords:
+            if given.arg == "help" and (said := _literal(given.value)):
+                yield Found("command line", said)
+
+
+def _is_command(node: ast.FunctionDef) -> bool:
+    return not node.name.startswith("_") and "typer." in ast.unparse(node.args)
+
+
+def _literals(node: ast.expr) -> Iterator[str]:
+    """The text, or both where it is chosen from two; raises NotLiteral for anything else."""
+    if isinstance(node, ast.IfExp):
+        yield from _literals(node.body)
+        yield from _literals(node.orelse)
+    elif (said := _literal(node)) is not None:
+        yield said
+    elif not (
+        isinstance(node, ast.Name) and node.id == "text"
+    ):  # that of a helper which passes it on
+        raise NotLiteral(f"line {node.lineno}: {ast.unparse(node)}")
+
+
+def _literal(node: ast.expr) -> str | None:
+    known = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return str(node.value) if known and isinstance(node, ast.Constant) else None
+
+
+def _in_help() -> Iterator[Found]:
+    for file in sorted((ROOT / "resources" / "help").glob("*.md")):
+        for part in paragraphs(file.read_text(encoding="utf-8")):
+            yield Found("help", part, places=[(file.relative_to(ROOT).as_posix(), 1)])
+
+
+def written(language: Language, found: list[Found], before: Path) -> bytes:
+    """The file of a language: what is found, with the translations that it had `before`."""
+    known = dict(entries(before)) if before.exists() else {}
+    root = ET.Element("TS", version="2.1", sourcelanguage="en", language=language.code)
+    contexts: dict[str, ET.Element] = {}
+    for text in found:
+        if text.context not in contexts:
+            contexts[text.context] = ET.SubElement(root, "context")
+            ET.SubElement(contexts[text.context], "name").text = text.context
+        forms = known.pop((text.source, text.comment), ())
+        _add(contexts[text.context], text, forms, language)
+    gone = ET.SubElement(root, "context") if known else None
+    for (source, comment), forms in known.items():
+        assert gone is not None
+        _add(gone, Found("", source, comment), forms, language, "vanished")
+    ET.indent(root, " ")
+    return b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n' + ET.tostring(root, "utf-8")
+
+
+def _add(
+    into: ET.Element, text: Found, forms: tuple[str, ...], language: Language, state: str = ""
+) -> None:
+    message = ET.SubElement(into, "message", {"numerus": "yes"} if text.counts else {})
+    for file, line in text.places:
+        ET.SubElement(message, "location", filename=file, line=str(line))
+    ET.SubElement(message, "source").text = text.source
+    if text.comment:
+        ET.SubElement(message, "comment").text = text.comment
+    state = state or ("" if all(forms) and forms else "unfinished")
+    translation = ET.SubElement(message, "translation", {"type": state} if state else {})
+    if text.counts:
+        for form in forms or ("",) * language.forms:
+            ET.SubElement(translation, "numerusform").text = form
+    else:
+        translation.text = forms[0] if forms else ""
+
+
+def main(asked: list[str]) -> int:
+    found = collected()
+    files = {place for text in found for place, _ in text.places}
+    print(f"{len(found):,} texts in {len(files)} files")
+    known = {language.code: language for language in LANGUAGES}
+    for code in asked or [code for code in known if code != "en"]:
+        language = known.get(code) or Language(code, code)
+        file = file_of(code)
+        if asked:
+            content = written(language, found, file)
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(content)
+        translated = dict(entries(file))
+        lacking = sum(not all(translated.get((t.source, t.comment), ("",))) for t in found)
+        print(f"{file.relative_to(ROOT)}: {len(found) - lacking:,} translated, {lacking:,} not yet")
+        if code not in known:
+            print(f"To offer it, add a line for “{code}” to LANGUAGES in app/translation.py.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
