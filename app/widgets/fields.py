@@ -16,6 +16,7 @@ from app.widgets.number_field import NumberField, Stepping, written
 from app.widgets.spec_texts import value_in_words
 from app.widgets.switch import Switch
 from app.widgets.weights import Weights
+from engine.spec.fields import extra_of, ticks_of
 
 
 class NumberOf(Field):
@@ -173,9 +174,8 @@ def field_for(info: FieldInfo, title: str) -> Field:
         field, start = YesNo(title), False
     elif kind in (int, float):
         low, high = _range(info)
-        extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-        ticks = cast(list[float], extra.get("ticks", []))
-        stepping = _stepping(extra.get("step"), kind is int, low, high, ticks)
+        ticks = ticks_of(info)
+        stepping = _stepping(extra_of(info).get("step"), kind is int, low, high, ticks)
         number = NumberField(0, stepping, kind is int, low, high)
         field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str:

@@ -182,7 +182,7 @@ def train(
 ) -> int:
     """Train a job into a new run folder; Ctrl+C stops and saves, and `resume` goes on.
 
-    A job with several seeds, or a layer bench, gets a folder for each run below it, and a
+    A job with several seeds, or a layer sweep, gets a folder for each run below it, and a
     summary.json of all.
     """
     wanted = given_job(job)

@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, folder_of, split, spread
 from engine.spec.job import JobSpec
 
-VECTORS = "vectors"  # the folder in which a layer bench keeps its vectors until it is done
+VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
 
 
 def is_several(folder: Path) -> bool:
@@ -74,7 +74,7 @@ def go_on(into: Path) -> int:
 def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     """What came of each run, and row by row of those that finished the mean and the deviation.
 
-    A row is a choice of vectors in a layer bench; else there is one row for all seeds.
+    A row is a choice of vectors in a layer sweep; else there is one row for all seeds.
     """
     told = [_told(run) for run in runs]
     rows = []

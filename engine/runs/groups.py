@@ -1,5 +1,5 @@
 """A job that asks for several runs, told together afterwards: one for each seed, or for each row
-of a layer bench."""
+of a layer sweep."""
 
 import statistics
 import uuid

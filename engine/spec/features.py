@@ -1,4 +1,4 @@
-"""Vectors of a network that stays as it is, read by a small network that is trained instead."""
+"""Feature extraction: the network stays frozen, and a small probe on its vectors is trained."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,8 +6,9 @@ from typing import Literal
 from pydantic import Field
 
 from engine.spec import Spec
+from engine.spec.fields import setting
 
-FINE_TUNED, LAYER_SWEEP = "fine-tuned", "layer bench"
+FINE_TUNED, LAYER_SWEEP = "fine-tuned", "layer sweep"
 Vectors = Literal[
     "fine-tuned",
     "embeddings",
@@ -18,9 +19,9 @@ Vectors = Literal[
     "sum of all",
     "learned mix",
     "one layer",
-    "layer bench",
+    "layer sweep",
 ]
-PAPER: tuple[Vectors, ...] = (  # the rows of the layer bench: the paper's six, and fine-tuning
+PAPER: tuple[Vectors, ...] = (  # the rows of the layer sweep: the paper's six, and fine-tuning
     "embeddings",
     "second-to-last",
     "last",
@@ -36,11 +37,11 @@ class Features(Spec):
 
     vectors: Vectors = Field(
         "fine-tuned",
-        title="What is trained",
+        title="Fine-tuning or feature extraction",
         description=(
-            "Fine-tuned trains the model itself. Otherwise it stays as it is, and a small network "
-            "learns to read these vectors of it, which are computed once. The layer bench does the "
-            "paper's six choices and fine-tuning, a run for each, and puts them side by side."
+            "Fine-tuning trains the model itself. Feature extraction freezes it and trains a small "
+            "probe on these hidden states, which are computed once. The layer probing sweep runs "
+            "the paper's six choices and fine-tuning, one run each, and compares them."
         ),
     )
     layer: int = Field(
@@ -48,14 +49,14 @@ class Features(Spec):
         ge=0,
         le=1000,
         title="Layer",
-        description="Which one, where it is one layer: 1 is the lowest, 0 the embeddings.",
+        description="Layer to use for “one layer”: 1 is the lowest, 0 the embeddings.",
     )
     probe: Literal["bilstm", "linear"] = Field(
         "bilstm",
-        title="Reader",
+        title="Probe",
         description=(
-            "What reads the vectors: an LSTM of two layers in both directions with a linear layer "
-            "on it, as in the paper, or the linear layer alone."
+            "Classifier on the frozen features: a bidirectional LSTM of two layers followed by a "
+            "linear layer, as in the paper, or a linear layer alone."
         ),
     )
     probe_size: int = Field(
@@ -63,43 +64,48 @@ class Features(Spec):
         ge=2,
         le=8192,
         multiple_of=2,
-        title="Width of the LSTM",
-        description="Of both directions together; 768 in the paper.",
+        title="Probe hidden size",
+        description="Hidden size of the LSTM, both directions together; 768 in the paper.",
     )
     pooling: Literal["mean", "first"] = Field(
         "mean",
-        title="Vector of a text",
+        title="Pooling",
         description=(
-            "Where a text as a whole is judged: the mean of what was read at its tokens, or what "
-            "was read at the first, [CLS]."
+            "How the vectors of all tokens become one for the whole text: their mean, or that of "
+            "the first token, [CLS]."
         ),
     )
     learning_rate: float = Field(
         1e-3,
         gt=0,
         le=10,
-        title="Rate of the reader",
-        description="The highest rate of the reader, which begins fresh and learns faster.",
+        title="Probe learning rate",
+        description=(
+            "Peak learning rate of the probe, which starts from random weights and learns faster."
+        ),
     )
     epochs: float = Field(
         10,
         gt=0,
         le=10_000,
-        title="Epochs of the reader",
-        description="How often the reader sees every training example.",
+        title="Probe epochs",
+        description="Number of passes over the training set for the probe.",
     )
     cache: Path | None = Field(
         None,
-        title="Folder of the vectors",
-        description="Where they are kept and found again; safe to delete. Empty: in the run.",
+        title="Feature cache",
+        description=(
+            "Folder that keeps the computed features; safe to delete. Empty = in the run folder."
+        ),
+        json_schema_extra=setting("elsewhere"),
     )
 
     def plain(self) -> "Features":
-        """The reader itself, without how it is trained and where its vectors lie."""
+        """The probe itself, without how it is trained and where its features are stored."""
         usual = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
         return self.model_copy(update={**usual, "cache": None})
 
     @property
     def trains_probe(self) -> bool:
-        """Whether a reader is trained, and not the model."""
+        """Whether a probe is trained, and not the model."""
         return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

@@ -57,7 +57,7 @@ class RunGroup(Spec):
     id: str = Field(min_length=1, description="The same in all parts, and in no others.")
     name: str = Field(description="Of the whole.")
     runs: int = Field(ge=1, description="How many parts there are.")
-    vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer bench.")
+    vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer sweep.")
 
 
 class JobSpec(Spec):

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from engine.spec import Spec
+from engine.spec.fields import setting
 from engine.spec.task import HeadKind
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -20,71 +21,79 @@ class EncoderSpec(Spec):
         30522,
         ge=6,
         le=10_000_000,
-        title="Vocabulary",
-        description="How many different word pieces the network knows.",
+        title="Vocabulary size",
+        description="Number of different tokens.",
+        json_schema_extra=setting("elsewhere"),
     )
     hidden_size: int = Field(
         768,
         ge=1,
         le=65_536,
-        title="Width",
-        description="Length of the vector of each token (hidden size).",
+        title="Hidden size",
+        description="Size of the vector of each token.",
     )
     layers: int = Field(
         12,
         ge=1,
         le=1_000,
         title="Layers",
-        description="How many encoder blocks stand above one another.",
+        description="Number of Transformer layers.",
     )
     heads: int = Field(
         12,
         ge=1,
         le=1_000,
-        title="Heads",
-        description="Attention heads in each layer; must divide the width.",
+        title="Attention heads",
+        description="Attention heads per layer; must divide the hidden size.",
     )
     intermediate_size: int = Field(
         3072,
         ge=1,
         le=262_144,
-        title="Feed-forward width",
-        description=(
-            "Width of the layer inside each feed-forward part; four times the width in the paper."
-        ),
+        title="Intermediate size",
+        description=("Size of the feed-forward layer; four times the hidden size in the paper."),
     )
     max_positions: int = Field(
         512,
         ge=2,
         le=1_000_000,
-        title="Longest input",
-        description="How many tokens an input may have at the most.",
+        title="Max. positions",
+        description="Maximum number of tokens in an input.",
     )
     dropout: Share = Field(
         0.1,
         title="Dropout",
-        description="Share of values set to zero after each part while training.",
+        description="Dropout probability after each sub-layer during training.",
     )
     attention_dropout: Share = Field(
         0.1,
         title="Attention dropout",
-        description="Share of attention weights set to zero while training.",
+        description="Dropout probability of the attention weights during training.",
     )
     activation: Activation = Field(
         "gelu",
         title="Activation",
-        description="Non-linearity of the feed-forward part; the paper uses GELU.",
+        description="Non-linearity of the feed-forward layers; GELU in the paper.",
     )
     layer_norm_eps: float = Field(
-        1e-12, gt=0, title="Norm epsilon", description="Added to the variance in each layer norm."
+        1e-12,
+        gt=0,
+        title="LayerNorm epsilon",
+        description="Added to the variance in each LayerNorm.",
     )
     initializer_range: float = Field(
-        0.02, gt=0, title="Initial spread", description="Standard deviation of fresh weights."
+        0.02,
+        gt=0,
+        title="Initializer range",
+        description="Standard deviation of the initial weights.",
     )
     head_dropout: Share | None = Field(
         None,
-        title="Dropout of the head",
-        description="Dropout before the layer that fine-tuning adds; empty: as elsewhere.",
+        title="Head dropout",
+        description=(
+            "Dropout probability before the output layer that fine-tuning adds; empty = as in the "
+            "rest of the model."
+        ),
     )
 
     @model_validator(mode="after")
@@ -132,15 +141,17 @@ class BertSpec(EncoderSpec):
         ge=1,
         le=1_000,
         title="Segments",
-        description="Kinds of segment: first and second sentence.",
+        description="Number of segment (token type) embeddings: first and second sentence.",
+        json_schema_extra=setting("elsewhere"),
     )
     causal: bool = Field(
         False,
-        title="Left to right",
+        title="Causal (left to right)",
         description=(
-            "Each token looks at those before it and at itself alone, as in the left-to-right "
+            "Each token attends only to itself and the tokens before it, as in the left-to-right "
             "model that the paper compares BERT with (§5.1)."
         ),
+        json_schema_extra=setting("elsewhere"),
     )
 
 
@@ -155,13 +166,15 @@ class RobertaSpec(EncoderSpec):
         le=1_000,
         title="Segments",
         description="Rows of the segment embedding; only the first is ever used.",
+        json_schema_extra=setting("elsewhere"),
     )
     pad_token_id: int = Field(
         1,
         ge=0,
         le=10_000_000,
-        title="Padding",
-        description="Id of the piece for padding; the first place is the one after it.",
+        title="Padding token id",
+        description="Positions are counted from the id after it.",
+        json_schema_extra=setting("elsewhere"),
     )
 
     @property
@@ -180,13 +193,13 @@ class DistilBertSpec(EncoderSpec):
     causal: ClassVar[bool] = False
     head_dropout: Share | None = Field(
         0.2,
-        title="Dropout of the head",
-        description="Dropout before the layer that tells classes.",
+        title="Head dropout",
+        description="Dropout probability before the output layer of a classifier.",
     )
     answer_dropout: Share = Field(
         0.1,
-        title="Dropout of answers",
-        description="Dropout before the layer that finds answers.",
+        title="Question-answering head dropout",
+        description="Dropout probability before the output layer for question answering.",
     )
 
     def dropout_before(self, kind: HeadKind) -> float:
@@ -204,40 +217,41 @@ class AlbertSpec(EncoderSpec):
         128,
         ge=1,
         le=65_536,
-        title="Width of word vectors",
-        description="Length of the vector of each piece before it is widened.",
+        title="Embedding size",
+        description="Size of the token embeddings before they are projected to the hidden size.",
     )
     layer_groups: int = Field(
         1,
         ge=1,
         le=1_000,
-        title="Groups of layers",
-        description="Layers of one group share their weights; 1: all do.",
+        title="Layer groups",
+        description="Layers of one group share their weights; 1 = all layers do.",
     )
     segments: int = Field(
         2,
         ge=1,
         le=1_000,
         title="Segments",
-        description="Kinds of segment: first and second sentence.",
+        description="Number of segment (token type) embeddings: first and second sentence.",
+        json_schema_extra=setting("elsewhere"),
     )
     dropout: Share = Field(
         0.0,
         title="Dropout",
-        description="Share of values set to zero after each part while training.",
+        description="Dropout probability after each sub-layer during training.",
     )
     attention_dropout: Share = Field(
         0.0,
         title="Attention dropout",
-        description="Share of attention weights set to zero while training.",
+        description="Dropout probability of the attention weights during training.",
     )
     activation: Activation = Field(
-        "gelu_new", title="Activation", description="Non-linearity of the feed-forward part."
+        "gelu_new", title="Activation", description="Non-linearity of the feed-forward layers."
     )
     head_dropout: Share | None = Field(
         0.1,
-        title="Dropout of the head",
-        description="Dropout before the layer that fine-tuning adds.",
+        title="Head dropout",
+        description="Dropout probability before the output layer that fine-tuning adds.",
     )
 
     @model_validator(mode="after")

@@ -1,82 +1,124 @@
-"""How it is learned, and on what machine."""
+"""How a model is trained, and on what machine."""
 
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from engine.spec import Spec
+from engine.spec.fields import setting
 from engine.spec.number_ranges import numbers_in
 
 
 class TrainingSpec(Spec):
-    """The paper's grid (appendix A.3) is batch 16 or 32, rate 5e-5, 3e-5 or 2e-5, epochs 2 to 4."""
+    """The paper's grid (appendix A.3): batch size 16 or 32, 5e-5, 3e-5 or 2e-5, 2 to 4 epochs."""
 
-    epochs: float = Field(
-        3,
-        gt=0,
-        le=10_000,
-        title="Epochs",
-        description="How often every training example is seen.",
-        json_schema_extra={"ticks": [2, 3, 4]},
-    )
-    steps: int = Field(
-        0,
-        ge=0,
-        le=100_000_000,
-        title="Steps",
-        description="How many updates are made; 0 means that the epochs decide.",
-    )
     batch_size: int = Field(
         32,
         ge=1,
         le=65_536,
-        title="Batch",
-        description="Examples in each update.",
-        json_schema_extra={"ticks": [16, 32]},
+        title="Batch size",
+        description="Examples per update.",
+        json_schema_extra=setting("simple", branch=True, ticks=(16, 32)),
     )
     learning_rate: float = Field(
         5e-5,
         gt=0,
         le=10,
         title="Learning rate",
-        description="The highest rate, reached at the end of the warm-up.",
-        json_schema_extra={"ticks": [5e-5, 3e-5, 2e-5]},
+        description="Peak learning rate, reached at the end of the warm-up.",
+        json_schema_extra=setting("simple", branch=True, ticks=(5e-5, 3e-5, 2e-5)),
+    )
+    epochs: float = Field(
+        3,
+        gt=0,
+        le=10_000,
+        title="Epochs",
+        description="Number of passes over the training set.",
+        json_schema_extra=setting("simple", branch=True, ticks=(2, 3, 4)),
+    )
+    seed: int = Field(
+        42,
+        ge=0,
+        lt=2**63,
+        title="Random seed",
+        description="Random seed for initial weights, data order, masking and dropout.",
+        json_schema_extra=setting("simple", branch=True),
+    )
+    seeds: int = Field(
+        1,
+        ge=1,
+        le=100,
+        title="Number of seeds",
+        description=(
+            "Repeat the run with several seeds (42, 43, …) and report mean and standard deviation."
+        ),
+        json_schema_extra=setting("simple", ticks=(1, 3, 5)),
+    )
+    max_length: int = Field(
+        128,
+        ge=8,
+        le=65_536,
+        title="Max. length (tokens)",
+        description="Longer inputs are truncated to this many tokens.",
+        json_schema_extra=setting(branch=True, ticks=(64, 128, 256, 512)),
+    )
+    steps: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        title="Steps",
+        description="Number of updates; 0 = as many as the epochs need.",
+        json_schema_extra=setting(branch=True),
+    )
+    train_fraction: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        title="Fraction of the training data",
+        description="Train on this part of the training set only; 0.1 is a quick trial on 10 %.",
+        json_schema_extra=setting(branch=True),
     )
     micro_batch_size: int = Field(
         0,
         ge=0,
         le=65_536,
-        title="Micro-batch",
+        title="Micro-batch size (gradient accumulation)",
         description=(
-            "Examples that are computed at once: fewer need less memory, and the update is still "
-            "that of the whole batch. 0 means all."
+            "Examples computed at once. Smaller values need less memory; gradients are "
+            "accumulated, so the update is still that of the whole batch. 0 = the whole batch."
         ),
+        json_schema_extra=setting(branch=True),
     )
     gradient_checkpointing: bool = Field(
         False,
         title="Gradient checkpointing",
         description=(
-            "Compute the inside of each layer again on the way back instead of keeping it: far "
-            "less memory, about a third more time, and the very same weights."
+            "Recompute the activations of each layer in the backward pass instead of storing "
+            "them: far less memory, about a third more time, identical weights."
         ),
+        json_schema_extra=setting(branch=True),
     )
     warmup_ratio: float = Field(
         0.1,
         ge=0,
         le=1,
-        title="Warm-up",
+        title="Warm-up ratio",
         description=(
-            "Share of the steps in which the rate rises from zero; then it falls to zero in a line."
+            "Fraction of the steps over which the learning rate rises linearly from 0; after that "
+            "it decays linearly to 0."
         ),
+        json_schema_extra=setting(branch=True),
     )
     layer_lr_decay: float = Field(
         1.0,
         gt=0,
         le=1,
-        title="Layer-wise decay",
+        title="Layer-wise learning-rate decay",
         description=(
-            "Each layer learns at this share of the rate of the layer above it; 1 means all alike."
+            "Each layer learns at this multiple of the learning rate of the layer above it; 1 = "
+            "the same rate for all layers."
         ),
+        json_schema_extra=setting(branch=True),
     )
     frozen_layers: int = Field(
         0,
@@ -84,9 +126,10 @@ class TrainingSpec(Spec):
         le=1000,
         title="Frozen layers",
         description=(
-            "How many of the lowest layers stay as they are, and the embeddings with them; 0 means "
-            "that everything is trained, as in the paper."
+            "Number of lowest layers that are not trained, together with the embeddings; 0 = "
+            "train everything, as in the paper."
         ),
+        json_schema_extra=setting(branch=True),
     )
     lora_rank: int = Field(
         0,
@@ -94,8 +137,9 @@ class TrainingSpec(Spec):
         le=1024,
         title="LoRA rank",
         description=(
-            "Train small adapters of this rank instead of the layers, and the head; checkpoints "
-            "hold the sums, as usual. 8 is common, with a rate of about 2e-4; 0 trains the layers."
+            "Train low-rank adapters of this rank, and the head, instead of all weights; "
+            "checkpoints contain the merged weights. 8 is common, with a learning rate of about "
+            "2e-4; 0 = off."
         ),
     )
     lora_alpha: float = Field(
@@ -103,31 +147,31 @@ class TrainingSpec(Spec):
         gt=0,
         le=10_000,
         title="LoRA alpha",
-        description="An adapter is added alpha / rank times.",
+        description="Adapters are scaled by alpha / rank.",
     )
     lora_dropout: float = Field(
         0.0,
         ge=0,
         lt=1,
         title="LoRA dropout",
-        description="Share of an adapter's inputs that are set to zero while training.",
+        description="Dropout probability on the input of each adapter during training.",
     )
     lora_layers: Literal["query and value", "all"] = Field(
         "query and value",
-        title="LoRA on",
+        title="LoRA target matrices",
         description=(
-            "Which matrices of each layer get an adapter: those of query and value, as in Hu et "
-            "al. 2021, or all six."
+            "Matrices of each layer that get an adapter: query and value, as in Hu et al. 2021, "
+            "or all six."
         ),
     )
     ema_decay: float = Field(
         0.0,
         ge=0,
         lt=1,
-        title="Average of the weights",
+        title="Weight averaging (EMA decay)",
         description=(
-            "Judge and save a moving average of the weights that keeps this share of itself at "
-            "each step, as 0.999; 0 means the weights themselves."
+            "Evaluate and save an exponential moving average of the weights with this decay, for "
+            "example 0.999; 0 = off."
         ),
     )
     weight_decay: float = Field(
@@ -135,35 +179,15 @@ class TrainingSpec(Spec):
         ge=0,
         le=1,
         title="Weight decay",
-        description="AdamW's decay of all weights but biases and layer norms.",
+        description="AdamW weight decay of all weights except biases and LayerNorm.",
+        json_schema_extra=setting(branch=True),
     )
     max_grad_norm: float = Field(
-        1.0, ge=0, title="Gradient clip", description="Longest allowed gradient; 0 means no limit."
-    )
-    beta1: float = Field(
-        0.9, ge=0, lt=1, title="Adam beta 1", description="Memory of the mean of gradients."
-    )
-    beta2: float = Field(
-        0.999,
+        1.0,
         ge=0,
-        lt=1,
-        title="Adam beta 2",
-        description="Memory of the mean of squared gradients.",
-    )
-    epsilon: float = Field(
-        1e-8,
-        gt=0,
-        lt=1,
-        title="Adam epsilon",
-        description="Keeps the update finite where gradients vanish.",
-    )
-    max_length: int = Field(
-        128,
-        ge=8,
-        le=65_536,
-        title="Longest input",
-        description="Longer inputs are cut to this many word pieces.",
-        json_schema_extra={"ticks": [64, 128, 256, 512]},
+        title="Gradient clipping (max. norm)",
+        description="Gradients with a larger norm are scaled down to it; 0 = no clipping.",
+        json_schema_extra=setting(branch=True),
     )
     dropout: float | None = Field(
         None,
@@ -171,76 +195,78 @@ class TrainingSpec(Spec):
         lt=1,
         title="Dropout",
         description=(
-            "Overrides both dropout shares of the model while training; empty keeps the model's "
-            "own."
+            "Overrides both dropout probabilities of the model during training; empty = the "
+            "model's own."
         ),
+        json_schema_extra=setting(branch=True),
     )
-    seed: int = Field(
-        42,
+    beta1: float = Field(
+        0.9,
         ge=0,
-        lt=2**63,
-        title="Seed",
-        description="Decides fresh weights, order of examples, masks and dropout.",
+        lt=1,
+        title="Adam beta 1",
+        description="Decay rate of the running mean of the gradients.",
+        json_schema_extra=setting(branch=True),
     )
-    seeds: int = Field(
-        1,
-        ge=1,
-        le=100,
-        title="Seeds",
-        description=(
-            "Repeat the run with so many seeds, this one and those that follow it; their mean and "
-            "spread are told together."
-        ),
-        json_schema_extra={"ticks": [1, 3, 5]},
+    beta2: float = Field(
+        0.999,
+        ge=0,
+        lt=1,
+        title="Adam beta 2",
+        description="Decay rate of the running mean of the squared gradients.",
+        json_schema_extra=setting(branch=True),
     )
-    train_fraction: float = Field(
-        1.0,
+    epsilon: float = Field(
+        1e-8,
         gt=0,
-        le=1,
-        title="Share of the data",
-        description="Quick look: 0.1 trains on a tenth of the examples.",
+        lt=1,
+        title="Adam epsilon",
+        description="Added to the denominator of the update for numerical stability.",
+        json_schema_extra=setting(branch=True),
     )
     evaluate_every: int = Field(
         0,
         ge=0,
-        title="Evaluate every",
+        title="Evaluate every N steps",
         description=(
-            "Steps between two looks at the dev examples; 0 means at the end of each epoch, and "
-            "at least four times in a run."
+            "Steps between two evaluations; 0 = at the end of each epoch, and at least four times "
+            "per run."
         ),
+        json_schema_extra=setting(branch=True),
     )
     early_stopping_patience: int = Field(
         0,
         ge=0,
         le=100_000,
-        title="Patience",
-        description=(
-            "The run ends when so many looks at the dev examples in a row found nothing better; 0 "
-            "means that it goes on to its end."
-        ),
+        title="Early stopping: evaluations without improvement",
+        description="Stop after this many evaluations without improvement; 0 = no early stopping.",
+        json_schema_extra=setting(branch=True),
     )
     save_every: int = Field(
         0,
         ge=0,
-        title="Save every",
-        description="Steps between two checkpoints; 0 means with each evaluation.",
+        title="Save a checkpoint every N steps",
+        description="Steps between two checkpoints; 0 = save with each evaluation.",
+        json_schema_extra=setting(branch=True),
     )
     keep: int = Field(
         2,
         ge=1,
         le=1000,
-        title="Checkpoints kept",
-        description="How many of the last checkpoints stay besides the best one.",
+        title="Checkpoints to keep",
+        description="Number of latest checkpoints to keep, in addition to the best one.",
+        json_schema_extra=setting(branch=True),
     )
     keep_every: int = Field(
         0,
         ge=0,
         le=100_000_000,
-        title="Keep every",
+        title="Also keep every N-th step permanently",
         description=(
-            "Checkpoints of steps that this number divides stay for good, where one is saved; 0 "
-            "means none."
+            "Checkpoints saved at a multiple of this many steps are never deleted automatically; "
+            "0 = none."
         ),
+        json_schema_extra=setting(branch=True),
     )
 
 
@@ -248,34 +274,42 @@ class HardwareSpec(Spec):
     """Where a job runs."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
-        "auto", title="Device", description="Auto takes a GPU where there is one."
+        "auto",
+        title="Device",
+        description="Automatic uses a GPU if there is one.",
+        json_schema_extra=setting(branch=True),
     )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
         "auto",
         title="Precision",
         description=(
-            "bf16 is faster where the machine has it, and a little coarser; fp16 is for GPUs "
-            "without it. Auto measures once what is faster; a run keeps what it began with."
+            "bf16 is faster on hardware that supports it and slightly less precise; fp16 is for "
+            "GPUs without bf16. Automatic measures once which is faster; a run keeps the precision "
+            "it started with."
         ),
+        json_schema_extra=setting(branch=True),
     )
     threads: int = Field(
         0,
         ge=0,
         le=1024,
-        title="Threads",
+        title="CPU threads",
         description=(
-            "Processor threads; 0 means what is measured once to be quickest, in most cases one "
-            "for each core. A run repeats bit for bit only with the same number."
+            "Number of threads; 0 = as many as were measured to be fastest on this machine, "
+            "usually "
+            "one per core. A run is reproducible bit for bit only with the same number of threads."
         ),
+        json_schema_extra=setting(branch=True),
     )
     cores: str = Field(
         "",
         max_length=1000,
-        title="Cores",
+        title="CPU cores",
         description=(
-            "The processor cores that the run keeps to, as 0-3,8; several processes share them. "
-            "Empty means any. Not on macOS."
+            "Cores to pin the run to, for example 0-3,8; several processes share them. Empty = any "
+            "core. Not available on macOS."
         ),
+        json_schema_extra=setting(branch=True),
     )
     processes: int = Field(
         1,
@@ -283,18 +317,19 @@ class HardwareSpec(Spec):
         le=1024,
         title="Processes",
         description=(
-            "So many processes on this machine share each batch, one for each GPU; the update is "
-            "still that of the whole batch. On processors alone, 1 is as fast in most cases."
+            "Number of processes on this machine that share each batch (data parallelism), one per "
+            "GPU; the update is still that of the whole batch. On the CPU, 1 is usually as fast."
         ),
-        json_schema_extra={"ticks": [1, 2, 4, 8]},
+        json_schema_extra=setting(branch=True, ticks=(1, 2, 4, 8)),
     )
     sharded: bool = Field(
         False,
         title="Sharded weights",
         description=(
-            "Spread the weights and what AdamW remembers over the processes, for a model that does "
-            "not fit into one GPU; slower than a copy on each. Checkpoints look the same."
+            "Shard the weights and the optimiser state across the processes, for a model that does "
+            "not fit on one GPU; slower than a full copy on each. Checkpoints are the same."
         ),
+        json_schema_extra=setting(branch=True),
     )
 
     @field_validator("cores")

@@ -64,7 +64,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
 def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
     parts = split(job)
-    job = parts[-1]  # the dearest: of a layer bench it is fine-tuning
+    job = parts[-1]  # the dearest: of a layer sweep it is fine-tuning
     processes = job.hardware.processes
     machine = choose(job.hardware, beside=processes)
     working(phrase("Reading the data"))

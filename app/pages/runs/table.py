@@ -247,7 +247,7 @@ def group_of(row: RunRow) -> str:
 
 
 def row_of(row: RunRow) -> tuple[str, str]:
-    """The group of a run, and in a layer bench which vectors it reads."""
+    """The group of a run, and in a layer sweep which vectors it reads."""
     is_bench = row.job is not None and row.job.group is not None and row.job.group.vectors
     return group_of(row), row.job.features.vectors if row.job and is_bench else ""
 

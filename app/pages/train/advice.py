@@ -26,6 +26,7 @@ from engine.errors import StudioError
 from engine.messages.answers import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import FINE_TUNED, LAYER_SWEEP, Features
+from engine.spec.fields import fields_at
 from engine.spec.model import BertSpec
 from engine.spec.task import (
     MultiLabel,
@@ -41,7 +42,7 @@ translate = QCoreApplication.translate
 FEW_EXAMPLES = 50  # of one label, or in all for masked words
 LONG_TRAINING = 12 * 3600  # s
 TIGHT = 0.75  # of the memory that is free
-SIMPLE_FIELDS = ("batch_size", "learning_rate", "epochs", "seed", "seeds", "train_fraction")
+SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the last: a switch
 
 
 @dataclass(frozen=True)

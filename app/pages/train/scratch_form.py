@@ -15,20 +15,11 @@ from app.widgets import buttons
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
 from app.widgets.text import Text, plain_menu_text
+from engine.spec.fields import fields_at
 from engine.spec.model import PRESETS, BertSpec
 
 SIZES = (*PRESETS, OWN_SIZE)
-OWN_FIELDS = (
-    "layers",
-    "hidden_size",
-    "heads",
-    "intermediate_size",
-    "max_positions",
-    "activation",
-    "dropout",
-    "attention_dropout",
-    "initializer_range",
-)
+OWN_FIELDS = fields_at(BertSpec, "simple", "advanced")
 
 
 class ScratchForm(QWidget):

@@ -20,37 +20,10 @@ from app.widgets.switch import Switch
 from app.widgets.text import Text
 from app.widgets.weights import Weights
 from engine.spec.features import FINE_TUNED, Features
+from engine.spec.fields import extra_of, fields_at
 from engine.spec.task import Pretraining, TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
-SIMPLE = ("batch_size", "learning_rate", "epochs", "seed", "seeds")
-ADVANCED = (
-    "max_length",
-    "steps",
-    "train_fraction",
-    "micro_batch_size",
-    "gradient_checkpointing",
-    "warmup_ratio",
-    "layer_lr_decay",
-    "frozen_layers",
-    "lora_rank",
-    "lora_alpha",
-    "lora_dropout",
-    "lora_layers",
-    "ema_decay",
-    "weight_decay",
-    "max_grad_norm",
-    "dropout",
-    "beta1",
-    "beta2",
-    "epsilon",
-    "evaluate_every",
-    "early_stopping_patience",
-    "save_every",
-    "keep",
-    "keep_every",
-)
-FEATURES = ("vectors", "layer", "probe", "probe_size", "pooling", "learning_rate", "epochs")
 NOT_IN_FORMS = ("kind", "labels", "range")  # chosen before, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
@@ -70,7 +43,7 @@ def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type
     fields: dict[str, Any] = {}
     for name, values in ticks.items():
         field = copy(model.model_fields[name])
-        field.json_schema_extra = {"ticks": list(values)}
+        field.json_schema_extra = {**extra_of(field), "ticks": list(values)}
         fields[name] = (field.annotation, field)
     return create_model(f"{model.__name__}WithTicks", __base__=model, **fields)
 
@@ -93,11 +66,11 @@ class SettingsStep(QWidget):
         )
         self.mode.choose(0)
         self.mode.chosen.connect(lambda _: self._show())
-        self.fine_tuning = SpecForm(TrainingSpec, SIMPLE)
-        self.pre_training = SpecForm(PRETRAINING, SIMPLE)
-        self.more = SpecForm(TrainingSpec, ADVANCED)
+        self.fine_tuning = SpecForm(TrainingSpec, fields_at(TrainingSpec, "simple"))
+        self.pre_training = SpecForm(PRETRAINING, fields_at(TrainingSpec, "simple"))
+        self.more = SpecForm(TrainingSpec, fields_at(TrainingSpec, "advanced"))
         self.tasks = {kind: SpecForm(type(task), fields) for kind, task, fields in task_forms()}
-        self.features = SpecForm(Features, FEATURES)
+        self.features = SpecForm(Features, fields_at(Features, "advanced"))
         self.hardware = SpecForm(HardwareSpec)
         for form in self._forms():
             form.changed.connect(self._on_changed)
@@ -260,7 +233,7 @@ class SettingsStep(QWidget):
 def _unused(features: Features) -> set[str]:
     """The fields that say nothing beside the others."""
     if features.vectors == FINE_TUNED:
-        return set(FEATURES) - {"vectors"}
+        return set(fields_at(Features, "advanced")) - {"vectors"}
     unused = set() if features.vectors == "one layer" else {"layer"}
     return unused | (set() if features.probe == "bilstm" else {"probe_size"})
 

@@ -39,7 +39,7 @@ def test_every_field_shows_title_and_help_of_its_spec(form: SpecForm) -> None:
     shown = {label.text() for label in form.findChildren(QLabel)}
     for info in TrainingSpec.model_fields.values():
         assert info.title in shown and info.description in shown
-    assert name_of(number(form, "seed").number) == "Seed"
+    assert name_of(number(form, "seed").number) == "Random seed"
     assert_accessible(form)
 
 
@@ -109,7 +109,7 @@ def test_a_list_of_cores_that_cannot_be_read_is_said_at_its_field(qtbot) -> None
     qtbot.addWidget(form)
     form.set_value({"cores": "0-1,3"})
     assert HardwareSpec.model_validate(form.value()).cores == "0-1,3"
-    assert form.is_valid() and form.differences() == ["Cores: 0-1,3 instead of nothing"]
+    assert form.is_valid() and form.differences() == ["CPU cores: 0-1,3 instead of nothing"]
     form.set_value({"cores": "3-1"})
     assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
 

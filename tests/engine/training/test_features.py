@@ -1,4 +1,4 @@
-"""The feature-based use: which vectors are read, by what, from where; and the layer bench."""
+"""The feature-based use: which vectors are read, by what, from where; and the layer sweep."""
 
 import json
 from functools import partial
@@ -228,7 +228,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
 
 
 def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
-    bench = Features.model_validate({"vectors": "layer bench", **SMALL})
+    bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
     jobs = split(base.model_copy(update={"features": bench}), Path("/vectors"))
     assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
     for job in jobs:
@@ -256,7 +256,7 @@ def test_the_layer_bench_without_a_window(
         honest(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(made, "_make", counted)
-    bench = Features.model_validate({"vectors": "layer bench", **SMALL, "epochs": 1})
+    bench = Features.model_validate({"vectors": "layer sweep", **SMALL, "epochs": 1})
     training = base.training.model_copy(update={"epochs": 1, "save_every": 0})
     job = base.model_copy(update={"features": bench, "training": training})
     (tmp_path / "job.json").write_text(job.model_dump_json())
@@ -274,7 +274,7 @@ def test_the_layer_bench_without_a_window(
 def test_a_bench_can_be_estimated(base: JobSpec) -> None:
     one = estimate(reading(base, "last"), lambda _: None)
     assert one.seconds > 0 and one.steps == 3 * 11
-    bench = Features.model_validate({"vectors": "layer bench", **SMALL})
+    bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
     whole = estimate(base.model_copy(update={"features": bench}), lambda _: None)
     assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
 

@@ -9,30 +9,12 @@ from app.widgets.form import SpecForm
 from app.widgets.page import labelled, scrolling
 from app.widgets.text import Text
 from engine.spec.changes import changes
+from engine.spec.fields import branch_fields
 from engine.spec.job import JobSpec
 from engine.spec.training import TrainingSpec
 
 LONGEST_NAME = 200  # characters
 FORM_HEIGHT = 320  # px
-FIELDS = (
-    "learning_rate",
-    "epochs",
-    "steps",
-    "batch_size",
-    "micro_batch_size",
-    "warmup_ratio",
-    "layer_lr_decay",
-    "frozen_layers",
-    "weight_decay",
-    "max_grad_norm",
-    "dropout",
-    "seed",
-    "early_stopping_patience",
-    "evaluate_every",
-    "save_every",
-    "keep",
-    "keep_every",
-)
 
 
 def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
@@ -45,7 +27,10 @@ def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
     name = QLineEdit(template.format(job.name, step)[:LONGEST_NAME], maxLength=LONGEST_NAME)
     name.setAccessibleName(translate("Runs", "Name"))
     form = SpecForm(
-        TrainingSpec, FIELDS, values=job.training.model_dump(), others=job.training.model_dump()
+        TrainingSpec,
+        branch_fields(TrainingSpec),
+        values=job.training.model_dump(),
+        others=job.training.model_dump(),
     )
     said = Text("", "strong")
 

@@ -1,4 +1,4 @@
-"""The runs of one job, side by side: its seeds, or the rows of a layer bench; what came of them."""
+"""The runs of one job, side by side: its seeds, or the rows of a layer sweep; what came of them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -146,7 +146,7 @@ def test_the_layer_bench_is_a_table_of_seven_rows(
     studio: Studio, make_run: MakeRun, qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
 ) -> None:
     job = fake_worker.job("films")
-    bench = split(job.model_copy(update={"features": Features(vectors="layer bench")}))
+    bench = split(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(bench) == 7
     ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(bench[:6])]
     page = RunsPage(studio)

@@ -264,8 +264,8 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
         tasks={"pretraining": Pretraining(mlm_probability=0.3)},
     )
     assert advice.changed_by_advanced(changed) == [
-        "Warm-up: 0.2 instead of 0.1",
-        "Threads: 1 instead of 0",
+        "Warm-up ratio: 0.2 instead of 0.1",
+        "CPU threads: 1 instead of 0",
         "Masked share: 0.3 instead of 0.15",
     ]
     suggested = chosen(Kind.SENTENCE).with_suggested_length(48)
@@ -297,9 +297,10 @@ def test_a_reader_is_told_and_takes_no_adapters() -> None:
     said = advice.summary(choices)
     assert "it stays as it is, and a reader of its vectors (last) is trained." in said
     assert "7 times in batches" in said
-    bench = replace(choices, features=Features(vectors="layer bench"))
+    bench = replace(choices, features=Features(vectors="layer sweep"))
     assert "six readers of its vectors" in advice.summary(bench)
-    assert any("What is trained: last" in change for change in advice.changed_by_advanced(choices))
+    changed = advice.changed_by_advanced(choices)
+    assert any("Fine-tuning or feature extraction: last" in change for change in changed)
     assert not advice.obstacle(choices, Step.SETTINGS)
     adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
     assert "LoRA rank to 0" in advice.obstacle(adapted, Step.SETTINGS)

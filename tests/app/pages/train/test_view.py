@@ -285,7 +285,7 @@ def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
     assert not settings.advanced.isHidden()
     settings.more.fields["warmup_ratio"].put(0.3)
     assert page.state.choices.training.warmup_ratio == 0.3
-    assert settings.changes.text() == "Advanced has changed: Warm-up: 0.3 instead of 0.1."
+    assert settings.changes.text() == "Advanced has changed: Warm-up ratio: 0.3 instead of 0.1."
     press(qtbot, settings.mode.group.button(0))
     assert not settings.changes.isHidden()
     press(qtbot, settings.reset)
