@@ -10,21 +10,19 @@ from itertools import count
 from pathlib import Path
 
 import shiboken6
-from pydantic import ValidationError
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app.settings import Settings
-from engine.messages.answers import ANSWER, Answer, Refused, Working
-from engine.messages.questions import AnyQuestion
+from engine.messages.question import Answer, Question, Refused, Working, parse_answer
 from engine.runs import launch
 
-TAIL = 4_000  # characters of what a worker printed that are kept for the details
-PATIENCE = 2_000  # ms for a killed process to be gone, at the end of the program
-OUT_OF_MEMORY = 9  # the signal with which the system ends a process when memory runs out
+MAX_TAIL = 4_000  # characters of what a worker printed that are kept for the details
+KILL_TIMEOUT_MS = 2_000  # for a killed process to be gone, at the end of the program
+OUT_OF_MEMORY_SIGNAL = 9  # the signal with which the system ends a process when memory runs out
 
 
 class WorkerProcess(QObject):
-    """One worker process and its pipes.
+    """A worker process and its pipes.
 
     Signals:
         told: an Answer.
@@ -49,12 +47,14 @@ class WorkerProcess(QObject):
         self._process.readyReadStandardError.connect(self._on_print)
         self._process.errorOccurred.connect(self._on_error)
         self._process.finished.connect(self._on_finished)
+        self._asked: Question | None = None  # the newest question, which tells what answers it
         self._is_wanted = True
 
     def start(self) -> None:
         self._process.start()
 
-    def send(self, question: AnyQuestion) -> None:
+    def send(self, question: Question) -> None:
+        self._asked = question
         self._process.write(question.line())
 
     def end(self) -> None:
@@ -70,7 +70,7 @@ class WorkerProcess(QObject):
 
     def wait(self) -> None:
         """Stay until the killed process is gone."""
-        self._process.waitForFinished(PATIENCE)
+        self._process.waitForFinished(KILL_TIMEOUT_MS)
 
     @property
     def pid(self) -> int:
@@ -80,16 +80,22 @@ class WorkerProcess(QObject):
         while self._is_wanted and self._process.canReadLine():
             line = bytes(self._process.readLine().data())
             try:
-                answer = ANSWER.validate_json(line)
-            except ValidationError:  # whoever writes that is not well; it is replaced
+                answer = self._parsed(line)
+            except ValueError:  # whoever writes that is not well; it is replaced
                 self._tail += f"\nnot an answer: {line[:200]!r}"
                 self._process.kill()
                 return
             self.told.emit(answer)
 
+    def _parsed(self, line: bytes) -> Answer:
+        """Raises ValueError where the line is no answer to what was asked."""
+        if self._asked is None:
+            raise ValueError("nothing was asked")
+        return parse_answer(line, self._asked)
+
     def _on_print(self) -> None:
         printed = bytes(self._process.readAllStandardError().data())
-        self._tail = (self._tail + printed.decode("utf-8", "replace"))[-TAIL:]
+        self._tail = (self._tail + printed.decode("utf-8", "replace"))[-MAX_TAIL:]
 
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error != QProcess.ProcessError.FailedToStart:
@@ -106,8 +112,8 @@ class WorkerProcess(QObject):
         self._on_print()
         if status == QProcess.ExitStatus.NormalExit:
             how = self.tr("exit code {0}").format(code)
-        elif code == OUT_OF_MEMORY:
-            how = self.tr("killed by signal 9, perhaps because memory ran out")
+        elif code == OUT_OF_MEMORY_SIGNAL:
+            how = self.tr("killed by signal 9, possibly out of memory")
         else:
             how = self.tr("killed by signal {0}").format(code)
         self.ended.emit(how, self._tail)
@@ -151,9 +157,9 @@ class Explorer(QObject):
         self.last_words = ""  # what the last worker that died had printed
         self._settings = settings
         self._numbers = count(1)
-        self._channel: WorkerProcess | None = None
-        self._asked: AnyQuestion | None = None
-        self._waiting: dict[tuple[str, int], AnyQuestion] = {}
+        self._process: WorkerProcess | None = None
+        self._asked: Question | None = None
+        self._waiting: dict[tuple[str, int], Question] = {}
         self._asked_again = 0  # number of the question that was lost with a worker before
         settings.changed.connect(self._on_setting)
 
@@ -164,22 +170,22 @@ class Explorer(QObject):
     @property
     def pid(self) -> int:
         """The worker's process id, 0 where there is none."""
-        return self._channel.pid if self._channel else 0
+        return self._process.pid if self._process else 0
 
     def start(self) -> None:
         """Start the worker before the first question, so that torch is loaded by then."""
-        if self._channel is None:
-            self._channel = WorkerProcess(self.scratch, self._settings, self)
-            self._channel.told.connect(self._on_told)
-            self._channel.ended.connect(self._on_ended)
-            self._channel.start()
+        if self._process is None:
+            self._process = WorkerProcess(self.scratch, self._settings, self)
+            self._process.told.connect(self._on_told)
+            self._process.ended.connect(self._on_ended)
+            self._process.start()
 
-    def ask(self, question: AnyQuestion) -> int:
+    def ask(self, question: Question) -> int:
         """Ask as soon as the answer before is there, and say which number the answer will carry."""
         numbered = question.model_copy(update={"number": next(self._numbers)})
         self._waiting.pop(_place(numbered), None)
         self._waiting[_place(numbered)] = numbered
-        self._go_on()
+        self._send_next()
         return numbered.number
 
     def close(self) -> None:
@@ -187,43 +193,43 @@ class Explorer(QObject):
         self._waiting.clear()
         self._stop()
         self._asked = None
-        for channel in list(_ending):
-            channel.wait()
+        for process in list(_ending):
+            process.wait()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def _go_on(self) -> None:
+    def _send_next(self) -> None:
         """Send the question that waits longest, unless an answer is awaited."""
         if self._asked is None and self._waiting:
             self._asked = self._waiting.pop(next(iter(self._waiting)))
             self.start()
-            assert self._channel is not None
-            self._channel.send(self._asked)
+            assert self._process is not None
+            self._process.send(self._asked)
             self.busy_changed.emit(True)
 
     def _on_told(self, answer: Answer) -> None:
         is_last = self._asked is not None and answer.to == self._asked.number
-        if is_last and not isinstance(answer, Working):
+        if is_last and answer.is_final:
             self._asked = None
         self.answered.emit(answer)
-        self._go_on()
+        self._send_next()
         if self._asked is None:
             self.busy_changed.emit(False)
 
     def _on_ended(self, how: str, last_words: str) -> None:
-        assert self._channel is not None
-        self._channel.deleteLater()
-        self._channel = None
+        assert self._process is not None
+        self._process.deleteLater()
+        self._process = None
         self.last_words = last_words
         lost, self._asked = self._asked, None
-        sentence = self.tr("The explorer stopped unexpectedly ({0}) and starts again by itself.")
+        sentence = self.tr("The Explore process stopped unexpectedly ({0}) and is restarting.")
         self.died.emit(sentence.format(how))
         if lost is not None:
             self._ask_again(lost, last_words)
-        self._go_on()
+        self._send_next()
         if self._asked is None:
             self.busy_changed.emit(False)
 
-    def _ask_again(self, lost: AnyQuestion, last_words: str) -> None:
+    def _ask_again(self, lost: Question, last_words: str) -> None:
         """Once; a question that ends two workers is refused."""
         if lost.number != self._asked_again:
             self._asked_again = lost.number
@@ -232,33 +238,33 @@ class Explorer(QObject):
         self.answered.emit(
             Refused(
                 to=lost.number,
-                problem=self.tr("The explorer stopped twice over this question."),
-                advice=self.tr("Try a shorter text or another model; the details say more."),
+                problem=self.tr("Explore crashed twice on this input."),
+                advice=self.tr("Try a shorter text or another model. See the details."),
                 details=last_words,
             )
         )
 
-    def _put_first(self, question: AnyQuestion) -> None:
+    def _put_first(self, question: Question) -> None:
         """Before all that waits, unless a newer one of its kind does."""
         if _place(question) not in self._waiting:
             self._waiting = {_place(question): question, **self._waiting}
 
     def _on_setting(self, name: str) -> None:
         """Threads and device are chosen at the start of a worker, so a new one takes over."""
-        if name in ("threads", "explorer_device") and self._channel is not None:
+        if name in ("threads", "explorer_device") and self._process is not None:
             self._stop()
             if self._asked is not None:
                 self._put_first(self._asked)
                 self._asked = None
-            self._go_on()
+            self._send_next()
 
     def _stop(self) -> None:
-        if self._channel is not None:
-            self._channel.end()
-            self._channel = None
+        if self._process is not None:
+            self._process.end()
+            self._process = None
 
 
-def _place(question: AnyQuestion) -> tuple[str, int]:
+def _place(question: Question) -> tuple[str, int]:
     """What a newer question takes the place of."""
     return question.kind, question.side
 
@@ -272,7 +278,7 @@ class Errand(QObject):
 
     def __init__(
         self,
-        question: AnyQuestion,
+        question: Question,
         scratch: Path,
         settings: Settings,
         done: Callable[[Answer], object],
@@ -283,24 +289,24 @@ class Errand(QObject):
     ) -> None:
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
-        self._channel: WorkerProcess | None = WorkerProcess(scratch, settings, self)
-        self._channel.told.connect(self._on_told)
-        self._channel.ended.connect(self._on_ended)
+        self._process: WorkerProcess | None = WorkerProcess(scratch, settings, self)
+        self._process.told.connect(self._on_told)
+        self._process.ended.connect(self._on_ended)
         _errands.add(self)
-        self._channel.start()
-        self._channel.send(question)
+        self._process.start()
+        self._process.send(question)
 
     def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
         """End the process at once; nobody is called any more but `gone`, when it has ended."""
-        if self._channel is not None:
-            self._channel.gone.connect(gone)
-            self._channel.end()
-            self._channel = None
+        if self._process is not None:
+            self._process.gone.connect(gone)
+            self._process.end()
+            self._process = None
             _errands.discard(self)
             self.deleteLater()
 
     def is_over(self) -> bool:
-        return self._channel is None
+        return self._process is None
 
     def _on_told(self, answer: Answer) -> None:
         if self._owner is not None and not shiboken6.isValid(self._owner):
@@ -308,7 +314,7 @@ class Errand(QObject):
         elif isinstance(answer, Working):
             if self._working is not None:
                 self._working(answer)
-        else:
+        elif answer.is_final:
             self.cancel()
             if isinstance(answer, Refused):
                 self._refused(answer)
@@ -318,8 +324,10 @@ class Errand(QObject):
     def _on_ended(self, how: str, last_words: str) -> None:
         self._on_told(
             Refused(
-                problem=self.tr("The process that worked on this stopped ({0}).").format(how),
-                advice=self.tr("Close other programs and try again; the details say more."),
+                problem=self.tr("The process working on this stopped unexpectedly ({0}).").format(
+                    how
+                ),
+                advice=self.tr("Close other programs and try again. See the details."),
                 details=last_words,
             )
         )

@@ -17,8 +17,7 @@ from app.notices import Notices
 from app.running import Running
 from app.settings import Settings
 from engine.home import Home
-from engine.messages.answers import Answer, Refused, Working
-from engine.messages.questions import AnyQuestion
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record, open_record
 from engine.record.runs import all_runs
@@ -103,7 +102,7 @@ class Studio(QObject):
 
     def errand(
         self,
-        question: AnyQuestion,
+        question: Question,
         done: Callable[[Answer], object],
         refused: Callable[[Refused], object],
         working: Callable[[Working], object] | None = None,

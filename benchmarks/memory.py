@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.messages.answers import Estimated
+    from engine.messages.estimating import Estimated
     from engine.spec.dataset import StoredData
     from engine.spec.job import JobSpec
     from engine.spec.model import BertSpec
@@ -148,8 +148,8 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
 
 def ask(job: "JobSpec", scratch: Path) -> "Estimated":
     """What the window would be told, by a worker of its own."""
-    from engine.messages.answers import ANSWER, Estimated, Working
-    from engine.messages.questions import Estimate
+    from engine.messages.estimating import Estimate, Estimated
+    from engine.messages.question import Working, parse_answer
     from engine.runs import launch
 
     with subprocess.Popen(
@@ -160,9 +160,10 @@ def ask(job: "JobSpec", scratch: Path) -> "Estimated":
         cwd=launch.CODE,
     ) as worker:
         assert worker.stdin is not None and worker.stdout is not None
-        worker.stdin.write(Estimate(number=1, job=job).line())
+        question = Estimate(number=1, job=job)
+        worker.stdin.write(question.line())
         worker.stdin.flush()
-        answers = map(ANSWER.validate_json, worker.stdout)
+        answers = (parse_answer(line, question) for line in worker.stdout)
         last = next((one for one in answers if not isinstance(one, Working)), None)
         worker.stdin.close()
     if not isinstance(last, Estimated):

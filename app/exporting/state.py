@@ -10,8 +10,8 @@ from app.explorer import Errand
 from app.studio import Studio
 from engine.atomic_write import clear_leftovers_of
 from engine.home import folder_name, free_folder
-from engine.messages.answers import Answer, Exported, Refused, Working
-from engine.messages.questions import Export
+from engine.messages.exporting import Export, Exported
+from engine.messages.question import Answer, Refused, Working
 from engine.spec.export import PRECISIONS, Form, Precision
 
 

@@ -23,7 +23,8 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import clear
 from app.widgets.text import Look, OneLine, Text, visible
-from engine.messages.answers import Exported, Refused, Working
+from engine.messages.exporting import Exported
+from engine.messages.question import Refused, Working
 from engine.spec.export import PRECISIONS
 
 REPORT = "export-report.txt"

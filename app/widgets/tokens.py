@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets.text import visible
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
 LONGEST = 40  # characters of a piece that are painted

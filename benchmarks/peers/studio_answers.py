@@ -15,9 +15,9 @@ from torch import Tensor
 import texts
 from engine.data.datasets.store import Rows
 from engine.explore.attention import weights
+from engine.explore.fill_mask import fill_mask
 from engine.explore.inputs import typed
-from engine.explore.predictions import fill
-from engine.messages.questions import Fill
+from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -66,8 +66,8 @@ def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
     number, _, with_maps = kind.partition(" ")
     checkpoint = served(load(folder / WORDS), number)
     if work == "words":
-        question = Fill(checkpoint=folder, text=texts.masked_text(folder, 16), top=5)
-        return lambda: fill(checkpoint, question)
+        question = FillMask(checkpoint=folder, text=texts.masked_text(folder, 16), top=5)
+        return lambda: fill_mask(checkpoint, question)
     if work == "forward":
         text = texts.text(folder, 128)
         return lambda: weights(checkpoint, text) if with_maps else vectors(checkpoint, text)

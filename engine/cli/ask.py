@@ -25,8 +25,8 @@ def fill(
 ) -> None:
     """Guess the words behind [MASK]."""
     from engine.errors import StudioError
-    from engine.explore.predictions import fill as guess
-    from engine.messages.questions import Fill
+    from engine.explore.fill_mask import fill_mask
+    from engine.messages.explore.fill_mask import FillMask
     from engine.models import checkpoint
 
     folder = model or starter_model()
@@ -37,14 +37,16 @@ def fill(
             phrase("The text has no {mask}.", mask=mask),
             phrase("Write {mask} where a word is to be guessed.", mask=mask),
         )
-    answer = guess(loaded, Fill(checkpoint=folder, text=text, top=top))
+    answer = fill_mask(loaded, FillMask(checkpoint=folder, text=text, top=top))
     if as_json:
         masks = [
             {
                 "token": one.first,
-                "guesses": [{"piece": x.label, "probability": x.probability} for x in one.ranked],
+                "predictions": [
+                    {"token": x.label, "probability": x.probability} for x in one.ranked
+                ],
             }
-            for one in answer.guesses
+            for one in answer.predictions
         ]
         tokens = [token.text for token in answer.tokens]
         facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
@@ -53,8 +55,8 @@ def fill(
         return
     if answer.causal:
         print("This model is left-to-right: it guesses from the words before.", file=sys.stderr)
-    for number, one in enumerate(answer.guesses, start=1):
-        if len(answer.guesses) > 1:
+    for number, one in enumerate(answer.predictions, start=1):
+        if len(answer.predictions) > 1:
             print(f"{mask} {number}:")
         for likely in one.ranked:
             print(f"{likely.probability:7.2%}  {likely.label}")

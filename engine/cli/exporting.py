@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.messages.questions import Export
+from engine.messages.exporting import Export
 from engine.phrases import phrase
 from engine.spec.export import Precision
 

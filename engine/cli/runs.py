@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from engine.atomic_write import sha256
 from engine.cli.jobs import Assignments, assign
 from engine.errors import StudioError
-from engine.messages.answers import Asked
+from engine.messages.batch import Target
 from engine.messages.events import Measured
 from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
@@ -215,19 +215,19 @@ def batch(
     if as_json:
         print(shown.model_dump_json(exclude={"to", "kind"}))
         return
-    print(f"step {shown.step} of {shown.steps}: {len(shown.inputs)} inputs")
-    for number, row in enumerate(shown.inputs, start=1):
-        asked = {one.place: one for one in row.asked}
+    print(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
+    for number, row in enumerate(shown.rows, start=1):
+        asked = {one.position: one for one in row.targets}
         words = [
             piece + (_asked_in_words(asked[place]) if place in asked else "")
-            for place, piece in enumerate(row.pieces[: row.real])
+            for place, piece in enumerate(row.tokens[: row.length])
         ]
-        padding = len(row.pieces) - row.real
+        padding = len(row.tokens) - row.length
         print(f"\n{number}. {row.wanted}".rstrip())
-        print(" ".join(words) + (f" and {padding} x {row.pieces[-1]}" if padding else ""))
+        print(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
 
 
-def _asked_in_words(one: Asked) -> str:
+def _asked_in_words(one: Target) -> str:
     return f"/{one.wanted}" if one.shown_as == "label" else f"={one.wanted}"
 
 

@@ -13,7 +13,7 @@ from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages.events import Ended, Event, Measured, Saved
-from engine.messages.questions import Fill
+from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.shipped import first_training, sample_data, starter_model
@@ -48,13 +48,13 @@ def tour(
 
     print(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights
+    from engine.explore.fill_mask import fill_mask
     from engine.explore.pictures import attention_svg, curve_svg
-    from engine.explore.predictions import fill
     from engine.models import checkpoint
 
     starter = checkpoint.load(starter_model())
-    answer = fill(starter, Fill(checkpoint=starter_model(), text=SENTENCE, top=5))
-    guesses = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.guesses[0].ranked)
+    answer = fill_mask(starter, FillMask(checkpoint=starter_model(), text=SENTENCE, top=5))
+    guesses = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
     print(f"        {guesses}")
 
     print("4 of 4  Pictures:")

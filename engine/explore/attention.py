@@ -1,4 +1,4 @@
-"""Where every head of a checkpoint looks.
+"""The attention of every head of a checkpoint.
 
 Shapes: L layers, H heads, T tokens.
 """
@@ -11,18 +11,18 @@ import numpy as np
 import torch
 
 from engine.atomic_write import disk_errors_for
+from engine.explore.fill_mask import not_finite
 from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.layers import steps
 from engine.explore.measures import measured
-from engine.explore.predictions import not_finite
-from engine.messages.answers import ArrayFile, Attended, Token, Working
-from engine.messages.questions import Attend, Measure
+from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measure
+from engine.messages.explore.text import Token
+from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 
-KEPT = 2  # files: the newest, and the one before it, which a window may be about to map
+KEPT_FILES = 2  # the newest, and the one before it, which a window may be about to map
 BY_HEAD: tuple[Measure, ...] = ("weights", "norms")  # of each head; the others of each layer
-PART = 0.25  # s after which the layers that are there are told of
+REPORT_SECONDS = 0.25  # after which the layers that are computed are told of
 
 
 @torch.inference_mode()
@@ -42,7 +42,7 @@ def attend(
     checkpoint: Checkpoint,
     question: Attend,
     scratch: Path,
-    tell: Callable[[Working], object] = lambda _: None,
+    tell: Callable[[Answer], object] = lambda _: None,
 ) -> Attended:
     """Write the attention of all heads into `scratch` and say where.
 
@@ -60,29 +60,20 @@ def attend(
         measure=question.measure,
     )
 
-    def on_part(number: int, most: float) -> None:
-        so_far = answer.model_copy(update={"layers": number, "most": scale(most)})
-        tell(
-            Working(
-                to=question.number,
-                stage=phrase("Computing layers"),
-                done=number,
-                total=spec.layers,
-                so_far=so_far,
-            )
-        )
+    def on_part(number: int, largest: float) -> None:
+        tell(answer.model_copy(update={"layers": number, "largest": scale(largest)}))
 
-    def scale(most: float) -> float:
-        return most if question.measure == "norms" else 1.0
+    def scale(largest: float) -> float:
+        return largest if question.measure == "norms" else 1.0
 
     try:
-        most = _write(answer.weights, _layers(checkpoint, given, question.measure), on_part)
+        largest = _write(answer.weights, _layers(checkpoint, given, question.measure), on_part)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     remove_older(scratch, path)
     milliseconds = (time.perf_counter() - began) * 1000
-    return answer.model_copy(update={"most": scale(most), "milliseconds": milliseconds})
+    return answer.model_copy(update={"largest": scale(largest), "milliseconds": milliseconds})
 
 
 def _write(
@@ -92,22 +83,22 @@ def _write(
 
     There is no flush to the disk, for it is scratch. `on_part` is told how many layers there are.
     """
-    told, most = time.perf_counter(), 0.0
+    told, largest = time.perf_counter(), 0.0
     with disk_errors_for(into.path), open(into.path, "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": into.shape}
         np.lib.format.write_array_header_1_0(file, header)
         for number, layer in enumerate(layers, start=1):
             file.write(layer.astype("<f4").tobytes())
-            most = max(most, float(layer.max()))
-            if time.perf_counter() - told >= PART and number < into.shape[0]:
+            largest = max(largest, float(layer.max()))
+            if time.perf_counter() - told >= REPORT_SECONDS and number < into.shape[0]:
                 told = time.perf_counter()
                 file.flush()
-                on_part(number, most)
-    return most
+                on_part(number, largest)
+    return largest
 
 
 def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
-    """L of float32 [H, T, T]: rows are the tokens that look, columns those looked at."""
+    """L of float32 [H, T, T]: rows are query tokens, columns key tokens."""
     for layer in measured(steps(checkpoint.network, given), measure):
         if not torch.isfinite(layer.sum()):  # one that is not makes the sum so, in a pass of four
             raise not_finite()
@@ -118,7 +109,7 @@ def remove_older(scratch: Path, newest: Path) -> None:
     """Keep the last few answers; a file that a window on Windows still maps goes the next time."""
     others = [p for p in scratch.glob("attention-*.npy") if p != newest]
     others.sort(key=lambda p: p.stat().st_mtime_ns)
-    for old in others[: len(others) - KEPT + 1]:
+    for old in others[: len(others) - KEPT_FILES + 1]:
         try:
             old.unlink()
         except OSError:

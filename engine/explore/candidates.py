@@ -1,7 +1,7 @@
-"""Whole words of several pieces in a hidden place: given ones weighed, and good ones searched.
+"""Whole words of one token or several in a masked place: given ones scored, likely ones found.
 
-`Weighed` in `messages/answers.py` says what a joint score is. Shapes: C rows that are guessed at
-once, P pieces of a word, T tokens, V vocabulary.
+`Candidate` in `messages/explore/candidates.py` says what a joint log-probability is. Shapes: C rows
+that are predicted at once, P tokens of a word, T tokens, V vocabulary.
 """
 
 import time
@@ -12,21 +12,26 @@ import torch
 from torch import Tensor
 
 from engine.errors import StudioError
-from engine.explore.inputs import Inputs, inputs, longest
-from engine.explore.predictions import logarithms, seen, word_head
-from engine.messages.answers import CandidatesWeighed, Searched, Weighed
-from engine.messages.questions import Search, Weigh
+from engine.explore.fill_mask import log_probabilities, mlm_head, shown_tokens
+from engine.explore.inputs import Inputs, inputs, max_tokens
+from engine.messages.explore.candidates import (
+    Candidate,
+    CandidatesFound,
+    CandidatesScored,
+    FindCandidates,
+    ScoreCandidates,
+)
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 
-BATCH = 2048  # tokens of rows that are guessed at once
-MOST = 200  # candidates
+BATCH_TOKENS = 2048  # of rows that are predicted at once
+MAX_CANDIDATES = 200
 
 
 class Gap(NamedTuple):
     """A text around the tokens from `first` to `last`, in whose place others are put."""
 
-    given: Inputs  # the text as typed, other words hidden
+    given: Inputs  # the text as typed, other words masked
     first: int
     last: int
 
@@ -36,36 +41,36 @@ class Gap(NamedTuple):
 
 
 @torch.inference_mode()
-def weigh(checkpoint: Checkpoint, question: Weigh) -> CandidatesWeighed:
-    """The joint score of every candidate.
+def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored:
+    """The joint log-probability of every candidate.
 
-    Raises StudioError where the model has no head for masked words, or there is no such place.
+    Raises StudioError where the model has no MLM head, or there is no such place.
     """
     began = time.perf_counter()
-    word_head(checkpoint)
-    if len(question.candidates) > MOST:
+    mlm_head(checkpoint)
+    if len(question.candidates) > MAX_CANDIDATES:
         raise StudioError(
             phrase("There are {count} candidates.", count=len(question.candidates)),
-            phrase("Ask for {most} at a time at the most.", most=MOST),
+            phrase("Score at most {most} at a time.", most=MAX_CANDIDATES),
         )
     gap = _gap(checkpoint, question)
-    room = longest(checkpoint) - len(gap.given.described) + gap.width
-    made: dict[int, Weighed] = {}
+    room = max_tokens(checkpoint) - len(gap.given.described) + gap.width
+    made: dict[int, Candidate] = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
     for number, text in enumerate(question.candidates):
-        ids[number] = pieces_of(checkpoint, question, gap, text)
+        ids[number] = tokens_of(checkpoint, question, gap, text)
         problem = _problem(checkpoint, ids[number], room)
         names = tuple(checkpoint.tokenizer.piece(one) for one in ids[number])
-        made[number] = Weighed(text=text, pieces=names, problem=problem)
+        made[number] = Candidate(text=text, tokens=names, problem=problem)
         if not problem:
             by_length[len(ids[number])].append(number)
     for numbers in by_length.values():
-        pieces = torch.tensor([ids[number] for number in numbers])  # [C, P]
-        logs = joint(checkpoint, gap, pieces)
+        tokens = torch.tensor([ids[number] for number in numbers])  # [C, P]
+        logs = joint(checkpoint, gap, tokens)
         for number, row in zip(numbers, logs.tolist(), strict=True):
-            made[number] = made[number].model_copy(update={"logarithms": tuple(row)})
-    return CandidatesWeighed(
+            made[number] = made[number].model_copy(update={"log_probabilities": tuple(row)})
+    return CandidatesScored(
         to=question.number,
         candidates=tuple(made[number] for number in range(len(question.candidates))),
         milliseconds=(time.perf_counter() - began) * 1000,
@@ -73,55 +78,55 @@ def weigh(checkpoint: Checkpoint, question: Weigh) -> CandidatesWeighed:
 
 
 @torch.inference_mode()
-def search(checkpoint: Checkpoint, question: Search) -> Searched:
-    """The rows of pieces with the best joint score that a beam search finds.
+def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
+    """The sequences of tokens with the best joint log-probability that a beam search finds.
 
-    Where a typed word stood, pieces that begin a word are looked for where one began, and pieces
-    that continue one where it went on. Raises StudioError as `weigh` does.
+    Where a word was typed, only tokens that begin a word are tried where it began, and tokens
+    that continue one elsewhere. Raises StudioError as `score` does.
     """
     began = time.perf_counter()
-    word_head(checkpoint)
+    mlm_head(checkpoint)
     gap = _gap(checkpoint, question)
     typed = [gap.given.described[place] for place in range(gap.first, gap.last + 1)]
     tokenizer = checkpoint.tokenizer
     is_word = gap.width > 1 and all(token.id != tokenizer.mask for token in typed)
     rows = torch.empty((1, 0), dtype=torch.long)  # [C, P so far]
-    sums = torch.zeros((1, 0))  # logarithms of their pieces
+    sums = torch.zeros((1, 0))  # log-probabilities of their tokens
     for number in range(gap.width):
-        logs = next_piece(checkpoint, gap, rows, gap.width).cpu()  # [C, V]
+        logs = next_token(checkpoint, gap, rows, gap.width).cpu()  # [C, V]
         logs = logs[:, : tokenizer.size]
         if is_word:
-            goes_on = torch.from_numpy(tokenizer.continues)
+            continues = torch.from_numpy(tokenizer.continues)
             wanted = bool(tokenizer.continues[typed[number].id])
-            logs = logs.masked_fill(goes_on != wanted, float("-inf"))
+            logs = logs.masked_fill(continues != wanted, float("-inf"))
         total = sums.sum(1, keepdim=True) + logs  # [C, V]
         kept = min(question.beams, int(torch.isfinite(total).sum()))
         best = total.flatten().topk(kept).indices
-        before, piece = best // logs.size(1), best % logs.size(1)
-        rows = torch.cat((rows[before], piece[:, None]), 1)
-        sums = torch.cat((sums[before], logs[before, piece][:, None]), 1)
+        before, token = best // logs.size(1), best % logs.size(1)
+        rows = torch.cat((rows[before], token[:, None]), 1)
+        sums = torch.cat((sums[before], logs[before, token][:, None]), 1)
     own = torch.tensor([[token.id for token in typed]])
     has_own = all(token.id != tokenizer.mask for token in typed)
-    return Searched(
+    return CandidatesFound(
         to=question.number,
         first=gap.first,
         last=gap.last,
         found=tuple(
-            _weighed(checkpoint, ids, logs)
+            _candidate(checkpoint, ids, logs)
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),
-        actual=_weighed(checkpoint, own[0], joint(checkpoint, gap, own)[0]) if has_own else None,
+        actual=_candidate(checkpoint, own[0], joint(checkpoint, gap, own)[0]) if has_own else None,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 
-def joint(checkpoint: Checkpoint, gap: Gap, pieces: Tensor) -> Tensor:
-    """The logarithm of each piece of int64 [C, P] in the gap, those before it shown, [C, P]."""
+def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
+    """Of each token of int64 [C, P] in the gap, those before it shown: log-probabilities [C, P]."""
     found = []
-    for number in range(pieces.size(1)):
-        begun, which = _different(pieces[:, :number])
-        logs = next_piece(checkpoint, gap, begun, pieces.size(1)).cpu()  # [unique, V]
-        found.append(logs[which, pieces[:, number]])
+    for number in range(tokens.size(1)):
+        begun, which = _different(tokens[:, :number])
+        logs = next_token(checkpoint, gap, begun, tokens.size(1)).cpu()  # [unique, V]
+        found.append(logs[which, tokens[:, number]])
     return torch.stack(found, 1)
 
 
@@ -133,17 +138,19 @@ def _different(rows: Tensor) -> tuple[Tensor, Tensor]:
     return different, which
 
 
-def next_piece(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
-    """Logarithms of what comes after `begun` in a gap of `width`, the rest hidden, float [C, V].
+def next_token(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
+    """Log-probabilities of what comes after `begun` in a gap of `width`, float [C, V].
+
+    The rest of the gap is masked.
 
     Args:
-        begun: int64 [C, P so far]; fewer pieces than `width`.
+        begun: int64 [C, P so far]; fewer tokens than `width`.
     """
-    rows = max(1, BATCH // (len(gap.given.described) - gap.width + width))
-    return torch.cat([_guessed(checkpoint, gap, part, width) for part in begun.split(rows)])
+    rows = max(1, BATCH_TOKENS // (len(gap.given.described) - gap.width + width))
+    return torch.cat([_predicted(checkpoint, gap, part, width) for part in begun.split(rows)])
 
 
-def _guessed(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
+def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
     network, mask = checkpoint.network, checkpoint.tokenizer.mask
     count, known = begun.shape
     device = gap.given.tokens.device
@@ -158,7 +165,7 @@ def _guessed(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Ten
     else:
         places = torch.full((count, 1), place, device=device)
         last = network.encoder.at(tokens, segments, places)[:, 0]
-    return logarithms(word_head(checkpoint)(last))
+    return log_probabilities(mlm_head(checkpoint)(last))
 
 
 def _around(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
@@ -168,11 +175,11 @@ def _around(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
     return torch.cat((before.expand(count, -1), middle, after.expand(count, -1)), 1)
 
 
-def pieces_of(checkpoint: Checkpoint, question: Weigh, gap: Gap, text: str) -> list[int]:
-    """The pieces that a word has in the place of the gap.
+def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text: str) -> list[int]:
+    """The ids of the tokens that a word has in the place of the gap.
 
     It is typed there and tokenised with its text, since spaces and neighbours matter to some
-    tokenizers; where it melts into a neighbour, its own pieces are taken.
+    tokenizers; where it melts into a neighbour, its own tokens are taken.
     """
     word = text.strip()
     if not word:
@@ -189,7 +196,7 @@ def pieces_of(checkpoint: Checkpoint, question: Weigh, gap: Gap, text: str) -> l
     return inside if whole and inside else list(tokenizer.placed(word)[0])
 
 
-def _gap(checkpoint: Checkpoint, question: Weigh | Search) -> Gap:
+def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:
     """Raises StudioError where these tokens make no place."""
     given = inputs(checkpoint, question)
     tokens, first, last = given.described, question.first, question.last
@@ -200,29 +207,29 @@ def _gap(checkpoint: Checkpoint, question: Weigh | Search) -> Gap:
     if not is_place:
         raise StudioError(
             phrase(
-                "The tokens {first} to {last} are no word of the text.",
+                "The tokens {first} to {last} are not a word of the text.",
                 first=first + 1,
                 last=last + 1,
             ),
-            phrase("Hide a word, and ask for that one."),
+            phrase("Mask a word first."),
         )
-    return Gap(given._replace(tokens=seen(checkpoint, given)), first, last)
+    return Gap(given._replace(tokens=shown_tokens(checkpoint, given)), first, last)
 
 
 def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
-    """Why a candidate cannot be weighed; empty where it can."""
+    """Why a candidate has no score; empty where it has one."""
     if not ids:
-        return phrase("There is nothing to weigh.")
+        return phrase("The candidate is empty.")
     if checkpoint.tokenizer.unknown in ids:
-        return phrase("The vocabulary has no pieces for this word.")
+        return phrase("Not in the vocabulary.")
     if len(ids) > room:
         return phrase(
-            "Its {count} pieces do not fit: the text would be too long for the model.",
+            "Its {count} tokens do not fit: the text would exceed the maximum length.",
             count=len(ids),
         )
     return ""
 
 
-def _weighed(checkpoint: Checkpoint, ids: Tensor, logs: Tensor) -> Weighed:
-    pieces = tuple(checkpoint.tokenizer.piece(one) for one in ids.tolist())
-    return Weighed(text=" ".join(pieces), pieces=pieces, logarithms=tuple(logs.tolist()))
+def _candidate(checkpoint: Checkpoint, ids: Tensor, logs: Tensor) -> Candidate:
+    tokens = tuple(checkpoint.tokenizer.piece(one) for one in ids.tolist())
+    return Candidate(text=" ".join(tokens), tokens=tokens, log_probabilities=tuple(logs.tolist()))

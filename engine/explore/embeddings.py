@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.explore.fill_mask import not_finite
 from engine.explore.inputs import inputs
-from engine.explore.predictions import not_finite
-from engine.messages.answers import Addend, Embedded
-from engine.messages.questions import Embed, Table
+from engine.messages.explore.embeddings import Addend, Embed, Embedded, Table
 from engine.models.checkpoint import Checkpoint
 
 TABLES: tuple[tuple[Table, str], ...] = (  # name, and its module
-    ("word", "token"),
+    ("token", "token"),
     ("position", "position"),
     ("segment", "segment"),
 )
@@ -27,7 +26,7 @@ Seen = dict[str, tuple[Tensor, Tensor]]  # of each module: what it was given, an
 
 @torch.inference_mode()
 def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
-    """The norms of the vectors of a text, hidden words as the mask that the model sees."""
+    """The norms of the vectors of a text, masked words as the model sees them."""
     began = time.perf_counter()
     given = inputs(checkpoint, question)
     part = checkpoint.network.encoder.embeddings

@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
 from engine.tokenizers.tokenizer import Tokenizer
 
-LONGEST = 512  # tokens; attention grows with the square, and no published BERT reads more
+MAX_TOKENS = 512  # attention grows with the square, and no published BERT reads more
 
 
 class Asked(Protocol):
@@ -29,16 +29,16 @@ class Asked(Protocol):
 class Inputs(NamedTuple):
     """One text or pair as a batch of one."""
 
-    described: tuple[Token, ...]  # as typed, also where a piece is hidden
+    described: tuple[Token, ...]  # as typed, also where a token is masked
     tokens: Tensor  # int64 [1, T]
     segments: Tensor  # int64 [1, T]
-    hidden: tuple[int, ...]  # token numbers that show the mask token, rising
+    masked: tuple[int, ...]  # token numbers that show the mask token, rising
     cut: bool
 
 
-def longest(checkpoint: Checkpoint) -> int:
-    """How many tokens are looked at, at the most."""
-    return min(checkpoint.network.spec.max_positions, LONGEST)
+def max_tokens(checkpoint: Checkpoint) -> int:
+    """How many tokens of a text are read, at most."""
+    return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
 
 
 def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:
@@ -49,18 +49,18 @@ def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:
 def typed(
     checkpoint: Checkpoint, text: str, pair: str | None, masked: tuple[int, ...] = ()
 ) -> Inputs:
-    """Tokenise a text or pair and hide the tokens in `masked`; special ones are never hidden."""
+    """Tokenise a text or pair and mask the tokens in `masked`; special ones are never masked."""
     tokenizer = checkpoint.tokenizer
-    encoded = tokenizer.encode(text, pair, longest(checkpoint))
-    hidden = hidden_places(encoded.tokens, masked, tokenizer)
+    encoded = tokenizer.encode(text, pair, max_tokens(checkpoint))
+    shown_masked = masked_positions(encoded.tokens, masked, tokenizer)
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)
-    tokens[0, list(hidden)] = tokenizer.mask
+    tokens[0, list(shown_masked)] = tokenizer.mask
     segments = torch.tensor([encoded.segments], device=device)
-    return Inputs(encoded.tokens, tokens, segments, hidden, encoded.cut)
+    return Inputs(encoded.tokens, tokens, segments, shown_masked, encoded.cut)
 
 
-def hidden_places(
+def masked_positions(
     tokens: tuple[Token, ...], masked: tuple[int, ...], tokenizer: Tokenizer
 ) -> tuple[int, ...]:
     """Where [MASK] was typed, and the numbers in `masked` that are ordinary tokens."""

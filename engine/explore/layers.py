@@ -1,4 +1,4 @@
-"""A pass through the encoder, one layer after the other, with what each of them looks at.
+"""A pass through the encoder, one layer after the other, with the attention of each.
 
 Shapes: T tokens, D width, H heads, L layers; the batch is always of one.
 """
@@ -19,13 +19,13 @@ class Step(NamedTuple):
 
     attention: Attention
     given: Tensor  # float [T, D], what the layer is given
-    weights: Tensor  # float [H, T, T], rows look at columns; rows sum to 1
+    weights: Tensor  # float [H, T, T], query tokens over key tokens; rows sum to 1
 
 
 def steps(network: Network, given: Inputs) -> Iterator[Step]:
     """L steps, the lowest first; a layer that works at several heights comes as often.
 
-    What the last layer would make of what it gathers is left out, for nobody looks at it.
+    What the last layer would make of what it gathers is left out, for nobody asks for it.
     """
     encoder = network.encoder
     x = encoder.embeddings(given.tokens, given.segments)  # [1, T, D]

@@ -1,6 +1,6 @@
-"""What would be guessed at a place after each layer.
+"""The logit lens: what would be predicted at a position after each layer.
 
-Shapes: T tokens, N places, D width, L layers, V vocabulary.
+Shapes: T tokens, N positions, D width, L layers, V vocabulary.
 """
 
 import time
@@ -8,52 +8,52 @@ import time
 import torch
 
 from engine.errors import StudioError
+from engine.explore.fill_mask import log_probabilities, mlm_head, ranked, shown_tokens
 from engine.explore.inputs import inputs
-from engine.explore.predictions import logarithms, ranked, seen, word_head
-from engine.explore.scores import place_score
-from engine.messages.answers import Height, Traced
-from engine.messages.questions import Trace
+from engine.explore.pseudo_perplexity import token_score
+from engine.messages.explore.lens import ApplyLens, LensApplied, LensLayer
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 
-MOST = 24  # places
+MAX_POSITIONS = 24
 
 
 @torch.inference_mode()
-def trace(checkpoint: Checkpoint, question: Trace) -> Traced:
-    """The guesses at the embeddings and after every layer; `Traced` says how.
+def apply(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
+    """The predictions at the embeddings and after every layer; `LensApplied` says how.
 
-    In a left-to-right model what is guessed at a place is read from the vector before it.
+    In a left-to-right model what is predicted at a position is read from the vector before it.
 
-    Raises StudioError where the model has no head for masked words, or there is no such place.
+    Raises StudioError where the model has no MLM head, or there is no such position.
     """
     began = time.perf_counter()
-    head = word_head(checkpoint)
+    head = mlm_head(checkpoint)
     given = inputs(checkpoint, question)
     count, causal = len(given.described), checkpoint.network.spec.causal
-    places = tuple(sorted(set(question.places)))[:MOST]
-    if not places or places[0] < int(causal) or places[-1] >= count:
+    positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
+    if not positions or positions[0] < int(causal) or positions[-1] >= count:
         raise StudioError(
-            phrase("There is no such place in the text."), phrase("Hide or pick one of its tokens.")
+            phrase("There is no such position in the text."),
+            phrase("Mask or select one of its tokens."),
         )
-    read = [place - causal for place in places]
-    tokens = seen(checkpoint, given)
+    read = [position - causal for position in positions]
+    tokens = shown_tokens(checkpoint, given)
     encoded = checkpoint.network.encoder(tokens, given.segments, keep_hidden=True)
-    heights = []
+    layers = []
     for vectors in encoded.hidden:  # L + 1 of [1, T, D]
-        logs = logarithms(head(vectors[0, read]))  # [N, V]
+        logs = log_probabilities(head(vectors[0, read]))  # [N, V]
         actual = tuple(
             None
-            if given.described[place].id == checkpoint.tokenizer.mask
-            else place_score(checkpoint, row, place, given.described[place].id)
-            for row, place in zip(logs, places, strict=True)
+            if given.described[position].id == checkpoint.tokenizer.mask
+            else token_score(checkpoint, row, position, given.described[position].id)
+            for row, position in zip(logs, positions, strict=True)
         )
-        guesses = ranked(checkpoint, logs.exp(), places, question.top)
-        heights.append(Height(guesses=guesses, actual=actual))
-    return Traced(
+        predictions = ranked(checkpoint, logs.exp(), positions, question.top)
+        layers.append(LensLayer(predictions=predictions, actual=actual))
+    return LensApplied(
         to=question.number,
         tokens=given.described,
-        places=places,
-        heights=tuple(heights),
+        positions=positions,
+        layers=tuple(layers),
         milliseconds=(time.perf_counter() - began) * 1000,
     )

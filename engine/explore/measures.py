@@ -9,17 +9,16 @@ import torch
 from torch import Tensor
 
 from engine.errors import StudioError
+from engine.explore.fill_mask import not_finite
 from engine.explore.inputs import inputs
 from engine.explore.layers import Step, steps
-from engine.explore.predictions import not_finite
-from engine.messages.answers import QueryKeyed
-from engine.messages.questions import Measure, QueryKey
+from engine.messages.explore.attention import Measure, QueryKeyShown, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 
 
 def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
-    """float [H, T, T] of every layer, H is 1 for `mean` and `rollout`."""
+    """float [H, T, T] of every layer, H is 1 for `head_average` and `rollout`."""
     rolled: Tensor | None = None
     for step in passing:
         match measure:
@@ -27,7 +26,7 @@ def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
                 yield step.weights
             case "norms":
                 yield step.weights * value_norms(step)[:, None, :]
-            case "mean":
+            case "head_average":
                 yield step.weights.mean(0, keepdim=True)
             case "rollout":
                 rolled = rolled_on(step.weights.mean(0), rolled)
@@ -61,14 +60,19 @@ def rolled_on(mean: Tensor, before: Tensor | None) -> Tensor:
 
 
 @torch.inference_mode()
-def query_key(checkpoint: Checkpoint, question: QueryKey) -> QueryKeyed:
+def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
     """The query of one token and the key of another in one head, and the weight they lead to.
 
     Raises StudioError where there is no such layer, head or token.
     """
     given = inputs(checkpoint, question)
     spec, count = checkpoint.network.spec, len(given.described)
-    layer, head, row, column = question.layer, question.head, question.row, question.column
+    layer, head, row, column = (
+        question.layer,
+        question.head,
+        question.query_token,
+        question.key_token,
+    )
     if layer >= spec.layers or head >= spec.heads or max(row, column) >= count:
         raise StudioError(
             phrase(
@@ -93,19 +97,20 @@ def query_key(checkpoint: Checkpoint, question: QueryKey) -> QueryKeyed:
     scores = products.sum(-1)  # [T]
     if not torch.isfinite(scores).all():
         raise not_finite()
-    may_look = [not spec.causal or number <= row for number in range(count)]
-    return QueryKeyed(
+    attends = [not spec.causal or number <= row for number in range(count)]
+    return QueryKeyShown(
         to=question.number,
         layer=layer,
         head=head,
-        row=row,
-        column=column,
+        query_token=row,
+        key_token=column,
         query=tuple(query.tolist()),
         key=tuple(keys[column].tolist()),
         products=tuple(products[column].tolist()),
         score=float(scores[column]),
         scores=tuple(
-            score if may else None for score, may in zip(scores.tolist(), may_look, strict=True)
+            score if visible else None
+            for score, visible in zip(scores.tolist(), attends, strict=True)
         ),
         weight=float(step.weights[head, row, column]),
     )

@@ -13,13 +13,13 @@ from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
 from engine.serving.serving import Serving
 
-PLACES = 3
+MAX_MODELS = 3
 
 Signature = tuple[tuple[str, int, int], ...]
 
 
 class Held(NamedTuple):
-    """A checkpoint on the shelf."""
+    """A loaded checkpoint."""
 
     signature: Signature
     serving: Serving
@@ -45,7 +45,7 @@ class ModelCache:
         signature = _signature(folder)
         held = self._held.pop(folder, None)
         if held is None or held.signature != signature:
-            while len(self._held) >= PLACES:
+            while len(self._held) >= MAX_MODELS:
                 self._held.popitem(last=False)
             device = _device(self._device)
             checkpoint = load(folder)
@@ -74,11 +74,8 @@ def _device(name: str) -> torch.device:
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
     if not present.get(name, False):
         raise StudioError(
-            phrase(
-                "The device “{name}”, which the settings name for exploring, is not there.",
-                name=name,
-            ),
-            phrase("Choose another one on the Settings page."),
+            phrase("The device “{name}” that is set for Explore is not available.", name=name),
+            phrase("Choose another device on the Settings page."),
         )
     return torch.device(name)
 

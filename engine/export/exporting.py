@@ -18,8 +18,8 @@ from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, Request, fingerprint, reload
 from engine.export.report import write_report
 from engine.export.saying import say, torch_run
-from engine.messages.answers import Exported, Working
-from engine.messages.questions import Export
+from engine.messages.exporting import Export, Exported
+from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from engine.messages.answers import PreciseAnswer
+from engine.messages.explore.text import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.network import laid_out, laying_out
 from engine.serving.quantization_check import TEXTS, Said, agrees, attention_agrees, read, say

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 2_000  # characters that are tried out

@@ -19,7 +19,7 @@ from tokenizers import Encoding as LibraryEncoding
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.phrases import phrase
 from engine.tokenizers.batches import batches
 from engine.tokenizers.byte_bpe import BytePieces

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from engine.checkpoints.config import spec_of
 from engine.data.datasets.store import resolve
 from engine.errors import StudioError
-from engine.messages.answers import Asked, BatchShown, Input
+from engine.messages.batch import BatchRow, BatchShown, Target
 from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
 from engine.phrases import phrase
@@ -54,7 +54,7 @@ class Showing:
         found = self._material(run, working)
         wanted = found.learner.wanted(batch, found.tokenizer)
         inputs = tuple(_input(batch, row, wanted[row], found) for row in range(len(batch.tokens)))
-        return BatchShown(step=step, steps=found.steps, inputs=inputs)
+        return BatchShown(step=step, steps=found.steps, rows=inputs)
 
     def _material(self, run: RunFolder, working: Working) -> Material:
         key = f"{run.path} {run.spec_file.read_bytes()!r}"
@@ -90,19 +90,19 @@ def _material(run: RunFolder, working: Working) -> Material:
     return material(job, dataset, rows, learner, tokenizer, positions, stage)
 
 
-def _input(batch: Batch, row: int, wanted: str, found: Material) -> Input:
+def _input(batch: Batch, row: int, wanted: str, found: Material) -> BatchRow:
     ids: list[int] = batch.tokens[row].tolist()
-    return Input(
-        pieces=tuple(found.tokenizer.piece(number) for number in ids),
+    return BatchRow(
+        tokens=tuple(found.tokenizer.piece(number) for number in ids),
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
-        real=len(ids) if batch.real is None else int(batch.real[row].sum()),
-        asked=tuple(_asked(batch, row, found)),
+        length=len(ids) if batch.real is None else int(batch.real[row].sum()),
+        targets=tuple(_asked(batch, row, found)),
         wanted=wanted,
     )
 
 
-def _asked(batch: Batch, row: int, found: Material) -> Iterator[Asked]:
+def _asked(batch: Batch, row: int, found: Material) -> Iterator[Target]:
     """The places of a row at which something is wanted.
 
     A random piece that happens to be the right one is shown as itself. Of a left-to-right model
@@ -116,12 +116,12 @@ def _asked(batch: Batch, row: int, found: Material) -> Iterator[Asked]:
     for place, wanted in zip(places, batch.targets[inside].tolist(), strict=True):
         if not found.learner.heads.masked_words:
             if wanted >= 0:
-                yield Asked(place=place, wanted=labels[wanted], shown_as="label")
+                yield Target(position=place, wanted=labels[wanted], shown_as="label")
             continue
         piece, shown = tokenizer.piece(wanted), int(batch.tokens[row, place])
         if shown == wanted:
-            yield Asked(place=place, wanted=piece, shown_as="itself")
+            yield Target(position=place, wanted=piece, shown_as="kept")
         elif shown == tokenizer.mask:
-            yield Asked(place=place, wanted=piece, shown_as="mask")
+            yield Target(position=place, wanted=piece, shown_as="mask")
         else:
-            yield Asked(place=place, wanted=piece, shown_as="another")
+            yield Target(position=place, wanted=piece, shown_as="random")

@@ -19,7 +19,7 @@ import torch
 
 from engine.data.datasets.store import Rows, StoredTexts, resolve
 from engine.home import Home
-from engine.messages.answers import Estimated
+from engine.messages.estimating import Estimated
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase

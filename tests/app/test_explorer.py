@@ -12,8 +12,10 @@ from PySide6.QtCore import QObject
 from app import explorer as module
 from app.explorer import Errand, Explorer
 from app.settings import Settings
-from engine.messages.answers import Attended, Filled, Imported, Refused, Working
-from engine.messages.questions import Attend, Examine, Fill, Import
+from engine.messages.explore.attention import Attend, Attended
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.importing import Examine, Import, Imported
+from engine.messages.question import Refused, Working
 from engine.models.heads import Heads
 from engine.runs import launch
 from tests.engine.models.small import folder
@@ -49,26 +51,28 @@ def wait_for(qtbot, explorer: Explorer, number: int):
 
 
 def test_a_question_is_answered_under_its_number(qtbot, explorer, tiny):
-    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     assert explorer.is_busy
     answer = wait_for(qtbot, explorer, number)
-    assert isinstance(answer, Filled)
+    assert isinstance(answer, MaskFilled)
     assert not explorer.is_busy
 
 
 LIGHT = """
-import time
-from engine.messages.answers import Filled
+import sys, time, types
+from engine.messages.explore.fill_mask import MaskFilled
 from engine.worker import explore
 
 class Light:
-    prepare = staticmethod(lambda: False)
-    def __init__(self, *given):
+    def __init__(self, scratch, tell):
         time.sleep(0.5)
-    def answer(self, question, tell):
-        tell(Filled(to=question.number, tokens=(), guesses=(), milliseconds=1))
+        self.tell, self.models = tell, types.SimpleNamespace(prepare=lambda: False)
 
-explore.Answerer = Light
+def respond(line, desk):
+    desk.tell(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
+
+sys.modules["engine.worker.desk"] = types.SimpleNamespace(Desk=Light)
+explore.respond = respond
 explore.main(None)
 """
 
@@ -81,16 +85,16 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_typing_never_builds_a_queue(qtbot, explorer, tiny, light):
     """Of forty questions in a row the first and the last are answered, in this order."""
-    numbers = [explorer.ask(Fill(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
+    numbers = [explorer.ask(FillMask(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
     wait_for(qtbot, explorer, numbers[-1])
     assert [answer.to for answer in explorer.heard] == [numbers[0], numbers[-1]]
     assert not explorer.is_busy
 
 
 def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny, light):
-    first = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    first = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     explorer.ask(Attend(checkpoint=tiny, text="a"))
-    words = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
+    words = explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]"))
     heads = explorer.ask(Attend(checkpoint=tiny, text="b"))
     others = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
     wait_for(qtbot, explorer, others)
@@ -101,10 +105,10 @@ def test_kinds_and_sides_do_not_push_one_another_out(qtbot, explorer, tiny, ligh
 def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, explorer, tiny, light):
     explorer.start()
     qtbot.waitUntil(lambda: explorer.pid > 0, timeout=PATIENCE)
-    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     os.kill(explorer.pid, signal.SIGKILL)
     answer = wait_for(qtbot, explorer, number)
-    assert isinstance(answer, Filled)
+    assert isinstance(answer, MaskFilled)
     assert len(explorer.deaths) == 1
     assert "signal 9" in explorer.deaths[0]
     assert explorer.deaths[0].endswith(".")
@@ -114,12 +118,12 @@ def test_a_killed_worker_is_told_of_and_its_question_asked_once_more(qtbot, expl
 def test_a_worker_killed_at_rest_is_told_of_and_starts_with_the_next_question(
     qtbot, explorer, tiny, light
 ):
-    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
+    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
     old = explorer.pid
     with qtbot.waitSignal(explorer.died, timeout=PATIENCE):
         os.kill(old, signal.SIGKILL)
     assert explorer.pid == 0
-    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="b [MASK]")))
+    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]")))
     assert explorer.pid not in (0, old)
 
 
@@ -132,7 +136,7 @@ def test_a_question_that_ends_two_workers_is_refused_with_what_they_said(
     qtbot, explorer, tiny, monkeypatch
 ):
     fake_worker(monkeypatch, "import sys; sys.stdin.readline(); sys.exit('the last words')")
-    number = explorer.ask(Fill(checkpoint=tiny, text="a [MASK]"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     answer = wait_for(qtbot, explorer, number)
     assert isinstance(answer, Refused)
     assert "the last words" in answer.details
@@ -153,8 +157,8 @@ def test_a_newer_question_takes_the_place_of_one_that_was_lost(
         "print(json.dumps({'kind': 'refused', 'to': line['number'], 'problem': 'x'}), flush=True)\n"
         "sys.stdin.read()",
     )
-    lost = explorer.ask(Fill(checkpoint=tiny, text="a"))
-    newer = explorer.ask(Fill(checkpoint=tiny, text="ab"))
+    lost = explorer.ask(FillMask(checkpoint=tiny, text="a"))
+    newer = explorer.ask(FillMask(checkpoint=tiny, text="ab"))
     wait_for(qtbot, explorer, newer)
     assert [answer.to for answer in explorer.heard] == [newer]
     assert lost != newer
@@ -164,7 +168,7 @@ def test_a_worker_that_talks_nonsense_is_replaced(qtbot, explorer, tiny, monkeyp
     fake_worker(
         monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); input()"
     )
-    number = explorer.ask(Fill(checkpoint=tiny, text="a"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="a"))
     answer = wait_for(qtbot, explorer, number)
     assert isinstance(answer, Refused)
     assert "hello" in answer.details
@@ -172,17 +176,17 @@ def test_a_worker_that_talks_nonsense_is_replaced(qtbot, explorer, tiny, monkeyp
 
 def test_a_worker_that_cannot_be_started_is_told_of(qtbot, explorer, tiny, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/program")
-    number = explorer.ask(Fill(checkpoint=tiny, text="a"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="a"))
     assert isinstance(wait_for(qtbot, explorer, number), Refused)
     assert explorer.deaths
 
 
 def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settings, light):
-    wait_for(qtbot, explorer, explorer.ask(Fill(checkpoint=tiny, text="a [MASK]")))
+    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
     old = explorer.pid
-    number = explorer.ask(Fill(checkpoint=tiny, text="b [MASK]"))
+    number = explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]"))
     settings.set("threads", 1)
-    assert isinstance(wait_for(qtbot, explorer, number), Filled)
+    assert isinstance(wait_for(qtbot, explorer, number), MaskFilled)
     assert explorer.pid != old
     assert explorer.deaths == []
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)

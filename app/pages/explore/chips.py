@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetricsF
 
 from app.theme import SPACE
 from app.widgets.text import visible
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 
 LONGEST = 40  # characters of a piece that are painted
 INSIDE = 1.5 * SPACE  # beside the text of a piece

@@ -21,14 +21,14 @@ LONGEST_QUOTE = 300  # characters of a text in a caption
 class Panel(QWidget):
     """Asks only while it is on the screen."""
 
-    def __init__(self, askings: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
+    def __init__(self, queries: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._askings = tuple(askings)
+        self._queries = tuple(queries)
 
     def set_seen(self, seen: bool) -> None:
         """Whether the panel is on the screen; what was put off is asked now."""
-        for asking in self._askings:
-            asking.set_seen(seen)
+        for query in self._queries:
+            query.set_seen(seen)
 
 
 def source(study: Study, side: int = 0) -> str:

@@ -7,7 +7,10 @@ from app.pages.explore.study import Study
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets.text import Text, tooltip
-from engine.messages.answers import Answer, Filled, PreciseAnswer, Predicted
+from engine.messages.explore.fill_mask import MaskFilled
+from engine.messages.explore.prediction import Predicted
+from engine.messages.explore.text import PreciseAnswer
+from engine.messages.question import Answer
 
 
 class PrecisionSwitch(QWidget):
@@ -49,7 +52,7 @@ class PrecisionSwitch(QWidget):
         self._study.set_exact(exact)
 
     def _on_answer(self, answer: Answer) -> None:
-        if isinstance(answer, Filled | Predicted):
+        if isinstance(answer, MaskFilled | Predicted):
             self.said.setText(self._how(answer))
 
     def _how(self, answer: PreciseAnswer) -> str:

@@ -15,8 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.library import ModelEntry
 from engine.errors import StudioError
-from engine.messages.answers import Token
-from engine.messages.questions import TextQuestion
+from engine.messages.explore.text import TextQuestion, Token
 from engine.spec.task import HeadKind
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 

@@ -19,7 +19,7 @@ from app.pages.explore.chips import AS_STORED, ROW_GAP, goes_on, painted, place,
 from app.pages.explore.study import Study
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
 MOST_ROWS = 3  # before the strip scrolls

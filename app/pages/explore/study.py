@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.library import ModelEntry
 from app.pages.explore.side import Input, Side, Stretch, edited
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.spec.task import HeadKind
 from engine.tokenizers.tokenizer import Tokenizer
 

@@ -21,7 +21,8 @@ from app.widgets import buttons, numbers
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, visible
-from engine.messages.answers import Imported, Refused
+from engine.messages.importing import Imported
+from engine.messages.question import Refused
 
 MOST_NAMES = 5_000  # tensors that a list names
 

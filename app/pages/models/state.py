@@ -12,8 +12,8 @@ from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
 from engine.home import free_folder
-from engine.messages.answers import Answer, Imported, Refused, Working
-from engine.messages.questions import Import
+from engine.messages.importing import Import, Imported
+from engine.messages.question import Answer, Refused, Working
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:

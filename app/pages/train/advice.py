@@ -23,7 +23,7 @@ from engine.checkpoints.families import FAMILIES
 from engine.data.columns.label_sets import counted
 from engine.data.formats.reading import check
 from engine.errors import StudioError
-from engine.messages.answers import Estimated
+from engine.messages.estimating import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import FINE_TUNED, LAYER_SWEEP, Features
 from engine.spec.fields import fields_at

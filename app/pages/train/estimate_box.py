@@ -9,7 +9,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card
 from app.widgets.text import Look, Text, tooltip
-from engine.messages.answers import Estimated
+from engine.messages.estimating import Estimated
 
 
 class EstimateBox(Card):

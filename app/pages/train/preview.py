@@ -13,7 +13,7 @@ from engine.data.columns.choices import list_in
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.packing.pairs import sentences
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping
 from engine.spec.task import Pretraining, TaskSpec
 from engine.tokenizers.tokenizer import Tokenizer

@@ -28,8 +28,8 @@ from app.sample import sample_entry
 from app.studio import Studio
 from engine.data.formats.reading import likely_task
 from engine.errors import StudioError
-from engine.messages.answers import Answer, Estimated, Refused, Working
-from engine.messages.questions import Estimate
+from engine.messages.estimating import Estimate, Estimated
+from engine.messages.question import Answer, Refused, Working
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
 from engine.spec.job import JobSpec

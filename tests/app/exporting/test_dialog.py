@@ -11,8 +11,8 @@ from app.exporting.state import ExportState
 from app.exporting.view import ExportDialog, ask
 from app.studio import Studio
 from app.widgets.text import Text
-from engine.messages.answers import Answer, Exported, Refused, Working
-from engine.messages.questions import Export
+from engine.messages.exporting import Export, Exported
+from engine.messages.question import Answer, Refused, Working
 from engine.messages.reports import Comparison, ExportReport
 from tests.app.accessible import assert_accessible
 from tests.engine.models.small import folder as small_checkpoint

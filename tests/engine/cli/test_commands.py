@@ -221,7 +221,7 @@ def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     capsys.readouterr()
     printed = output(capsys, "fill", "a [MASK] film", "--model", model, "--top=3", "--json")
     (mask,) = json.loads(printed)["masks"]
-    shares = [guess["probability"] for guess in mask["guesses"]]
+    shares = [guess["probability"] for guess in mask["predictions"]]
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
 
 
@@ -260,7 +260,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
         small.classifying(tmp_path).model_copy(update={"data": one}).model_dump_json()
     )
     assert "no [MASK]" in refusal(capsys, "fill", "no mask here", "--model", model)
-    assert "masked" in refusal(capsys, "fill", "a [MASK]", "--model", model)
+    assert "MLM" in refusal(capsys, "fill", "a [MASK]", "--model", model)
     assert "config.json" in refusal(capsys, "fill", "a [MASK]", "--model", str(tmp_path))
     assert "nowhere" in refusal(capsys, "check", str(tmp_path / "nowhere.csv"))
     assert "already" in refusal(capsys, "train", str(job), "--into", str(trained))
@@ -278,7 +278,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
     assert "endings" in refusal(
         capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
     )
-    assert "max_grad_norm" in refusal(
+    assert "clip" in refusal(
         capsys, "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
     )
 

@@ -10,7 +10,7 @@ import transformers
 from engine.errors import BadCheckpoint, DiskFull
 from engine.explore import attention
 from engine.explore.attention import attend, weights
-from engine.messages.questions import Attend
+from engine.messages.explore.attention import Attend
 from engine.models.checkpoint import load
 from tests.engine.models.small import folder
 
@@ -47,28 +47,28 @@ def test_weights_are_those_of_a_whole_pass(tiny):
 
 
 def test_layers_can_be_read_while_more_are_computed(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(attention, "PART", 0)
+    monkeypatch.setattr(attention, "REPORT_SECONDS", 0)
     told, read = [], []
 
-    def tell(working):
-        told.append(working)
-        file = working.so_far.weights
+    def tell(so_far):
+        told.append(so_far)
+        file = so_far.weights
         with open(file.path, "rb") as opened:
             np.lib.format.read_magic(opened)
             shape, _, dtype = np.lib.format.read_array_header_1_0(opened)
             start = opened.tell()
-        known = (working.so_far.layers, *shape[1:])
+        known = (so_far.layers, *shape[1:])
         read.append(np.memmap(file.path, dtype, "r", start, known).copy())
 
     answer = attend(tiny, question("a b c", measure="norms"), tmp_path, tell)
     whole = np.load(answer.weights.path)
-    assert [(one.done, one.total, one.so_far.layers) for one in told] == [(1, 2, 1)]
+    assert [(one.layers, one.is_final) for one in told] == [(1, False)]
     assert np.array_equal(read[0], whole[:1])
-    assert told[0].so_far.most == whole[0].max()
-    assert (answer.layers, answer.most) == (None, whole.max())
+    assert told[0].largest == whole[0].max()
+    assert (answer.layers, answer.largest) == (None, whole.max())
 
 
-def test_hidden_words_are_seen_as_masks(tiny, tmp_path):
+def test_masked_words_are_shown_as_masks(tiny, tmp_path):
     typed = attend(tiny, question("a [MASK] c", 1), tmp_path)
     masked = attend(tiny, question("a b c", 2, masked=(2,)), tmp_path)
     assert np.array_equal(np.load(typed.weights.path), np.load(masked.weights.path))
@@ -95,7 +95,7 @@ def test_weights_that_are_not_finite_are_told(tmp_path):
     broken = load(folder(tmp_path / "broken"))
     with torch.no_grad():
         broken.network.encoder.embeddings.token.weight.fill_(float("inf"))
-    with pytest.raises(BadCheckpoint, match="not finite"):
+    with pytest.raises(BadCheckpoint, match="NaN or infinite"):
         attend(broken, question("a b c"), tmp_path)
 
 

@@ -9,9 +9,10 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore import candidates
-from engine.explore.candidates import search, weigh
-from engine.explore.predictions import fill
-from engine.messages.questions import Fill, Search, Weigh
+from engine.explore.candidates import find, score
+from engine.explore.fill_mask import fill_mask
+from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
+from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder
@@ -29,8 +30,10 @@ def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(kno
     numbers = [n for n, t in enumerate(given.described) if t.word == word]
     first, last = numbers[0], numbers[-1]
     words = ("wonder", "quiet", "film")
-    ask = Weigh(number=4, checkpoint=ANY, text=text, first=first, last=last, candidates=words)
-    weighed = weigh(known.checkpoint, ask)
+    ask = ScoreCandidates(
+        number=4, checkpoint=ANY, text=text, first=first, last=last, candidates=words
+    )
+    weighed = score(known.checkpoint, ask)
     assert weighed.to == 4
     tokenizer = known.checkpoint.tokenizer
     for one, name in zip(weighed.candidates, words, strict=True):
@@ -39,30 +42,35 @@ def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(kno
         typed = known.typed(text[:start] + name + text[given.described[last].end :])
         count = len(typed.described) - len(given.described) + len(numbers)
         ids = [t.id for t in typed.described[first : first + count]]
-        assert one.pieces == tuple(tokenizer.piece(number) for number in ids)
+        assert one.tokens == tuple(tokenizer.piece(number) for number in ids)
         tokens = typed.tokens.clone()
         tokens[0, first : first + count] = tokenizer.mask
-        for number, (own, logarithm) in enumerate(zip(ids, one.logarithms, strict=True)):
+        for number, (own, logarithm) in enumerate(zip(ids, one.log_probabilities, strict=True)):
             logs = known.run(typed, tokens).logits[0, first + number].log_softmax(-1)
             assert logarithm == pytest.approx(float(logs[own]), abs=CLOSE)
             tokens[0, first + number] = own
-        assert one.score == pytest.approx(sum(one.logarithms))
-        assert one.probability == pytest.approx(math.exp(one.score))
+        assert one.log_probability == pytest.approx(sum(one.log_probabilities))
+        assert one.probability == pytest.approx(math.exp(one.log_probability))
 
 
 def test_a_word_of_one_piece_is_as_likely_as_when_it_is_guessed(tiny):
-    filled = fill(tiny, Fill(checkpoint=ANY, text="a b c d", masked=(2, 3), top=100))
-    ranked = {one.label: one.probability for one in filled.guesses[0].ranked}
-    ask = Weigh(
+    filled = fill_mask(tiny, FillMask(checkpoint=ANY, text="a b c d", masked=(2, 3), top=100))
+    ranked = {one.label: one.probability for one in filled.predictions[0].ranked}
+    ask = ScoreCandidates(
         checkpoint=ANY, text="a b c d", masked=(3,), first=2, last=2, candidates=("e", " q ")
     )
-    for one in weigh(tiny, ask).candidates:
-        assert one.probability == pytest.approx(ranked[one.pieces[0]], abs=CLOSE)
+    for one in score(tiny, ask).candidates:
+        assert one.probability == pytest.approx(ranked[one.tokens[0]], abs=CLOSE)
 
 
 def test_the_second_text_has_places_too(tiny):
     one, two = (
-        weigh(tiny, Weigh(checkpoint=ANY, text=text, pair=pair, first=n, last=n, candidates=("e",)))
+        score(
+            tiny,
+            ScoreCandidates(
+                checkpoint=ANY, text=text, pair=pair, first=n, last=n, candidates=("e",)
+            ),
+        )
         for text, pair, n in (("a b", "c d", 5), ("a b", "c [MASK]", 5))
     )
     assert one.candidates == two.candidates
@@ -70,24 +78,24 @@ def test_the_second_text_has_places_too(tiny):
 
 def test_what_cannot_be_weighed_says_why(tiny, monkeypatch):
     words = ("", "☃", "q" + "abc" * 3, "p")
-    ask = Weigh(checkpoint=ANY, text="a " * 20, first=1, last=1, candidates=words)
-    problems = [one.problem for one in weigh(tiny, ask).candidates]
-    assert "nothing" in problems[0]
-    assert "no pieces" in problems[1]
-    assert "too long" in problems[2]
+    ask = ScoreCandidates(checkpoint=ANY, text="a " * 20, first=1, last=1, candidates=words)
+    problems = [one.problem for one in score(tiny, ask).candidates]
+    assert "empty" in problems[0]
+    assert "vocabulary" in problems[1]
+    assert "do not fit" in problems[2]
     assert problems[3] == ""
-    monkeypatch.setattr(candidates, "MOST", 3)
+    monkeypatch.setattr(candidates, "MAX_CANDIDATES", 3)
     with pytest.raises(StudioError, match="4 candidates"):
-        weigh(tiny, ask)
+        score(tiny, ask)
 
 
 @pytest.mark.parametrize("places", [(0, 0), (1, 9), (2, 1), (2, 3)])
 def test_tokens_that_are_no_word_are_refused(tiny, places):
-    ask = Weigh(
+    ask = ScoreCandidates(
         checkpoint=ANY, text="a b", pair="c", first=places[0], last=places[1], candidates=("a",)
     )
-    with pytest.raises(StudioError, match="no word of the text"):
-        weigh(tiny, ask)
+    with pytest.raises(StudioError, match="not a word of the text"):
+        score(tiny, ask)
 
 
 @torch.no_grad()
@@ -96,33 +104,39 @@ def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
     spec = SPEC.model_copy(update={"causal": causal})
     model = load(folder(tmp_path / "model", Heads(masked_words=True), spec=spec))
     size = model.tokenizer.size
-    ask = Search(number=2, checkpoint=ANY, text="a [MASK] [MASK] b", first=2, last=3, beams=size)
-    found = search(model, ask)
+    ask = FindCandidates(
+        number=2, checkpoint=ANY, text="a [MASK] [MASK] b", first=2, last=3, beams=size
+    )
+    found = find(model, ask)
     gap = candidates._gap(model, ask)
     rows = torch.tensor(list(itertools.product(range(size), repeat=2)))
     sums = candidates.joint(model, gap, rows).sum(1)
     best = sums.topk(10)
     assert (found.to, found.actual) == (2, None)
-    assert [one.score for one in found.found] == pytest.approx(best.values.tolist(), abs=CLOSE)
+    assert [one.log_probability for one in found.found] == pytest.approx(
+        best.values.tolist(), abs=CLOSE
+    )
     names = [tuple(model.tokenizer.piece(n) for n in row) for row in rows[best.indices].tolist()]
-    assert [one.pieces for one in found.found] == names
+    assert [one.tokens for one in found.found] == names
     every = candidates.joint(model, gap, rows).sum(1).exp().sum()
     assert float(every) <= 1 + 1e-4, "a distribution over the rows; some ids have no piece"
 
 
 def test_the_rows_have_the_shape_of_the_word_that_stood_there(tiny):
-    found = search(tiny, Search(checkpoint=ANY, text="a bab c", first=2, last=4, beams=8))
-    assert found.actual.pieces == ("b", "##a", "##b")
+    found = find(tiny, FindCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, beams=8))
+    assert found.actual.tokens == ("b", "##a", "##b")
     assert len(found.found) == 8
     for one in found.found:
-        assert [piece.startswith("##") for piece in one.pieces] == [False, True, True]
-        own = Weigh(checkpoint=ANY, text="a bab c", first=2, last=4, candidates=("bab",))
-        assert found.actual.score == pytest.approx(weigh(tiny, own).candidates[0].score, abs=CLOSE)
+        assert [piece.startswith("##") for piece in one.tokens] == [False, True, True]
+        own = ScoreCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, candidates=("bab",))
+        assert found.actual.log_probability == pytest.approx(
+            score(tiny, own).candidates[0].log_probability, abs=CLOSE
+        )
 
 
 def test_a_model_without_a_head_is_refused_in_words(tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
-    for ask, kind in ((weigh, Weigh), (search, Search)):
-        more = {"candidates": ("a",)} if kind is Weigh else {}
-        with pytest.raises(StudioError, match="no head for masked words"):
+    for ask, kind in ((score, ScoreCandidates), (find, FindCandidates)):
+        more = {"candidates": ("a",)} if kind is ScoreCandidates else {}
+        with pytest.raises(StudioError, match="no MLM head"):
             ask(bare, kind(checkpoint=ANY, text="a", first=1, last=1, **more))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.explore.embeddings import embed
-from engine.messages.questions import Embed
+from engine.messages.explore.embeddings import Embed
 
 CLOSE = 1e-5
 TEXT, PAIR = "A quiet film.", "Nobody laughs."
@@ -15,7 +15,7 @@ def tables(known):
     """The tables of words, positions and segments of transformers, and its norm."""
     part = getattr(known.model, known.family).embeddings
     segment = getattr(part, "token_type_embeddings", None)
-    names = {"word": part.word_embeddings, "position": part.position_embeddings}
+    names = {"token": part.word_embeddings, "position": part.position_embeddings}
     return names | ({"segment": segment} if segment is not None else {}), part
 
 
@@ -43,7 +43,7 @@ def test_every_norm_is_that_of_transformers(known, pair):
 def test_rows_are_ids_places_and_segments(known):
     answer = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, pair=PAIR))
     by_table = {one.table: one.rows for one in answer.addends}
-    assert by_table["word"] == tuple(token.id for token in answer.tokens)
+    assert by_table["token"] == tuple(token.id for token in answer.tokens)
     first = known.checkpoint.network.spec.padding + 1 if known.family == "roberta" else 0
     assert by_table["position"] == tuple(range(first, first + len(answer.tokens)))
     if known.family == "distilbert":

@@ -6,15 +6,16 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from engine.explore.attention import attend
-from engine.explore.predictions import fill
-from engine.messages.questions import Attend, Fill
+from engine.explore.fill_mask import fill_mask
+from engine.messages.explore.attention import Attend
+from engine.messages.explore.fill_mask import FillMask
 
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     family, folder, checkpoint, _ = known
     mask = checkpoint.tokenizer.piece(checkpoint.tokenizer.mask)
     text, pair = f"a quiet {mask}, isn't it?", "nobody left"
-    answer = fill(checkpoint, Fill(checkpoint=folder, text=text, pair=pair, top=5))
+    answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text=text, pair=pair, top=5))
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
     asked = {"return_token_type_ids": True} if family in ("bert", "albert") else {}
@@ -24,7 +25,7 @@ def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     with torch.no_grad():
         logits = model(**encoded).logits[0, place]
     best = logits.softmax(-1)[: checkpoint.tokenizer.size].topk(5)
-    (guess,) = answer.guesses
+    (guess,) = answer.predictions
     assert guess.first == guess.last == place
     ids = best.indices.tolist()
     assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.piece(i) for i in ids]
@@ -37,7 +38,7 @@ def test_a_hidden_word_is_told_beside_the_guesses(known):
     _, folder, checkpoint, _ = known
     tokens = checkpoint.tokenizer.encode("quiet film").tokens
     number = next(n for n, token in enumerate(tokens) if not token.special)
-    answer = fill(checkpoint, Fill(checkpoint=folder, text="quiet film", masked=(number,)))
+    answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text="quiet film", masked=(number,)))
     assert answer.actual[0].label == tokens[number].text
     assert 0 < answer.actual[0].probability < 1
 

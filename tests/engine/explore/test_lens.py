@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.lens import trace
-from engine.explore.predictions import fill
-from engine.messages.questions import Fill, Trace
+from engine.explore.fill_mask import fill_mask
+from engine.explore.lens import apply
+from engine.messages.explore.fill_mask import FillMask
+from engine.messages.explore.lens import ApplyLens
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder
@@ -37,14 +38,16 @@ def head_of(known):
 @torch.no_grad()
 def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
     given = known.typed(TEXT, None, 2)
-    ask = Trace(number=9, checkpoint=known.folder, text=TEXT, masked=(2,), places=(4, 2), top=3)
-    traced = trace(known.checkpoint, ask)
+    ask = ApplyLens(
+        number=9, checkpoint=known.folder, text=TEXT, masked=(2,), positions=(4, 2), top=3
+    )
+    traced = apply(known.checkpoint, ask)
     hidden = known.run(given, output_hidden_states=True).hidden_states
-    assert (traced.to, traced.places, len(traced.heights)) == (9, (2, 4), 4)
+    assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
     size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.piece
-    for height, vectors in zip(traced.heights, hidden, strict=True):
+    for height, vectors in zip(traced.layers, hidden, strict=True):
         logits = head_of(known)(vectors)[0]
-        for guess, actual in zip(height.guesses, height.actual, strict=True):
+        for guess, actual in zip(height.predictions, height.actual, strict=True):
             chances = logits[guess.first].softmax(-1)
             best = chances[:size].topk(3)
             assert [one.label for one in guess.ranked] == [piece(n) for n in best.indices.tolist()]
@@ -52,7 +55,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
                 best.values.tolist(), abs=CLOSE
             )
             own = given.described[guess.first].id
-            assert math.exp(actual.logarithm) == pytest.approx(float(chances[own]), abs=CLOSE)
+            assert math.exp(actual.log_probability) == pytest.approx(float(chances[own]), abs=CLOSE)
             assert actual.rank == int((chances[:size] > chances[own]).sum()) + 1
 
 
@@ -61,23 +64,23 @@ def test_the_last_height_is_what_is_guessed(tmp_path, causal):
     spec = SPEC.model_copy(update={"causal": causal})
     model = load(folder(tmp_path / "model", Heads(masked_words=True), spec=spec))
     ask = {"checkpoint": tmp_path, "text": "a b [MASK] c d", "masked": (2,), "top": 4}
-    filled = fill(model, Fill(**ask))
-    last = trace(model, Trace(**ask, places=(2, 3))).heights[-1]
-    for ours, theirs in zip(last.guesses, filled.guesses, strict=True):
+    filled = fill_mask(model, FillMask(**ask))
+    last = apply(model, ApplyLens(**ask, positions=(2, 3))).layers[-1]
+    for ours, theirs in zip(last.predictions, filled.predictions, strict=True):
         assert [one.label for one in ours.ranked] == [one.label for one in theirs.ranked]
         assert [one.probability for one in ours.ranked] == pytest.approx(
             [one.probability for one in theirs.ranked], abs=CLOSE
         )
     assert last.actual[1] is None
-    assert math.exp(last.actual[0].logarithm) == pytest.approx(
+    assert math.exp(last.actual[0].log_probability) == pytest.approx(
         filled.actual[0].probability, abs=CLOSE
     )
 
 
 def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
-    with pytest.raises(StudioError, match="no head for masked words"):
-        trace(bare, Trace(checkpoint=Path("any"), text="a", places=(1,)))
+    with pytest.raises(StudioError, match="no MLM head"):
+        apply(bare, ApplyLens(checkpoint=Path("any"), text="a", positions=(1,)))
     for places in ((), (3,), (-1,)):
-        with pytest.raises(StudioError, match="no such place"):
-            trace(tiny, Trace(checkpoint=Path("any"), text="a", places=places))
+        with pytest.raises(StudioError, match="no such position"):
+            apply(tiny, ApplyLens(checkpoint=Path("any"), text="a", positions=places))

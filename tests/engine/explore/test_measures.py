@@ -9,7 +9,7 @@ import torch
 from engine.errors import StudioError
 from engine.explore.attention import weights
 from engine.explore.measures import query_key
-from engine.messages.questions import QueryKey
+from engine.messages.explore.attention import ShowQueryKey
 from engine.models.checkpoint import load
 from tests.engine.models.small import SPEC, folder
 
@@ -55,7 +55,7 @@ def test_weights_and_their_mean_are_those_of_transformers(known):
     tokens, ours = weights(known.checkpoint, TEXT, PAIR)
     assert ours.shape == (LAYERS, HEADS, len(tokens), len(tokens))
     assert np.abs(ours - theirs).max() < CLOSE
-    _, mean = weights(known.checkpoint, TEXT, PAIR, "mean")
+    _, mean = weights(known.checkpoint, TEXT, PAIR, "head_average")
     assert np.abs(mean[:, 0] - theirs.mean(1)).max() < CLOSE
 
 
@@ -100,15 +100,15 @@ def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
 def test_a_query_and_a_key_lead_to_the_weight(known):
     hidden, theirs = looked(known)
     layer, head, row, column = 2, 1, 3, 5
-    ask = QueryKey(
+    ask = ShowQueryKey(
         number=7,
         checkpoint=known.folder,
         text=TEXT,
         pair=PAIR,
         layer=layer,
         head=head,
-        row=row,
-        column=column,
+        query_token=row,
+        key_token=column,
     )
     shown = query_key(known.checkpoint, ask)
     query_part, key_part, _, _ = parts(known, layer)
@@ -128,7 +128,7 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
 
 def test_a_left_to_right_model_has_no_scores_of_what_comes_later(tmp_path):
     causal = load(folder(tmp_path / "causal", spec=SPEC.model_copy(update={"causal": True})))
-    ask = QueryKey(checkpoint=Path("any"), text="a b c d", row=2, column=1)
+    ask = ShowQueryKey(checkpoint=Path("any"), text="a b c d", query_token=2, key_token=1)
     shown = query_key(causal, ask)
     assert [score is None for score in shown.scores] == [False] * 3 + [True] * 3
     _, rolled = weights(causal, "a b c d", measure="rollout")
@@ -136,6 +136,8 @@ def test_a_left_to_right_model_has_no_scores_of_what_comes_later(tmp_path):
 
 
 def test_what_is_not_there_is_refused_in_words(tiny):
-    ask = QueryKey(checkpoint=Path("any"), text="a b", layer=2, head=1, row=1, column=2)
+    ask = ShowQueryKey(
+        checkpoint=Path("any"), text="a b", layer=2, head=1, query_token=1, key_token=2
+    )
     with pytest.raises(StudioError, match="no layer 3, head 2, token 3"):
         query_key(tiny, ask)

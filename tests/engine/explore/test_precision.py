@@ -5,36 +5,40 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.explore import predictions
-from engine.messages.questions import Attend, Fill, Predict
+from engine.explore import fill_mask
+from engine.messages.explore.attention import Attend
+from engine.messages.explore.fill_mask import FillMask
+from engine.messages.explore.prediction import Predict
 from engine.serving import serving
 from engine.serving.quantized_matmul import present
-from engine.worker.explore import REMEMBERED, Answerer, Inbox
+from engine.worker import answerers
+from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
+from engine.worker.desk import Desk
+from engine.worker.explore import answer
+from engine.worker.inbox import Inbox
 
 pytestmark = pytest.mark.skipif(not present("float16"), reason="no float16 here")
 
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
-    """Ask an answerer whose every model has a quick way, and get the last thing that it tells."""
+    """Ask a desk whose every model has a quick way, and get its answer."""
     monkeypatch.setattr(serving, "GAIN", 0.0)
-    answerer = Answerer(tmp_path)
+    desk = Desk(tmp_path, lambda _: None)
 
     def ask(question, settled=True):
         if settled:
-            answerer._shelf.serving(question.checkpoint)
-            while answerer.prepare():
+            desk.models.serving(question.checkpoint)
+            while desk.models.prepare():
                 pass
-        told = []
-        answerer.answer(question, told.append)
-        return told[-1]
+        return answer(question, desk)
 
     return ask
 
 
 def questions(folder: Path, exact: bool):
     given = {"checkpoint": folder, "text": "a b c", "masked": (2,), "exact": exact}
-    return [Fill(**given), Predict(**given), Attend(**given)]
+    return [FillMask(**given), Predict(**given), Attend(**given)]
 
 
 def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
@@ -47,8 +51,8 @@ def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
 def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
     fill, predict, attend = (ask(one) for one in questions(tiny_folder, exact=True))
     assert {one.computed for one in (fill, predict, attend)} == {"float32"}
-    right = predictions.fill(tiny, questions(tiny_folder, exact=True)[0])
-    pairs = zip(fill.guesses[0].ranked, right.guesses[0].ranked, strict=True)
+    right = fill_mask.fill_mask(tiny, questions(tiny_folder, exact=True)[0])
+    pairs = zip(fill.predictions[0].ranked, right.predictions[0].ranked, strict=True)
     assert all(abs(one.probability - other.probability) < 1e-6 for one, other in pairs)
 
 
@@ -67,21 +71,21 @@ def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
 def test_what_was_asked_before_is_not_computed_again(ask, tiny_folder, monkeypatch):
     question = questions(tiny_folder, exact=True)[0]
     first = ask(question.model_copy(update={"number": 1}))
-    monkeypatch.setattr(predictions, "fill", None)
+    monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
     again = ask(question.model_copy(update={"number": 2, "side": 1}))
     assert again.to == 2
-    assert again.guesses == first.guesses
+    assert again.predictions == first.predictions
 
 
 def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
-    monkeypatch.setattr("engine.worker.explore.REMEMBERED", 2)
+    monkeypatch.setattr(answerers, "REMEMBERED", 2)
     assert REMEMBERED > 2
     for text in ("a [MASK]", "b [MASK]", "c [MASK]"):
-        ask(Fill(checkpoint=tiny_folder, text=text))
-    monkeypatch.setattr(predictions, "fill", None)
-    ask(Fill(checkpoint=tiny_folder, text="c [MASK]"))
+        ask(FillMask(checkpoint=tiny_folder, text=text))
+    monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
+    ask(FillMask(checkpoint=tiny_folder, text="c [MASK]"))
     with pytest.raises(TypeError):
-        ask(Fill(checkpoint=tiny_folder, text="a [MASK]"))
+        ask(FillMask(checkpoint=tiny_folder, text="a [MASK]"))
 
 
 def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
@@ -102,7 +106,7 @@ def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):
     def meanwhile():
         done.append(len(done))
         if len(done) == 3:
-            inbox.put(Fill(number=7, checkpoint=tiny_folder, text="a").line())
+            inbox.put(FillMask(number=7, checkpoint=tiny_folder, text="a").line())
         return True
 
     assert inbox.take(meanwhile).number == 7

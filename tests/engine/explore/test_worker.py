@@ -12,41 +12,24 @@ import numpy as np
 import psutil
 import pytest
 
-from engine.messages.answers import (
-    ANSWER,
-    AnyAnswer,
-    Attended,
-    CandidatesWeighed,
-    Estimated,
-    Examined,
-    Exported,
-    Filled,
-    Imported,
-    Predicted,
-    QueryKeyed,
-    Refused,
-    Scored,
-    Searched,
-    Traced,
-    Working,
+from engine.messages.estimating import Estimate, Estimated
+from engine.messages.explore.attention import Attend, Attended, QueryKeyShown, ShowQueryKey
+from engine.messages.explore.candidates import (
+    CandidatesFound,
+    CandidatesScored,
+    FindCandidates,
+    ScoreCandidates,
 )
-from engine.messages.questions import (
-    Attend,
-    Estimate,
-    Examine,
-    Export,
-    Fill,
-    Follow,
-    Import,
-    Predict,
-    QueryKey,
-    Question,
-    Score,
-    Search,
-    Trace,
-    Weigh,
-)
-from engine.worker.explore import Inbox, is_out_of_memory, parse
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.explore.lens import ApplyLens, LensApplied
+from engine.messages.explore.next_sentence import PredictNextSentence
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokensScored
+from engine.messages.exporting import Export, Exported
+from engine.messages.importing import Examine, Examined, Import, Imported
+from engine.messages.question import Answer, Question, Refused, Working, parse_answer
+from engine.worker.explore import is_out_of_memory
+from engine.worker.inbox import Inbox, addressed
 from tests.engine.training.small import classifying
 
 
@@ -57,6 +40,7 @@ class Worker:
         start = (
             f"{code}\nfrom engine.worker.__main__ import main\nmain(['explore', {str(scratch)!r}])"
         )
+        self.asked: Question = FillMask(checkpoint=scratch, text="")
         self.process = subprocess.Popen(
             [sys.executable, "-c", start],
             stdin=subprocess.PIPE,
@@ -65,7 +49,8 @@ class Worker:
             env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         )
 
-    def ask(self, question: Question) -> AnyAnswer:
+    def ask(self, question: Question) -> Answer:
+        self.asked = question
         self.write(question.line())
         return self.read()
 
@@ -73,8 +58,8 @@ class Worker:
         self.process.stdin.write(line)
         self.process.stdin.flush()
 
-    def read(self) -> AnyAnswer:
-        return ANSWER.validate_json(self.process.stdout.readline())
+    def read(self) -> Answer:
+        return parse_answer(self.process.stdout.readline(), self.asked)
 
     def end(self) -> tuple[int, str]:
         """Close the input; the exit code, and what was printed besides the answers."""
@@ -95,14 +80,14 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 
 
 def test_every_question_has_its_answer(worker, tiny_folder, tmp_path):
-    filled = worker.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK] c"))
+    filled = worker.ask(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK] c"))
     attended = worker.ask(Attend(number=2, checkpoint=tiny_folder, text="a b"))
     classified = worker.ask(Predict(number=3, checkpoint=tiny_folder, text="a b"))
     examined = worker.ask(Examine(number=4, folder=tiny_folder))
     working = worker.ask(Import(number=5, folder=tiny_folder, into=tmp_path / "imported"))
     imported = worker.read()
     answers = [filled, attended, classified, examined, imported]
-    kinds = [Filled, Attended, Predicted, Examined, Imported]
+    kinds = [MaskFilled, Attended, Predicted, Examined, Imported]
     assert [type(answer) for answer in answers] == kinds
     assert [answer.to for answer in answers] == [1, 2, 3, 4, 5]
     assert isinstance(working, Working)
@@ -117,18 +102,26 @@ def test_what_explore_asks_besides_has_its_answer(worker, tiny_folder):
         worker.ask(question)
         for question in (
             Attend(number=1, measure="rollout", **asked),
-            QueryKey(number=2, row=1, column=2, **asked),
-            Weigh(number=3, first=2, last=2, candidates=("d",), **asked),
-            Search(number=4, first=2, last=2, **asked),
-            Score(number=5, **asked),
-            Trace(number=6, places=(2,), **asked),
-            Follow(number=7, **asked),
+            ShowQueryKey(number=2, query_token=1, key_token=2, **asked),
+            ScoreCandidates(number=3, first=2, last=2, candidates=("d",), **asked),
+            FindCandidates(number=4, first=2, last=2, **asked),
+            ScoreTokens(number=5, **asked),
+            ApplyLens(number=6, positions=(2,), **asked),
+            PredictNextSentence(number=7, **asked),
         )
     ]
-    kinds = [Attended, QueryKeyed, CandidatesWeighed, Searched, Scored, Traced, Refused]
+    kinds = [
+        Attended,
+        QueryKeyShown,
+        CandidatesScored,
+        CandidatesFound,
+        TokensScored,
+        LensApplied,
+        Refused,
+    ]
     assert [type(answer) for answer in answers] == kinds
     assert [answer.to for answer in answers] == [1, 2, 3, 4, 5, 6, 7]
-    assert "no head for the next sentence" in answers[-1].problem
+    assert "no next-sentence (NSP) head" in answers[-1].problem
 
 
 def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder, tmp_path):
@@ -149,12 +142,12 @@ def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder,
 
 def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):
     worker = Worker(tmp_path)
-    nothing = worker.ask(Fill(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
+    nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')
     unreadable = worker.read()
     worker.write(b"not even JSON\n")
     nonsense = worker.read()
-    well = worker.ask(Fill(number=4, checkpoint=tiny_folder, text="a [MASK]"))
+    well = worker.ask(FillMask(number=4, checkpoint=tiny_folder, text="a [MASK]"))
     assert isinstance(nothing, Refused)
     assert not nothing.bug
     assert "Traceback" not in nothing.problem + nothing.advice
@@ -162,23 +155,23 @@ def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder,
     assert (unreadable.to, unreadable.bug) == (2, True)
     assert "Traceback" in unreadable.details
     assert isinstance(nonsense, Refused)
-    assert isinstance(well, Filled)
+    assert isinstance(well, MaskFilled)
     assert worker.end()[0] == 0
 
 
 def test_what_libraries_print_is_no_answer(tmp_path, tiny_folder):
     code = (
-        "import os, engine.explore.predictions as p\n"
-        "fill = p.fill\n"
+        "import os, engine.explore.fill_mask as p\n"
+        "fill = p.fill_mask\n"
         "def loud(*given):\n"
         "    print('printed')\n"
         "    os.write(1, b'written')\n"
         "    return fill(*given)\n"
-        "p.fill = loud"
+        "p.fill_mask = loud"
     )
     loud = Worker(tmp_path, code)
-    answer = loud.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]"))
-    assert isinstance(answer, Filled)
+    answer = loud.ask(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]"))
+    assert isinstance(answer, MaskFilled)
     exit_code, printed = loud.end()
     assert exit_code == 0
     assert "printed" in printed
@@ -187,46 +180,46 @@ def test_what_libraries_print_is_no_answer(tmp_path, tiny_folder):
 
 def test_the_end_of_input_ends_a_computation(tmp_path, tiny_folder):
     code = (
-        "import time, engine.explore.predictions as p\n"
+        "import time, engine.explore.fill_mask as p\n"
         "def endless(*given):\n"
         "    print('begun', flush=True)\n"
         "    time.sleep(600)\n"
-        "p.fill = endless"
+        "p.fill_mask = endless"
     )
     busy = Worker(tmp_path, code)
-    busy.write(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]").line())
+    busy.write(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]").line())
     assert busy.process.stderr.readline() == b"begun\n"
     assert busy.end() == (0, "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT to a process")
 def test_a_ctrl_c_in_the_terminal_is_left_to_the_window(worker, tiny_folder):
-    worker.ask(Fill(number=1, checkpoint=tiny_folder, text="a [MASK]"))
+    worker.ask(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]"))
     worker.process.send_signal(signal.SIGINT)
-    assert isinstance(worker.ask(Fill(number=2, checkpoint=tiny_folder, text="a")), Filled)
+    assert isinstance(worker.ask(FillMask(number=2, checkpoint=tiny_folder, text="a")), MaskFilled)
 
 
 def test_the_number_of_threads_is_what_the_settings_say(tmp_path, tiny_folder):
-    code = "import atexit, torch, engine.explore.predictions as p\nfill = p.fill\n"
-    code += "p.fill = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]"
+    code = "import atexit, torch, engine.explore.fill_mask as p\nfill = p.fill_mask\n"
+    code += "p.fill_mask = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]"
     limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
-    limited.ask(Fill(number=1, checkpoint=tiny_folder, text="a"))
+    limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
     assert limited.end() == (0, "3\n")
 
 
 def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_path, tiny_folder):
-    code = "import os, torch, engine.explore.predictions as p\nfill = p.fill\n"
-    code += "p.fill = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]\n"
+    code = "import os, torch, engine.explore.fill_mask as p\nfill = p.fill_mask\n"
+    code += "p.fill_mask = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]\n"
     code += "del os.environ['OMP_NUM_THREADS']\n"
     code += "import engine.cores\nengine.cores.limit = lambda: 1.0"
     limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
-    limited.ask(Fill(number=1, checkpoint=tiny_folder, text="a"))
+    limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
     assert limited.end() == (0, "1\n")
 
 
 def test_only_the_newest_question_of_a_kind_waits():
     inbox = Inbox()
-    for number, kind in enumerate(("fill", "attend", "fill", "fill"), start=1):
+    for number, kind in enumerate(("fill_mask", "attend", "fill_mask", "fill_mask"), start=1):
         question = {"kind": kind, "number": number, "checkpoint": "x", "text": "a"}
         inbox.put(json.dumps(question).encode())
     assert [inbox.take().number for _ in range(2)] == [2, 4]
@@ -235,16 +228,22 @@ def test_only_the_newest_question_of_a_kind_waits():
 def test_the_sides_of_a_comparison_do_not_push_one_another_out():
     inbox = Inbox()
     for number, side in enumerate((0, 1, 0), start=1):
-        question = {"kind": "fill", "number": number, "side": side, "checkpoint": "x", "text": "a"}
+        question = {
+            "kind": "fill_mask",
+            "number": number,
+            "side": side,
+            "checkpoint": "x",
+            "text": "a",
+        }
         inbox.put(json.dumps(question).encode())
     assert [inbox.take().number for _ in range(2)] == [2, 3]
 
 
 def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
-    assert parse(b'{"number": 7, "kind": "fill"}').number == 7
-    assert parse(b'{"number": "x"}').number == 0
-    assert parse(b"[1, 2]").number == 0
-    assert parse(b"\xff\xfe").number == 0
+    assert addressed(b'{"number": 7, "kind": "fill_mask"}').number == 7
+    assert addressed(b'{"number": "x"}').number == 0
+    assert addressed(b"[1, 2]").number == 0
+    assert addressed(b"\xff\xfe").number == 0
 
 
 @pytest.mark.parametrize(
@@ -285,15 +284,16 @@ def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets
     imported = worker.read()
     assert isinstance(imported, Imported)
     assert imported.info.layers == 12
-    asked = Fill(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
-    assert worker.ask(asked).guesses[0].ranked[0].label == "C"
+    asked = FillMask(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
+    assert worker.ask(asked).predictions[0].ranked[0].label == "C"
 
 
 def test_an_estimate_tells_its_stages_and_then_time_and_memory(worker, tmp_path):
-    worker.write(Estimate(number=9, job=classifying(tmp_path)).line())
+    answer = worker.ask(Estimate(number=9, job=classifying(tmp_path)))
     stages = []
-    while isinstance(answer := worker.read(), Working):
+    while isinstance(answer, Working):
         stages.append(answer.stage)
+        answer = worker.read()
     assert isinstance(answer, Estimated)
     assert answer.to == 9
     assert answer.steps > 0

@@ -7,8 +7,7 @@ import pytest
 from engine.export import exporting, reloading
 from engine.export.reloading import Reloaded, Request
 from engine.export.saying import Said
-from engine.messages.answers import Exported
-from engine.messages.questions import Export
+from engine.messages.exporting import Export, Exported
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.spec.features import Features

@@ -17,8 +17,8 @@ from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.export import exporting, report
 from engine.export.examples import ENDINGS, MOST, OURS, examples
 from engine.export.reloading import BrokenExport, Request
-from engine.messages.answers import Working
-from engine.messages.questions import Export
+from engine.messages.exporting import Export
+from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
 from engine.models.outputs import outputs_of, said_by

@@ -16,7 +16,7 @@ from engine.export import exporting, onnx_graph
 from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
 from engine.export.saying import INPUTS
-from engine.messages.answers import Exported
+from engine.messages.exporting import Exported
 from engine.models.outputs import outputs_of, said_by
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported

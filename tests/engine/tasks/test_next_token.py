@@ -14,8 +14,8 @@ from engine.cli import main as command
 from engine.data.packing.packed import pack_stream
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.attention import weights
-from engine.explore.predictions import fill
-from engine.messages.questions import Fill
+from engine.explore.fill_mask import fill_mask
+from engine.messages.explore.fill_mask import FillMask
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
@@ -189,9 +189,9 @@ def test_fill_guesses_from_the_left_alone(trained: Path) -> None:
     loaded = checkpoint.load(trained)
 
     def guesses(text: str) -> list[tuple[str, float]]:
-        answer = fill(loaded, Fill(checkpoint=trained, text=text, top=3))
+        answer = fill_mask(loaded, FillMask(checkpoint=trained, text=text, top=3))
         assert answer.causal
-        return [(x.label, x.probability) for guess in answer.guesses for x in guess.ranked]
+        return [(x.label, x.probability) for guess in answer.predictions for x in guess.ranked]
 
     alone, within = guesses("a lovely [MASK]"), guesses("a lovely [MASK] and a sad end")
     assert [x[0] for x in alone] == [x[0] for x in within]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from engine.home import Home
-from engine.messages.answers import ANSWER, Estimated, Working
+from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
-from engine.messages.questions import Estimate
+from engine.messages.question import Working, parse_answer
 from engine.runs import launch
 from engine.runs.reproducibility import certificate
 from engine.spec.job import FromScratch, JobSpec
@@ -36,10 +36,13 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
         command, env=launch.environment(), cwd=launch.CODE, stdin=pipe, stdout=pipe
     ) as process:
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(Estimate(job=job).line())
+        question = Estimate(job=job)
+        process.stdin.write(question.line())
         process.stdin.flush()
-        while isinstance(answer := ANSWER.validate_json(process.stdout.readline()), Working):
-            pass
+        while True:
+            answer = parse_answer(process.stdout.readline(), question)
+            if not isinstance(answer, Working):
+                break
         process.kill()
     assert isinstance(answer, Estimated)
     return answer

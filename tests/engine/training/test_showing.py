@@ -12,14 +12,16 @@ import torch
 from engine.cli import main as command
 from engine.errors import StudioError
 from engine.home import Home
-from engine.messages.answers import BatchShown, Refused
-from engine.messages.questions import ShowBatch
+from engine.messages.batch import BatchShown, ShowBatch
+from engine.messages.question import Refused
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.task import Pretraining
 from engine.tasks.learner import Batch, Learner
 from engine.training.batch_preview import Showing
 from engine.training.loop import train
-from engine.worker.explore import Answerer, respond
+from engine.worker.desk import Desk
+from engine.worker.explore import respond
+from engine.worker.inbox import addressed
 from tests.engine.training import small
 
 Seen = list[Batch]
@@ -27,13 +29,13 @@ Seen = list[Batch]
 
 def as_in_the_paper(folder: Path) -> JobSpec:
     task = Pretraining(nsp=True, long_length=40, long_share=0.5)
-    job = small.pretraining(folder, steps=8, micro_batch=3)
+    job = small.pretraining(folder, steps=8, micro_batch_size=3)
     return job.model_copy(update={"task": task})
 
 
 def whole_words_static(folder: Path) -> JobSpec:
     task = Pretraining(whole_word_masking=True, masking="static")
-    return small.pretraining(folder, steps=8, share=0.6).model_copy(update={"task": task})
+    return small.pretraining(folder, steps=8, train_fraction=0.6).model_copy(update={"task": task})
 
 
 def left_to_right(folder: Path) -> JobSpec:
@@ -100,10 +102,10 @@ def test_what_is_shown_is_what_was_trained_on(
             same = torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
             assert same
         shown = showing.show(run, step)
-        assert [list(row.ids) for row in shown.inputs] == there.tokens.tolist()
-        assert [list(row.segments) for row in shown.inputs] == there.segments.tolist()
+        assert [list(row.ids) for row in shown.rows] == there.tokens.tolist()
+        assert [list(row.segments) for row in shown.rows] == there.segments.tolist()
         real = there.tokens.new_ones(there.tokens.shape) if there.real is None else there.real
-        assert [row.real for row in shown.inputs] == real.sum(1).tolist()
+        assert [row.length for row in shown.rows] == real.sum(1).tolist()
         assert shown.steps == job.training.steps
 
 
@@ -118,18 +120,18 @@ def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen:
         shown, batch = showing.show(run, step), seen[step - 1]
         assert batch.places is not None and batch.follows is not None
         width = batch.tokens.size(1)
-        asked = [(n * width + one.place) for n, r in enumerate(shown.inputs) for one in r.asked]
+        asked = [(n * width + one.position) for n, r in enumerate(shown.rows) for one in r.targets]
         assert asked == batch.places.tolist()
-        assert [r.wanted for r in shown.inputs] == [words[n] for n in batch.follows.tolist()]
-        for row in shown.inputs:
-            for one in row.asked:
+        assert [r.wanted for r in shown.rows] == [words[n] for n in batch.follows.tolist()]
+        for row in shown.rows:
+            for one in row.targets:
                 how[one.shown_as] += 1
-                piece = row.pieces[one.place]
+                piece = row.tokens[one.position]
                 assert (piece == "[MASK]") == (one.shown_as == "mask")
-                assert (piece == one.wanted) == (one.shown_as == "itself")
-            assert row.pieces[row.real :] == ("[PAD]",) * (len(row.pieces) - row.real)
+                assert (piece == one.wanted) == (one.shown_as == "kept")
+            assert row.tokens[row.length :] == ("[PAD]",) * (len(row.tokens) - row.length)
     total = how.total()
-    assert 0.7 < how["mask"] / total < 0.9 and min(how["another"], how["itself"]) > 0
+    assert 0.7 < how["mask"] / total < 0.9 and min(how["random"], how["kept"]) > 0
 
 
 def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
@@ -137,35 +139,35 @@ def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", job)
     train(job, run.append, lambda: False, run)
     shown = Showing().show(run, 1)
-    assert {row.wanted for row in shown.inputs} == {"good", "bad"}
-    for row in shown.inputs:
-        text = " ".join(row.pieces).replace(" ##", "")
+    assert {row.wanted for row in shown.rows} == {"good", "bad"}
+    for row in shown.rows:
+        text = " ".join(row.tokens).replace(" ##", "")
         assert (row.wanted == "good") == any(w in text for w in ("lovely", "great", "loved"))
 
 
 def test_tags_are_told_at_the_first_pieces(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", tags(tmp_path))
     train(run.job(), run.append, lambda: False, run)
-    inputs = Showing().show(run, 3).inputs
-    told = Counter(one.wanted for row in inputs for one in row.asked)
+    inputs = Showing().show(run, 3).rows
+    told = Counter(one.wanted for row in inputs for one in row.targets)
     assert told["O"] and any(tag.startswith("B-") for tag in told)
     for row in inputs:
-        assert all(one.shown_as == "label" for one in row.asked)
-        assert not any(row.pieces[one.place].startswith(("##", "[")) for one in row.asked)
+        assert all(one.shown_as == "label" for one in row.targets)
+        assert not any(row.tokens[one.position].startswith(("##", "[")) for one in row.targets)
 
 
 def test_an_answer_is_told_in_its_pieces(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", answers(tmp_path))
     train(run.job(), run.append, lambda: False, run)
-    for row in Showing().show(run, 2).inputs:
-        assert row.wanted == "none" or row.wanted in " ".join(row.pieces)
+    for row in Showing().show(run, 2).rows:
+        assert row.wanted == "none" or row.wanted in " ".join(row.tokens)
 
 
 @pytest.mark.parametrize("task", small.TASKS)
 def test_every_task_says_what_it_wants(home: Home, tmp_path: Path, task: str) -> None:
     run = small.new_run(tmp_path / "run", small.learning(task, tmp_path, steps=4))
     train(run.job(), run.append, lambda: False, run)
-    assert all(row.wanted for row in Showing().show(run, 1).inputs)
+    assert all(row.wanted for row in Showing().show(run, 1).rows)
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
@@ -209,13 +211,13 @@ def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
     job = whole_words_static(tmp_path)
     run = small.new_run(tmp_path / "run", job)
     told: list[object] = []
-    answerer = Answerer(tmp_path)
-    respond(answerer, ShowBatch(number=3, run=run.path, step=2), told.append)
+    desk = Desk(tmp_path, told.append)
+    respond(addressed(ShowBatch(number=3, run=run.path, step=2).line()), desk)
     assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
     train(job, run.append, lambda: False, run)
-    respond(answerer, ShowBatch(number=4, run=run.path, step=2), told.append)
+    respond(addressed(ShowBatch(number=4, run=run.path, step=2).line()), desk)
     assert isinstance(told[-1], BatchShown) and told[-1].to == 4
-    assert told[-1].inputs == Showing().show(run, 2).inputs
+    assert told[-1].rows == Showing().show(run, 2).rows
 
 
 def test_the_command_prints_what_was_trained_on(
@@ -227,7 +229,7 @@ def test_the_command_prints_what_was_trained_on(
     capsys.readouterr()
     assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert np.array_equal([row["ids"] for row in shown["inputs"]], seen[2].tokens.numpy())
+    assert np.array_equal([row["ids"] for row in shown["rows"]], seen[2].tokens.numpy())
     assert command(["batch", str(run.path)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in printed

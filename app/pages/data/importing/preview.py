@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import Preview, Row, preview, read
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping, Reading
 from engine.tokenizers.tokenizer import Tokenizer
 

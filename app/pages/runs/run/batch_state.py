@@ -4,8 +4,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.explorer import Explorer
 from app.pages.runs.run.state import RunState
-from engine.messages.answers import Answer, BatchShown, Refused, Working
-from engine.messages.questions import ShowBatch
+from engine.messages.batch import BatchShown, ShowBatch
+from engine.messages.question import Answer, Refused, Working
 
 PAUSE = 2000  # ms between two batches of a run that is followed
 

@@ -12,7 +12,7 @@ from app.widgets import buttons, numbers
 from app.widgets.page import Card, EmptyState, scrolling
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
-from engine.messages.answers import BatchShown, Input
+from engine.messages.batch import BatchRow, BatchShown
 
 ON_A_PAGE = 4  # inputs
 
@@ -110,7 +110,7 @@ class BatchTab(QWidget):
         self._showing = False
 
     def _show_page(self, shown: BatchShown) -> None:
-        count = len(shown.inputs)
+        count = len(shown.rows)
         self._first = min(self._first, (count - 1) // ON_A_PAGE * ON_A_PAGE)
         last = min(self._first + ON_A_PAGE, count)
         template = self.tr("inputs {0} to {1} of {2}")
@@ -120,14 +120,14 @@ class BatchTab(QWidget):
         for number, card in enumerate(self.cards, start=self._first):
             card.setVisible(number < count)
             if number < count:
-                card.show_input(number, shown.inputs[number])
+                card.show_input(number, shown.rows[number])
         self.legend.setText(self._counted(shown))
 
     def _counted(self, shown: BatchShown) -> str:
         """How many pieces of the batch are shown in which way."""
-        how: Counter[str] = Counter(one.shown_as for given in shown.inputs for one in given.asked)
-        real = sum(given.real for given in shown.inputs)
-        padding = sum(len(given.pieces) - given.real for given in shown.inputs)
+        how: Counter[str] = Counter(one.shown_as for given in shown.rows for one in given.targets)
+        real = sum(given.length for given in shown.rows)
+        padding = sum(len(given.tokens) - given.length for given in shown.rows)
         parts = [
             self.tr("{0} pieces; {1} of padding, which are not computed").format(
                 *map(numbers.count, (real, padding))
@@ -184,11 +184,11 @@ class InputCard(Card):
         self.body.addLayout(row)
         self.body.addWidget(self.pieces)
 
-    def show_input(self, number: int, given: Input) -> None:
+    def show_input(self, number: int, given: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
         self.head.setText(f"{title}: {given.wanted}" if given.wanted else title)
-        about = [self.tr("%Ln piece(s)", "", given.real)]
-        if given.asked:
-            about.append(self.tr("%Ln of them asked for", "", len(given.asked)))
+        about = [self.tr("%Ln piece(s)", "", given.length)]
+        if given.targets:
+            about.append(self.tr("%Ln of them asked for", "", len(given.targets)))
         self.about.setText(", ".join(about))
         self.pieces.show_input(given)

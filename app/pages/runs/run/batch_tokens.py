@@ -22,7 +22,7 @@ from app.pages.runs.texts import translate
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
 from app.widgets.text import tooltip, visible
-from engine.messages.answers import Asked, Input
+from engine.messages.batch import BatchRow, Target
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
 LONGEST = 40  # characters of a piece that are painted
@@ -30,8 +30,8 @@ INSIDE = 1.5 * SPACE  # beside the text of a chip
 ROUND = 4.0
 LOOKS = {  # how a piece is shown → its colour, and a mark besides
     "mask": (Role.ACCENT, "▪"),
-    "another": (Role.WARN, "⇄"),
-    "itself": (Role.GOOD, "="),
+    "random": (Role.WARN, "⇄"),
+    "kept": (Role.GOOD, "="),
     "label": (Role.ACCENT, "›"),
 }
 
@@ -40,8 +40,8 @@ def look_word(shown_as: str) -> str:
     """How an asked piece is shown, for people."""
     words = {
         "mask": translate("Runs", "hidden"),
-        "another": translate("Runs", "shown as another piece"),
-        "itself": translate("Runs", "shown as it is"),
+        "random": translate("Runs", "shown as another piece"),
+        "kept": translate("Runs", "shown as it is"),
         "label": translate("Runs", "label wanted"),
     }
     return words[shown_as]
@@ -60,17 +60,17 @@ class BatchPieces(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._input: Input | None = None
-        self._asked: dict[int, Asked] = {}
+        self._input: BatchRow | None = None
+        self._asked: dict[int, Target] = {}
         self.chips: list[_Chip] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName(self.tr("Pieces of the input"))
 
-    def show_input(self, given: Input) -> None:
+    def show_input(self, given: BatchRow) -> None:
         self._input = given
-        self._asked = {one.place: one for one in given.asked}
+        self._asked = {one.position: one for one in given.targets}
         self.setAccessibleDescription(self._sentence(given))
         self._lay_out()
         self.updateGeometry()
@@ -110,9 +110,9 @@ class BatchPieces(QWidget):
         if given is None:
             return []
         pieces, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
-        texts = [(_painted(piece), self._below(n)) for n, piece in enumerate(given.pieces)]
-        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.real])]
-        if padding := len(given.pieces) - given.real:
+        texts = [(_painted(piece), self._below(n)) for n, piece in enumerate(given.tokens)]
+        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.length])]
+        if padding := len(given.tokens) - given.length:
             shown.append((f"{padding} × {texts[-1][0]}", "", -1))
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
@@ -158,7 +158,7 @@ class BatchPieces(QWidget):
         segment = SEGMENTS[given.segments[chip.place] % len(SEGMENTS)]
         is_mask = one is not None and one.shown_as == "mask"
         role = segment if one is None else LOOKS[one.shown_as][0]
-        is_frame = one is None and _is_special(given.pieces[chip.place])
+        is_frame = one is None and _is_special(given.tokens[chip.place])
         painter.setPen(QPen(colour(role, 0.9), 1) if one or is_frame else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
         painter.drawRoundedRect(box, ROUND, ROUND)
@@ -205,7 +205,7 @@ class BatchPieces(QWidget):
             return self.tr("Padding: the network passes over it.")
         segment = self.tr("first segment") if given.segments[place] == 0 else self.tr("second")
         text = self.tr("“{0}”, id {1}, place {2}, {3}.").format(
-            _painted(given.pieces[place]), given.ids[place], place + 1, segment
+            _painted(given.tokens[place]), given.ids[place], place + 1, segment
         )
         one = self._asked.get(place)
         if one is None:
@@ -215,10 +215,10 @@ class BatchPieces(QWidget):
         )
         return f"{text} {wanted}"
 
-    def _sentence(self, given: Input) -> str:
+    def _sentence(self, given: BatchRow) -> str:
         """The input for a screen reader."""
         parts = []
-        for place, piece in enumerate(given.pieces[: given.real]):
+        for place, piece in enumerate(given.tokens[: given.length]):
             one = self._asked.get(place)
             text = _painted(piece)
             if one is not None:

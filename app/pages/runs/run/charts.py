@@ -220,7 +220,7 @@ class Charts(QWidget):
                 return self.speed, run_words.metric_word(name)
             case "gradient_norm":
                 return self.gradient, run_words.metric_word(name)
-            case _ if name.startswith("validation_"):
+            case _ if name.startswith("dev_"):
                 return self.dev, run_words.metric_word(name)
         return None
 

@@ -13,14 +13,17 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.study import Study
 from app.studio import Studio
 from engine.home import Home
-from engine.messages.answers import Answer, ArrayFile, Attended, Filled, Guess, Likely, Refused
-from engine.messages.questions import AnyQuestion
+from engine.messages.explore.attention import ArrayFile, Attended
+from engine.messages.explore.fill_mask import MaskFilled
+from engine.messages.explore.text import LabelProbability, Prediction
+from engine.messages.question import Answer, Question, Refused
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.worker.explore import Answerer
+from engine.worker.desk import Desk
+from engine.worker.explore import answer
 from tests.engine.models.small import tokenizer
 
 WORDS = (
@@ -66,29 +69,28 @@ class FakeExplorer(QObject):
     def __init__(self, scratch: Path) -> None:
         super().__init__()
         self.scratch = scratch
-        self.asked: list[AnyQuestion] = []
+        self.asked: list[Question] = []
         self.starts = 0
 
     def start(self) -> None:
         self.starts += 1
 
-    def ask(self, question: AnyQuestion) -> int:
+    def ask(self, question: Question) -> int:
         self.asked.append(question.model_copy(update={"number": len(self.asked) + 1}))
         return len(self.asked)
 
     def of_kind(self, kind: str) -> list[Any]:
         return [question for question in self.asked if question.kind == kind]
 
-    def refuse(self, question: AnyQuestion, problem: str) -> None:
+    def refuse(self, question: Question, problem: str) -> None:
         self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))
 
     def truly(self, question: Any) -> Any:
         """Answer as the worker does; gives the last answer."""
-        told: list[Answer] = []
-        Answerer(self.scratch).answer(question, told.append)
-        for answer in told:
-            self.answered.emit(answer)
-        return told[-1]
+        desk = Desk(self.scratch, self.answered.emit)
+        last = answer(question, desk)
+        self.answered.emit(last)
+        return last
 
     def fill(self, question: Any, *labels: str, causal: bool = False) -> Answer:
         """Answer with `labels` for every hidden place; the actual piece has 1 %."""
@@ -97,14 +99,17 @@ class FakeExplorer(QObject):
         masked = set(question.masked)
         places = [n for n, t in enumerate(tokens) if t.id == known.mask or n in masked]
         ranked = tuple(
-            Likely(label=label, probability=0.5 / (n + 1)) for n, label in enumerate(labels)
+            LabelProbability(label=label, probability=0.5 / (n + 1))
+            for n, label in enumerate(labels)
         )
-        answer = Filled(
+        answer = MaskFilled(
             to=question.number,
             tokens=tokens,
-            guesses=tuple(Guess(first=n, last=n, ranked=ranked) for n in places),
+            predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in places),
             actual=tuple(
-                Likely(label="" if tokens[n].id == known.mask else tokens[n].text, probability=0.01)
+                LabelProbability(
+                    label="" if tokens[n].id == known.mask else tokens[n].text, probability=0.01
+                )
                 for n in places
             ),
             causal=causal,

@@ -7,7 +7,8 @@ from app.library import describe_model
 from app.pages.explore.panels.predictions.figure import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets import figure
-from engine.messages.answers import Found, Guess, Likely, Predicted
+from engine.messages.explore.prediction import Predicted, SpanPrediction
+from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
@@ -39,9 +40,9 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     page.pair.set_text(PASSAGE)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
     start = PASSAGE.index("cat")
-    best = Found(text="cat", start=start, end=start + 3, probability=0.7)
-    other = Found(text="the", start=0, end=3, probability=0.1)
-    answer(page, explorer, head="answer", found=(best, other), value=0.2)
+    best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
+    other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
+    answer(page, explorer, head="answer", spans=(best, other), value=0.2)
     face = page.answers.sides[0].faces["answer"]
     assert face.verdict.whole() == "cat · 70.0 %"
     selections = face.passage.extraSelections()
@@ -55,7 +56,7 @@ def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
     page.arrive(folder)
     page.pair.set_text(PASSAGE)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
-    answer(page, explorer, head="answer", found=(), value=0.9, answered=False)
+    answer(page, explorer, head="answer", spans=(), value=0.9, answered=False)
     face = page.answers.sides[0].faces["answer"]
     assert face.verdict.whole() == "No answer in the passage · 90.0 %"
     assert face.passage.extraSelections() == []
@@ -66,9 +67,11 @@ TAGS = ("O", "B-person", "I-person", "B-place")
 TYPED = "😀 Ada Lovelace was born in London."
 
 
-def stretch(text: str, label: str) -> Found:
+def stretch(text: str, label: str) -> SpanPrediction:
     start = TYPED.index(text)
-    return Found(text=text, start=start, end=start + len(text), probability=0.9, label=label)
+    return SpanPrediction(
+        text=text, start=start, end=start + len(text), probability=0.9, label=label
+    )
 
 
 def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait, screen):
@@ -77,7 +80,7 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
-    answer(page, explorer, head="tags", found=found)
+    answer(page, explorer, head="tags", spans=found)
     face = page.answers.sides[0].faces["tags"]
     assert face.verdict.whole() == "2 span(s)"
     plain = face.text.toPlainText().replace("\u202f", "|")
@@ -102,7 +105,7 @@ def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
-    answer(page, explorer, head="tags", found=(), cut=True)
+    answer(page, explorer, head="tags", spans=(), cut=True)
     face = page.answers.sides[0].faces["tags"]
     assert face.verdict.whole() == "No spans in this text"
     assert face.text.toPlainText() == TYPED
@@ -116,14 +119,18 @@ def test_classes_of_words_are_named_too(page, home, explorer, wait):
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
-    answer(page, explorer, head="tags", found=found)
+    answer(page, explorer, head="tags", spans=found)
     face = page.answers.sides[0].faces["tags"]
     assert face.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in face.text.toPlainText()
 
 
-def ranked(*chances: tuple[str, float]) -> tuple[Guess, ...]:
-    return (Guess(ranked=tuple(Likely(label=name, probability=p) for name, p in chances)),)
+def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
+    return (
+        Prediction(
+            ranked=tuple(LabelProbability(label=name, probability=p) for name, p in chances)
+        ),
+    )
 
 
 def test_labels_are_given_each_by_itself(page, home, explorer, wait):
@@ -132,17 +139,17 @@ def test_labels_are_given_each_by_itself(page, home, explorer, wait):
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
-    answer(page, explorer, head="labels", guesses=chances)
+    answer(page, explorer, head="labels", predictions=chances)
     face = page.answers.sides[0].faces["labels"]
     assert face.verdict.whole() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in face.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
-    answer(page, explorer, head="labels", guesses=ranked(("mat", 0.1)))
+    answer(page, explorer, head="labels", predictions=ranked(("mat", 0.1)))
     assert face.verdict.whole() == "mat, cat"  # nobody has asked again
     page.text.set_text("the dog")
     wait(lambda: explorer.asked[-1].text == "the dog")
-    answer(page, explorer, head="labels", guesses=ranked(("mat", 0.1)))
+    answer(page, explorer, head="labels", predictions=ranked(("mat", 0.1)))
     assert face.verdict.whole() == "No label is likely enough"
     assert_accessible(page)
 
@@ -177,7 +184,7 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
-    answer(page, explorer, head="choices", guesses=chances)
+    answer(page, explorer, head="choices", predictions=chances)
     assert face.verdict.whole() == "on a dog · 70.0 %" and face.bars.isVisible()
     assert_accessible(page)
     face.lines[3].clear()
@@ -192,10 +199,10 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     page.arrive(first)
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
-    answer(page, explorer, head="classes", guesses=ranked(("good", 0.75), ("bad", 0.25)))
+    answer(page, explorer, head="classes", predictions=ranked(("good", 0.75), ("bad", 0.25)))
     page.study.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
-    answer(page, explorer, head="classes", guesses=ranked(("bad", 0.6), ("good", 0.4)))
+    answer(page, explorer, head="classes", predictions=ranked(("bad", 0.6), ("good", 0.4)))
     panel = page.answers
     assert panel.sides[1].isVisible()
     assert [side.faces["classes"].verdict.whole() for side in panel.sides] == [
@@ -215,7 +222,7 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     state = page.answers._states[0]
     assert figure_of(state) is None
-    answer(page, explorer, head="classes", guesses=ranked(("good", 0.75), ("<b>bad</b>", 0.25)))
+    answer(page, explorer, head="classes", predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)))
     made = figure_of(state)
     assert made.array.tolist() == [0.75, 0.25]
     assert made.table().rows == [("good", 0.75), ("<b>bad</b>", 0.25)]

@@ -15,7 +15,7 @@ from app.pages.explore.panels.attention.view import MEASURES, AttentionView
 from app.widgets import figure as figures
 from app.widgets import numbers
 from app.widgets.numbers import decimal
-from engine.messages.answers import ArrayFile, Attended, Working
+from engine.messages.explore.attention import ArrayFile, Attended
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
@@ -324,7 +324,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
     assert state.block is None and view.block.isHidden()
 
 
-@pytest.mark.parametrize("measure", ["norms", "mean", "rollout"])
+@pytest.mark.parametrize("measure", ["norms", "head_average", "rollout"])
 def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, wait, measure):
     view.measure.setCurrentIndex(MEASURES.index(measure))
     asked = explorer.asked[-1]
@@ -332,7 +332,7 @@ def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, w
     answer = explorer.truly(asked)
     exact = np.load(answer.weights.path)
     assert np.array_equal(state.map, exact[0, 0])
-    wait(lambda: np.array_equal(state.wall, levels(exact, answer.most)))
+    wait(lambda: np.array_equal(state.wall, levels(exact, answer.largest)))
     assert state.most == (exact.max() if measure == "norms" else 1)
     assert view.head.isHidden() == (measure != "norms")
     if measure == "norms":
@@ -348,9 +348,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
     file = ArrayFile(path=path, shape=whole.shape, dtype="float32")
     answer = Attended(to=asked.number, tokens=study.tokens, weights=file)
     for layers in (1, 2):
-        so_far = answer.model_copy(update={"layers": layers})
-        working = Working(to=asked.number, stage="Computing layers", so_far=so_far)
-        explorer.answered.emit(working)
+        explorer.answered.emit(answer.model_copy(update={"layers": layers}))
         wait(lambda n=layers: state.wall is not None and (state.wall[n - 1] != GAP).all())
         assert np.array_equal(state.wall[:layers], levels(whole[:layers]))
         assert (state.wall[layers:] == GAP).all()
@@ -375,10 +373,10 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer
         view.matrix, Qt.MouseButton.LeftButton, pos=view.matrix.cell(2, 3).center().toPoint()
     )
     assert (study.picked, study.target) == (2, 3)
-    assert explorer.of_kind("query_key") == [], "nobody sees it"
+    assert explorer.of_kind("show_query_key") == [], "nobody sees it"
     view.show_form(2)
-    asked = explorer.of_kind("query_key")[-1]
-    assert (asked.layer, asked.head, asked.row, asked.column) == (0, 0, 2, 3)
+    asked = explorer.of_kind("show_query_key")[-1]
+    assert (asked.layer, asked.head, asked.query_token, asked.key_token) == (0, 0, 2, 3)
     shown = explorer.truly(asked)
     assert f"score {decimal(shown.score)}" in view.pair.sum.text()
     assert decimal(shown.weight) in view.pair.sum.text()
@@ -389,7 +387,7 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer
     at = elements._at
     assert f"product over √K {decimal(shown.products[at])}" in view.pair.said.whole()
     state.pick_head(1, 1)
-    assert explorer.of_kind("query_key")[-1].layer == 1
+    assert explorer.of_kind("show_query_key")[-1].layer == 1
 
 
 def test_another_panel_can_choose_the_head(state, study, weights):

@@ -93,7 +93,7 @@ def test_classes_are_shown_only_where_there_are_some(ready):
 
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
     ready.study.toggle_mask(2)
-    assert {question.kind for question in explorer.asked} == {"fill"}
+    assert {question.kind for question in explorer.asked} == {"fill_mask"}
     ready.bench.show_panel("attention")
     assert explorer.asked[-1].kind == "attend"
     assert explorer.asked[-1].masked == (2,)
@@ -187,7 +187,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
 
     os.kill(studio.explorer.pid, signal.SIGKILL)
     qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=LATER)
-    assert "starts again" in studio.notices.shown[0].problem
+    assert "is restarting" in studio.notices.shown[0].problem
     page.text.moveCursor(page.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(page.text, " .")
     qtbot.waitUntil(lambda: card().bars.shown != before, timeout=LATER)

@@ -2,11 +2,13 @@
 
 import pytest
 
-from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.precision import PrecisionSwitch
 from app.settings import Settings
-from engine.messages.answers import Filled, Predicted
-from engine.messages.questions import Attend, Fill, Predict
+from engine.messages.explore.attention import Attend
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.explore.prediction import Predicted
 
 
 @pytest.fixture
@@ -21,21 +23,19 @@ def switch(study, explorer, settings, qtbot):
     return made
 
 
-def asking(study, explorer, kind):
-    def make(side):
-        return kind(checkpoint=study.checkpoint, text=study.text, masked=study.masked)
-
-    made = LiveQuery(study, explorer, make)
-    made.set_seen(True)
+def seen(study, explorer, kind):
+    made = kind(study, explorer)
+    for query in made.fills if kind is WordsState else (made,):
+        query.set_seen(True)
     return made
 
 
-def test_guesses_and_answers_may_be_fast_and_all_else_is_exact(study, explorer, switch):
-    for kind in (Fill, Predict, Attend):
-        asking(study, explorer, kind)
+def test_predictions_may_be_fast_and_all_else_is_exact(study, explorer, switch):
+    study.toggle_mask(2)
+    for kind in (WordsState, AttentionState):
+        seen(study, explorer, kind)
     assert [(type(one), one.exact) for one in explorer.asked] == [
-        (Fill, False),
-        (Predict, False),
+        (FillMask, False),
         (Attend, True),
     ]
 
@@ -43,7 +43,8 @@ def test_guesses_and_answers_may_be_fast_and_all_else_is_exact(study, explorer, 
 def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
     study, explorer, switch, settings, qtbot
 ):
-    asking(study, explorer, Fill)
+    study.toggle_mask(2)
+    seen(study, explorer, WordsState)
     switch.exact.click()
     assert [one.exact for one in explorer.asked] == [False, True]
     assert settings.preferences.exact_answers
@@ -65,7 +66,7 @@ def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
 )
 def test_every_answer_says_how_it_was_computed(study, explorer, switch, computed, why, said):
     how = {"tokens": (), "computed": computed, "why_exact": why}
-    explorer.answered.emit(Filled(guesses=(), **how))
+    explorer.answered.emit(MaskFilled(predictions=(), **how))
     assert switch.said.text() == said
     switch.said.setText("")
     explorer.answered.emit(Predicted(head="classes", **how))

@@ -6,7 +6,7 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panel import Panel, source
 from app.pages.explore.side import Input
-from engine.messages.questions import Fill
+from engine.messages.explore.fill_mask import FillMask
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import make_model
 
@@ -21,7 +21,7 @@ def other(home) -> ModelEntry:
 
 
 def fill(side):
-    return side.checkpoint and Fill(
+    return side.checkpoint and FillMask(
         checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked
     )
 

@@ -173,7 +173,7 @@ def test_the_figure_has_every_number(qapp, view, state, answer):
     assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), wanted)
     table = made.table()
     assert table.header[4:] == (
-        *("norm of word", "norm of position", "norm of segment", "norm of sum", "norm of input"),
+        *("norm of token", "norm of position", "norm of segment", "norm of sum", "norm of input"),
     )
     assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
     assert tuple(table.rows[2][4:]) == tuple(column[2] for column in columns)

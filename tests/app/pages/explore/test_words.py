@@ -7,7 +7,7 @@ from app.pages.explore.panels.words.state import MOST_PLACES, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
 from app.pages.explore.study import Study
-from engine.messages.answers import Likely
+from engine.messages.explore.text import LabelProbability
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def shown(view: WordsView) -> list[list[str]]:
 def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, study, explorer):
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
     asked = explorer.asked[-1]
-    assert (asked.kind, asked.text, asked.masked) == ("fill", "the cat sat", (2,))
+    assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
     explorer.fill(asked, "dog", "cat", "mat")
     assert shown(view) == [["dog", "cat", "mat"]]
     assert "“cat”" in view.guesses.cards[0].head.whole()
@@ -171,7 +171,7 @@ def test_ranks_count_from_one(state, view, study, explorer):
     explorer.fill(explorer.asked[-1], "dog", "cat")
     place = state.places()[0]
     assert place.rank == 2
-    assert place.actual == Likely(label="cat", probability=0.01)
+    assert place.actual == LabelProbability(label="cat", probability=0.01)
 
 
 def test_the_strip_is_read_aloud(strip, study):
@@ -215,6 +215,6 @@ def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
 def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, explorer, computed):
     study.toggle_mask(1)
     answer = explorer.fill(explorer.asked[-1], "cat", "dog")
-    view.guesses.state.asking.answer = answer.model_copy(update={"computed": computed})
+    view.guesses.state.query.answer = answer.model_copy(update={"computed": computed})
     caption = view.figure().caption
     assert ("Computed in float16, within 0.01" in caption) == (computed == "float16")

@@ -12,8 +12,8 @@ from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.widgets import figure as figures
 from app.widgets.numbers import decimal
-from engine.explore import scores
-from engine.messages.answers import perplexity
+from engine.explore import pseudo_perplexity
+from engine.messages.explore.pseudo_perplexity import perplexity
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import WORDS, make_model
 
@@ -62,20 +62,20 @@ def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, study, explore
     qtbot.waitUntil(lambda: study.is_settled)
     study.toggle_mask(2)
     view.show_part(WHOLE)
-    assert explorer.of_kind("weigh") == [], "there are no words yet"
+    assert explorer.of_kind("score_candidates") == [], "there are no words yet"
     qtbot.keyClicks(view.whole.typed, "dog, cats,unhappys, dog, qqq,")
     qtbot.keyClick(view.whole.typed, Qt.Key.Key_Return)
-    asked = explorer.of_kind("weigh")[-1]
+    asked = explorer.of_kind("score_candidates")[-1]
     assert (asked.first, asked.last) == (2, 3)
     assert asked.candidates == ("dog", "cats", "unhappys", "qqq")
     known = {one.text: one for one in explorer.truly(asked).candidates}
     shown = rows(view.whole.own)
-    order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].score)
+    order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].log_probability)
     assert [row[0].split(" ")[0] for row in shown] == [*order, "qqq:"]
     assert any(row[0] == "unhappys = un ##happy ##s" for row in shown)
     for row, word in zip(shown, order, strict=False):
-        assert row[2] == decimal(known[word].score, 2)
-    assert "no pieces" in shown[-1][0]
+        assert row[2] == decimal(known[word].log_probability, 2)
+    assert "Not in the vocabulary" in shown[-1][0]
     assert len(saved(view.figure())) == 4
 
 
@@ -84,18 +84,21 @@ def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, study, explor
     qtbot.waitUntil(lambda: study.is_settled)
     study.toggle_mask(2)
     view.show_part(WHOLE)
-    assert explorer.of_kind("search") == []
+    assert explorer.of_kind("find_candidates") == []
     view.whole.go.click()
-    (asked,) = explorer.of_kind("search")
+    (asked,) = explorer.of_kind("find_candidates")
     answer = explorer.truly(asked)
     shown = rows(view.whole.found)
-    assert [row[0] for row in shown[:-1]] == [" ".join(one.pieces) for one in answer.found]
+    assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.found]
     assert shown[-1][0] == "typed: un ##happy"
     study.toggle_mask(4)
-    assert len(explorer.of_kind("search")) == 1, "another text needs another click"
+    assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
     view.whole.by_itself.setChecked(True)
     study.pick(4)
-    assert [(one.first, one.last) for one in explorer.of_kind("search")[1:]] == [(2, 3), (4, 4)]
+    assert [(one.first, one.last) for one in explorer.of_kind("find_candidates")[1:]] == [
+        (2, 3),
+        (4, 4),
+    ]
 
 
 def test_masks_typed_side_by_side_are_one_place(state, study, wait):
@@ -111,81 +114,83 @@ def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, stud
     assert view.layers.stack.currentIndex() == 1
     study.toggle_mask(2)
     study.pick(3)
-    asked = explorer.of_kind("trace")[-1]
-    assert asked.places == (2, 3)
+    asked = explorer.of_kind("apply_lens")[-1]
+    assert asked.positions == (2, 3)
     traced = explorer.truly(asked)
     grid = view.layers.grids[0]
     assert grid.traced == traced
-    assert len(traced.heights) == 4
+    assert len(traced.layers) == 4
     place = grid.box(1, 0).center().toPoint()
     qtbot.mouseMove(grid, place + QPoint(3, 3))
     qtbot.mouseMove(grid, place)
-    best = traced.heights[1].guesses[0].ranked[0]
+    best = traced.layers[1].predictions[0].ranked[0]
     assert "layer 1" in view.layers.said.whole()
     assert f"“{best.label}” {chance(best.probability)}" in view.layers.said.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert study.picked == 2
     table = saved(view.figure())
     assert len(table) == 1 + 4 * 2 * 5
-    assert float(table[1][4]) == traced.heights[0].guesses[0].ranked[0].probability
+    assert float(table[1][4]) == traced.layers[0].predictions[0].ranked[0].probability
 
 
 def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explorer, monkeypatch):
-    monkeypatch.setattr(scores, "SLICE", 7)  # one place at a time
+    monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one place at a time
     study.set_texts("the cat sat on")
     qtbot.waitUntil(lambda: study.is_settled)
     view.show_part(EVERY)
-    assert explorer.of_kind("score") == []
+    assert explorer.of_kind("score_tokens") == []
     view.every.go.click()
-    answers = [explorer.truly(explorer.of_kind("score")[-1])]
+    answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
     assert "1 of 4 tokens so far" in view.every.said.text()
     assert len(rows(view.every.table)) == 1
-    answers.append(explorer.truly(explorer.of_kind("score")[-1]))
+    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     view.every.go.click()
-    answers.append(explorer.truly(explorer.of_kind("score")[-1]))
-    assert len(explorer.of_kind("score")) == 3, "nothing is asked after a stop"
+    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
+    assert len(explorer.of_kind("score_tokens")) == 3, "nothing is asked after a stop"
     view.every.go.click()
-    answers.append(explorer.truly(explorer.of_kind("score")[-1]))
-    places = [place for answer in answers for place in answer.places]
-    assert [one.start for one in explorer.of_kind("score")] == [0, 2, 3, 4]
-    assert [place.place for place in places] == [1, 2, 3, 4]
+    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
+    places = [place for answer in answers for place in answer.scores]
+    assert [one.start for one in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
+    assert [place.position for place in places] == [1, 2, 3, 4]
     assert decimal(perplexity(places), 2) in view.every.said.text()
     assert "so far" not in view.every.said.text()
     for row, place in zip(rows(view.every.table), places, strict=True):
         assert row[2:] == [
-            chance(math.exp(place.logarithm)),
+            chance(math.exp(place.log_probability)),
             str(place.rank),
-            decimal(place.logarithm, 2),
+            decimal(place.log_probability, 2),
         ]
     assert not view.every.go.isEnabled()
     study.toggle_mask(2)
-    assert len(explorer.of_kind("score")) == 4, "what is hidden changes nothing here"
-    assert [float(row[2]) for row in saved(view.figure())[1:]] == [p.logarithm for p in places]
+    assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
+    assert [float(row[2]) for row in saved(view.figure())[1:]] == [
+        p.log_probability for p in places
+    ]
 
 
 def test_another_text_is_computed_by_itself_only_where_that_is_wished(qtbot, view, study, explorer):
     view.show_part(EVERY)
     view.every.go.click()
-    explorer.truly(explorer.of_kind("score")[-1])
+    explorer.truly(explorer.of_kind("score_tokens")[-1])
     study.set_texts("the dog")
     qtbot.waitUntil(lambda: study.is_settled)
     assert view.every.said.text() == "Not computed"
-    assert len(explorer.of_kind("score")) == 1
+    assert len(explorer.of_kind("score_tokens")) == 1
     view.every.by_itself.setChecked(True)
-    explorer.truly(explorer.of_kind("score")[-1])
+    explorer.truly(explorer.of_kind("score_tokens")[-1])
     study.set_texts("the cat")
     qtbot.waitUntil(lambda: study.is_settled)
-    assert explorer.of_kind("score")[-1].text == "the cat"
+    assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(GUESSES)
     study.set_texts("the mat")
     qtbot.waitUntil(lambda: study.is_settled)
-    assert explorer.of_kind("score")[-1].text == "the cat", "it is not seen"
+    assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
 
 
 def test_a_click_on_a_token_picks_it(qtbot, view, study, explorer):
     view.show_part(EVERY)
     view.every.go.click()
-    explorer.truly(explorer.of_kind("score")[-1])
+    explorer.truly(explorer.of_kind("score_tokens")[-1])
     strip = view.every.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.box(2).center().toPoint())
     assert study.picked == 2
@@ -198,10 +203,10 @@ def test_the_next_sentence_is_told_where_there_are_two_texts(view, study, explor
     study.set_texts("the cat sat", "on the mat")
     wait(lambda: study.is_settled)
     assert "no head for the next sentence" in view.follows.said[0].text()
-    assert explorer.of_kind("follow") == []
+    assert explorer.of_kind("predict_next_sentence") == []
     study.choose_model(other)
     wait(lambda: study.is_settled)
-    answer = explorer.truly(explorer.of_kind("follow")[-1])
+    answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
     assert chance(answer.probability) in view.follows.said[0].text()
     assert view.follows.gauges[0].value == answer.probability
 
@@ -210,10 +215,12 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     study.compare(other)
     wait(lambda: study.is_settled)
     study.toggle_mask(2)
-    first, second = (explorer.truly(one) for one in explorer.of_kind("fill")[-2:])
+    first, second = (explorer.truly(one) for one in explorer.of_kind("fill_mask")[-2:])
     card = view.guesses.cards[0]
     assert not card.pairs.isHidden() and card.bars.isHidden()
-    known = [{one.label: one.probability for one in a.guesses[0].ranked} for a in (first, second)]
+    known = [
+        {one.label: one.probability for one in a.predictions[0].ranked} for a in (first, second)
+    ]
     assert len(known[0]) == len(WORDS)
     for bar in card.pairs.shown:
         assert (bar.first, bar.second) == (known[0][bar.label], known[1][bar.label])
@@ -222,27 +229,28 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     assert card.pairs.shown[0].label in card.pairs.accessibleDescription()
     view.show_part(EVERY)
     view.every.go.click()
-    ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score")[-2:])
+    ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])
     shown = rows(view.every.table)
-    apart = theirs.places[0].logarithm - ours.places[0].logarithm
+    apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
     assert view.every.said.text().count("Pseudo-perplexity") == 2
     view.show_part(LAYERS)
     assert [grid.isHidden() for grid in view.layers.grids] == [False, False]
-    for one in explorer.of_kind("trace")[-2:]:
+    for one in explorer.of_kind("apply_lens")[-2:]:
         explorer.truly(one)
-    assert view.layers.grids[1].traced.places == (2,)
+    assert view.layers.grids[1].traced.positions == (2,)
     view.show_part(WHOLE)
     view.whole.typed.setText("dog")
     view.whole._on_typed()
-    both = [explorer.truly(one).candidates[0].score for one in explorer.of_kind("weigh")[-2:]]
+    asked = explorer.of_kind("score_candidates")[-2:]
+    both = [explorer.truly(one).candidates[0].log_probability for one in asked]
     assert rows(view.whole.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 
 def test_only_the_part_that_is_seen_asks(view, study, explorer):
     view.show_part(LAYERS)
     study.toggle_mask(2)
-    assert [question.kind for question in explorer.asked] == ["trace"]
+    assert [question.kind for question in explorer.asked] == ["apply_lens"]
     view.set_seen(False)
     study.toggle_mask(1)
     assert len(explorer.asked) == 1

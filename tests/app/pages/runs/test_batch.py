@@ -15,8 +15,8 @@ from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.theme import Choice
-from engine.messages.answers import Asked, BatchShown, Input, Refused, Working
-from engine.messages.questions import AnyQuestion, ShowBatch
+from engine.messages.batch import BatchRow, BatchShown, ShowBatch, Target
+from engine.messages.question import Question, Refused, Working
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 
@@ -25,17 +25,19 @@ PIECES = (
     *("a", "happy", "end", "[SEP]", "[PAD]", "[PAD]"),
 )
 ASKED = (
-    Asked(place=2, wanted="film", shown_as="mask"),
-    Asked(place=6, wanted="acting", shown_as="another"),
-    Asked(place=9, wanted="happy", shown_as="itself"),
+    Target(position=2, wanted="film", shown_as="mask"),
+    Target(position=6, wanted="acting", shown_as="random"),
+    Target(position=9, wanted="happy", shown_as="kept"),
 )
 
 
-def row(number: int = 0) -> Input:
+def row(number: int = 0) -> BatchRow:
     segments = (0,) * 8 + (1,) * 4 + (0, 0)
     ids = tuple(range(number, number + len(PIECES)))
     wanted = "the second span follows" if number % 2 else "the second span is from elsewhere"
-    return Input(pieces=PIECES, ids=ids, segments=segments, real=12, asked=ASKED, wanted=wanted)
+    return BatchRow(
+        tokens=PIECES, ids=ids, segments=segments, length=12, targets=ASKED, wanted=wanted
+    )
 
 
 class FakeExplorer(QObject):
@@ -47,7 +49,7 @@ class FakeExplorer(QObject):
         super().__init__()
         self.asked: list[ShowBatch] = []
 
-    def ask(self, question: AnyQuestion) -> int:
+    def ask(self, question: Question) -> int:
         assert isinstance(question, ShowBatch)
         self.asked.append(question)
         return len(self.asked)
@@ -55,7 +57,7 @@ class FakeExplorer(QObject):
     def answer(self, inputs: int = 10, steps: int = 20) -> None:
         rows = tuple(row(number) for number in range(inputs))
         step = self.asked[-1].step
-        self.answered.emit(BatchShown(to=len(self.asked), step=step, steps=steps, inputs=rows))
+        self.answered.emit(BatchShown(to=len(self.asked), step=step, steps=steps, rows=rows))
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
     explorer.answer()
     tab.step.setValue(3)
     assert explorer.asked[-1].step == 3 and not tab.follow.isChecked()
-    explorer.answered.emit(BatchShown(to=1, step=7, steps=20, inputs=(row(),)))
+    explorer.answered.emit(BatchShown(to=1, step=7, steps=20, rows=(row(),)))
     assert tab.state.is_waiting
     explorer.answer()
     assert tab.state.shown is not None and tab.state.shown.step == 3

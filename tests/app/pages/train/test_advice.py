@@ -9,7 +9,7 @@ from app.pages.train import advice
 from app.pages.train.advice import Lengths
 from app.pages.train.choices import AIMS, Choices, Data, Kind, Model, Scratch, Step, choices_of, job
 from engine.data.formats.reading import likely_task
-from engine.messages.answers import Estimated
+from engine.messages.estimating import Estimated
 from engine.spec.dataset import FileData, Mapping
 from engine.spec.features import Features
 from engine.spec.model import PRESETS

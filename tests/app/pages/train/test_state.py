@@ -10,8 +10,8 @@ from app.pages.train.choices import Kind, Step, job
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.errors import StudioError
-from engine.messages.answers import Answer, Estimated, Refused, Working
-from engine.messages.questions import AnyQuestion, Estimate
+from engine.messages.estimating import Estimate, Estimated
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.runs import all_runs
 from tests.app.pages.train.conftest import MakeData
 
@@ -20,7 +20,7 @@ from tests.app.pages.train.conftest import MakeData
 class AskedErrand:
     """An errand that the test answers."""
 
-    question: AnyQuestion
+    question: Question
     done: Callable[[Answer], object]
     refused: Callable[[Refused], object]
     working: Callable[[Working], object]
@@ -36,7 +36,7 @@ def errands(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedErrand
     asked: list[AskedErrand] = []
 
     def errand(
-        question: AnyQuestion, done: Any, refused: Any, working: Any, owner: Any
+        question: Question, done: Any, refused: Any, working: Any, owner: Any
     ) -> AskedErrand:
         asked.append(AskedErrand(question, done, refused, working))
         return asked[-1]

@@ -15,7 +15,7 @@ from app.pages.train.pickers import PICK, Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice
-from engine.messages.answers import Estimated
+from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import MakeData

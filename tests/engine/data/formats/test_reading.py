@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.data.datasets.store import import_dataset, open_dataset
-from engine.data.formats import FORMATS
-from engine.data.formats.reading import Cancelled, check, preview, read, recognise
+from engine.data.formats.reading import FORMATS, Cancelled, check, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.task import Pretraining, TextClassification

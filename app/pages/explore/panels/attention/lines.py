@@ -38,7 +38,7 @@ from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, is_dark, repaints
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 
 FADED = 0.12  # opacity of all lines while one token's stand out
 REST = 100  # ms after the last change of the threshold

@@ -22,7 +22,7 @@ from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
-from engine.messages.answers import Token
+from engine.messages.explore.text import Token
 
 READABLE = 13  # px of a cell from which the tokens are written beside it
 LARGEST = 34  # px of a cell

@@ -14,7 +14,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text, font
-from engine.messages.answers import QueryKeyed
+from engine.messages.explore.attention import QueryKeyShown
 
 BAND = 11 * SPACE  # px of a row of elements
 HEAD = 6 * SPACE  # px for its name
@@ -29,14 +29,14 @@ class Elements(QWidget):
 
     def __init__(self, said: OneLine, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.shown: QueryKeyed | None = None
+        self.shown: QueryKeyShown | None = None
         self._said, self._at = said, -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Query and key"))
 
-    def show_pair(self, shown: QueryKeyed | None) -> None:
+    def show_pair(self, shown: QueryKeyShown | None) -> None:
         self.shown = shown
         self._at = -1
         if shown is not None:
@@ -169,15 +169,15 @@ class PairView(QWidget):
             return
         self.elements.show_pair(shown)
         tokens = self._state.side.tokens
-        if max(shown.row, shown.column) >= len(tokens):
+        if max(shown.query_token, shown.key_token) >= len(tokens):
             return
-        row, column = (painted(tokens[n].text) for n in (shown.row, shown.column))
+        row, column = (painted(tokens[n].text) for n in (shown.query_token, shown.key_token))
         text = self.tr("Layer {0}, head {1}: “{2}” looks at “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(self._told(shown))
         self.said.setText(self.tr("Point at an element to see its numbers."))
 
-    def _told(self, shown: QueryKeyed) -> str:
+    def _told(self, shown: QueryKeyShown) -> str:
         known = [score for score in shown.scores if score is not None]
         rank = 1 + sum(score > shown.score for score in known)
         text = self.tr(

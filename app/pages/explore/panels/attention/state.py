@@ -16,8 +16,8 @@ from app.pages.explore.panels.attention.tensor import opened
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.widgets.numbers import decimal
-from engine.messages.answers import Attended, QueryKeyed, Token
-from engine.messages.questions import Attend, Measure, QueryKey
+from engine.messages.explore.attention import Attend, Attended, Measure, QueryKeyShown, ShowQueryKey
+from engine.messages.explore.text import Token
 
 SHARE = 0.7  # of the mass, that is shown at first
 NAMED = 5  # links that the sentence names
@@ -76,10 +76,10 @@ class AttentionState(QObject):
         self._ranking_soon = QTimer(self, singleShot=True, interval=0)  # first the map is painted
         self._ranking_soon.timeout.connect(self._rank)
         self._rankings: tuple[Ranking, ...] = ()  # of each chosen head, once they are there
-        self._askings = tuple(LiveQuery(study, explorer, self._question, side) for side in (0, 1))
+        self._queries = tuple(LiveQuery(study, explorer, self._question, side) for side in (0, 1))
         self._pairs = tuple(LiveQuery(study, explorer, self._pair_question, s) for s in (0, 1))
-        for asking in self._askings:
-            asking.changed.connect(self._on_answer)
+        for query in self._queries:
+            query.changed.connect(self._on_answer)
         for pair in self._pairs:
             pair.changed.connect(self.pair_changed)
         study.picked_changed.connect(lambda _: self._on_picked())
@@ -96,8 +96,8 @@ class AttentionState(QObject):
         return self.study.both[self._shows_second]
 
     @property
-    def asking(self) -> LiveQuery:
-        return self._askings[self._shows_second]
+    def query(self) -> LiveQuery:
+        return self._queries[self._shows_second]
 
     @property
     def layer(self) -> int:
@@ -132,7 +132,7 @@ class AttentionState(QObject):
     @property
     def most(self) -> float:
         """The number that has the strongest colour."""
-        return 1.0 if self._taken is None else self._taken.most
+        return 1.0 if self._taken is None else self._taken.largest
 
     @property
     def has_heads(self) -> bool:
@@ -165,9 +165,9 @@ class AttentionState(QObject):
         return tuple(dict.fromkeys(token.text for token in self._all if token.special))
 
     @property
-    def query_key(self) -> QueryKeyed | None:
+    def query_key(self) -> QueryKeyShown | None:
         answer = self._pairs[self._shows_second].answer
-        return answer if isinstance(answer, QueryKeyed) else None
+        return answer if isinstance(answer, QueryKeyShown) else None
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -227,16 +227,16 @@ class AttentionState(QObject):
     def set_seen(self, seen: bool) -> None:
         """Whether the panel is on the screen; only the side that is shown asks."""
         self._is_seen = seen
-        for asking in self._askings:
-            asking.set_seen(seen and asking is self.asking)
+        for query in self._queries:
+            query.set_seen(seen and query is self.query)
         self.see_pair(self._sees_pair)
 
     def see_pair(self, seen: bool) -> None:
         """Whether the query and key of the picked pair are on the screen."""
         self._sees_pair = seen
-        for asking in self._pairs:
-            own = asking is self._pairs[self._shows_second]
-            asking.set_seen(seen and own and self._is_seen)
+        for query in self._pairs:
+            own = query is self._pairs[self._shows_second]
+            query.set_seen(seen and own and self._is_seen)
 
     def show_side(self, second: bool) -> None:
         """Look at the second model, or at the first one again."""
@@ -250,8 +250,8 @@ class AttentionState(QObject):
         """Look at other numbers than the weights."""
         if measure != self.measure:
             self.measure = measure
-            for asking in self._askings:
-                asking.renew()
+            for query in self._queries:
+                query.renew()
 
     def pick_head(self, layer: int, head: int) -> None:
         """Look at this head alone."""
@@ -305,10 +305,10 @@ class AttentionState(QObject):
     # ── from an answer to a map ──────────────────────────────────────────────────────────────
 
     def _on_answer(self) -> None:
-        answer = self.asking.answer
+        answer = self.query.answer
         if isinstance(answer, Attended):
             self._take(answer)
-        elif not self.asking.is_waiting:
+        elif not self.query.is_waiting:
             self._forget()
         self.told.emit()
 
@@ -319,7 +319,7 @@ class AttentionState(QObject):
             weights = opened(answer)
         except FileNotFoundError:  # newer answers have replaced it, or a new worker has
             self._gone = answer
-            self.asking.ask()
+            self.query.ask()
             return
         goes_on = self._taken is not None and self._taken.to == answer.to
         was_there = goes_on and self.is_current_there
@@ -384,8 +384,8 @@ class AttentionState(QObject):
         self._show()
         layer, head = heads[-1]
         self.study.pick_head(layer, head if self.has_heads else self.study.head)
-        for asking in self._pairs:
-            asking.renew()
+        for query in self._pairs:
+            query.renew()
 
     def _exists(self, layer: int, head: int) -> bool:
         layers, heads = self.size
@@ -456,8 +456,8 @@ class AttentionState(QObject):
 
     def _on_picked(self) -> None:
         self.pointed_changed.emit()
-        for asking in self._pairs:
-            asking.renew()
+        for query in self._pairs:
+            query.renew()
 
     def _on_study_pointed(self, number: int) -> None:
         """The mouse is over a token of the strip: its row is shown."""
@@ -496,8 +496,10 @@ class AttentionState(QObject):
     def _question(self, side: Side) -> Attend | None:
         return side.asked(Attend, measure=self.measure)
 
-    def _pair_question(self, side: Side) -> QueryKey | None:
+    def _pair_question(self, side: Side) -> ShowQueryKey | None:
         row, column = self._own(self.study.picked), self._own(self.study.target)
         if not self.has_heads or row < 0 or column < 0:
             return None
-        return side.asked(QueryKey, layer=self.layer, head=self.head, row=row, column=column)
+        return side.asked(
+            ShowQueryKey, layer=self.layer, head=self.head, query_token=row, key_token=column
+        )

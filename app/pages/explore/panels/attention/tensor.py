@@ -5,7 +5,7 @@ Shapes: L layers, H heads, T tokens.
 
 import numpy as np
 
-from engine.messages.answers import Attended
+from engine.messages.explore.attention import Attended
 
 
 def opened(answer: Attended) -> np.ndarray:

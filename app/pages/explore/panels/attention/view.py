@@ -34,10 +34,10 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
-from engine.messages.questions import Measure
+from engine.messages.explore.attention import Measure
 
 STEP = 5  # % of the mass, between two places of the slider
-MEASURES: tuple[Measure, ...] = ("weights", "norms", "mean", "rollout")
+MEASURES: tuple[Measure, ...] = ("weights", "norms", "head_average", "rollout")
 CONCEPTS = ("attention", "norms", "attention", "attention-rollout")  # of the measures
 PAIR = 2  # the form that shows a query and a key
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
@@ -69,7 +69,7 @@ class AttentionView(Panel):
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
-        self.waiting = EmptyState("loader-circle", self.tr("LiveQuery the model …"), "")
+        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
         self.stack = QStackedWidget()
         for page in (self.halves, self.problem, self.waiting):
             self.stack.addWidget(page)
@@ -242,10 +242,10 @@ class AttentionView(Panel):
         self.models.choose(int(self._state.side.number))
 
     def _on_told(self) -> None:
-        asking = self._state.asking
-        if asking.refusal is not None:
-            self.problem.title.setText(asking.refusal.problem)
-            self.problem.text.setText(asking.refusal.advice)
+        query = self._state.query
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(1)
         else:
             self.stack.setCurrentIndex(2 if self._state.weights is None else 0)
@@ -294,11 +294,11 @@ class AttentionView(Panel):
         if layer >= 0:
             text = self.tr("Layer {0}, head {1}") if state.has_heads else self.tr("Layer {0}")
             self.wall_said.setText(text.format(layer + 1, head + 1))
-        elif state.asking.is_waiting and state.layers_there < state.size[0]:
+        elif state.query.is_waiting and state.layers_there < state.size[0]:
             text = self.tr("{0} of {1} layers are computed …")
             self.wall_said.setText(text.format(state.layers_there, state.size[0]))
-        elif state.asking.is_waiting:
-            self.wall_said.setText(self.tr("LiveQuery the model …"))
+        elif state.query.is_waiting:
+            self.wall_said.setText(self.tr("Running the model …"))
         else:
             count = len(state.heads)
             heads = self.tr("%Ln head(s) chosen.", "", count)

@@ -9,7 +9,7 @@ from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import Role
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 
 class AnswerInPassage(Face):
@@ -23,7 +23,7 @@ class AnswerInPassage(Face):
 
     def show_answer(self, answer: Predicted) -> None:
         nothing = answer.value or 0.0
-        best = answer.found[0] if answer.found and answer.answered else None
+        best = answer.spans[0] if answer.spans and answer.answered else None
         text = self.state.side.pair or ""
         if best is None:
             self.verdict.setText(self.tr("No answer in the passage · {0}").format(chance(nothing)))
@@ -33,7 +33,7 @@ class AnswerInPassage(Face):
             self.passage.show_text(text, best.start, best.end)
         bars = [
             Bar(one.text, one.probability, emphasised=one is best)
-            for one in answer.found
+            for one in answer.spans
             if one.text
         ]
         if nothing:

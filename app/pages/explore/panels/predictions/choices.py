@@ -12,7 +12,7 @@ from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
 from app.widgets.text import Text
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 FIELDS = 4  # at first; another one comes when the last is typed in
 MOST = 10
@@ -38,7 +38,7 @@ class Choices(Face):
         self.show_nothing()
 
     def show_answer(self, answer: Predicted) -> None:
-        ranked = answer.guesses[0].ranked
+        ranked = answer.predictions[0].ranked
         bars = [Bar(one.label, one.probability) for one in ranked]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
         self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.state import AnswersState
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 MOST = 100  # classes that are shown
 
@@ -19,7 +19,7 @@ class Classes(Face):
         self.lay_out(self.bars)
 
     def show_answer(self, answer: Predicted) -> None:
-        ranked = answer.guesses[0].ranked
+        ranked = answer.predictions[0].ranked
         bars = [Bar(one.label, one.probability) for one in ranked[:MOST]]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
         self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")

@@ -10,7 +10,7 @@ from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import SPACE
 from app.widgets.page import Card
 from app.widgets.text import Look, OneLine, Text, font
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 NARROW, WIDE = 180 * SPACE, 220 * SPACE  # widths of cards
 HEIGHT = 60 * SPACE  # of a text; longer ones are scrolled

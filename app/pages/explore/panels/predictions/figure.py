@@ -11,7 +11,7 @@ from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import Role
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
 MOST = 100  # rows that are drawn
@@ -44,9 +44,9 @@ def figure_of(state: AnswersState) -> Figure | None:
 
 def rows_of(answer: Predicted) -> list[tuple[str, float]]:
     """Every label, or stretch of the text, with its probability; a number alone."""
-    if answer.guesses:
-        return [(one.label, one.probability) for one in answer.guesses[0].ranked]
-    rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.found]
+    if answer.predictions:
+        return [(one.label, one.probability) for one in answer.predictions[0].ranked]
+    rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
     if answer.value is not None:
         rows.append((_tr("no answer") if answer.head == "answer" else _tr("value"), answer.value))
     return rows
@@ -73,11 +73,11 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
 
 
 def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
-    if answer.guesses or not answer.found:
+    if answer.predictions or not answer.spans:
         return Table(("label", "value"), rows)
     return Table(
         ("text", "label", "start", "end", "probability"),
-        [(one.text, one.label, one.start, one.end, one.probability) for one in answer.found],
+        [(one.text, one.label, one.start, one.end, one.probability) for one in answer.spans],
     )
 
 

@@ -3,7 +3,7 @@
 from app.pages.explore.bars import Bar, Bars
 from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.state import AnswersState
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 MOST = 100  # labels that are shown
 THRESHOLD = 0.5  # as in evaluation and prediction
@@ -18,7 +18,7 @@ class Labels(Face):
         self.lay_out(self.bars)
 
     def show_answer(self, answer: Predicted) -> None:
-        ranked = answer.guesses[0].ranked
+        ranked = answer.predictions[0].ranked
         given = [one.label for one in ranked if one.probability >= THRESHOLD]
         self.verdict.setText(", ".join(given) or self.tr("No label is likely enough"))
         self.bars.show_bars(

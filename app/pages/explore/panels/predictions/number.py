@@ -10,7 +10,7 @@ from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import SPACE, Role
 from app.widgets.number_field import written
 from app.widgets.text import font
-from engine.messages.answers import Predicted
+from engine.messages.explore.prediction import Predicted
 
 TRACK = 3 * SPACE  # height
 MARK = 4 * SPACE  # half the width of the mark above it

@@ -6,8 +6,7 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
-from engine.messages.answers import Predicted
-from engine.messages.questions import Predict
+from engine.messages.explore.prediction import Predict, Predicted
 
 
 class AnswersState(QObject):
@@ -21,29 +20,29 @@ class AnswersState(QObject):
         super().__init__(study)
         self.study, self.side = study, study.both[side]
         self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
-        self.asking = LiveQuery(study, explorer, self._question, side)
-        self.asking.changed.connect(self.changed)
+        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query.changed.connect(self.changed)
 
     @property
     def answer(self) -> Predicted | None:
-        answer = self.asking.answer
+        answer = self.query.answer
         return answer if isinstance(answer, Predicted) else None
 
     @property
     def waits(self) -> bool:
         """Whether an answer is awaited, or no question was asked yet."""
-        return self.asking.is_waiting or not self.study.is_settled
+        return self.query.is_waiting or not self.study.is_settled
 
     def set_endings(self, endings: tuple[str, ...]) -> None:
         """Choose from these; lone surrogates, which JSON cannot hold, are replaced."""
         clean = tuple(cleaned(ending) for ending in endings)
         if clean != self.endings:
             self.endings = clean
-            self.asking.ask()
+            self.query.ask()
 
     def _question(self, side: Side) -> Predict | None:
         if side.task_head is None:
             return None
         if side.task_head == "choices" and len(self.endings) < 2:
             return None
-        return side.asked(Predict, endings=self.endings)
+        return side.asked(Predict, endings=self.endings, exact=self.study.is_exact)

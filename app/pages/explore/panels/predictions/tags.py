@@ -12,7 +12,7 @@ from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import CHART, Role
 from app.widgets.text import font
 from engine.data.columns.tags import are_spans
-from engine.messages.answers import Found, Predicted
+from engine.messages.explore.prediction import Predicted, SpanPrediction
 
 MOST = 100  # spans that are listed
 THIN = "\u202f"  # a narrow space that no line is broken at
@@ -34,21 +34,21 @@ class TagsInText(Face):
         names = (label[2:] if of_spans else label for label in labels)
         types = [t for t in dict.fromkeys(names) if t]
         self.verdict.setText(self._verdict(answer, of_spans))
-        self.text.show_text(self.state.side.text, answer.found, types)
+        self.text.show_text(self.state.side.text, answer.spans, types)
         self.bars.show_bars(
             [
                 Bar(f"{one.text} · {one.label}" if one.label else one.text, one.probability)
-                for one in answer.found[:MOST]
+                for one in answer.spans[:MOST]
             ]
         )
         self.note.setText(self._note(answer, of_spans))
 
     def _verdict(self, answer: Predicted, of_spans: bool) -> str:
         if not of_spans:
-            return self.tr("%Ln word(s)", "", len(answer.found))
-        if not answer.found:
+            return self.tr("%Ln word(s)", "", len(answer.spans))
+        if not answer.spans:
             return self.tr("No spans in this text")
-        return self.tr("%Ln span(s)", "", len(answer.found))
+        return self.tr("%Ln span(s)", "", len(answer.spans))
 
     def _note(self, answer: Predicted, of_spans: bool) -> str:
         said = [self.tr("A word is tagged by its first piece; hidden words stay hidden.")]
@@ -56,7 +56,7 @@ class TagsInText(Face):
             said.append(self.tr("A span is as likely as its words are in the mean."))
         if answer.cut:
             said.append(self.tr("The end of the text is cut off, and has no tags."))
-        if len(answer.found) > MOST:
+        if len(answer.spans) > MOST:
             said.append(self.tr("The first {0} are listed.").format(MOST))
         return " ".join(said)
 
@@ -66,9 +66,9 @@ class TaggedText(ReadOnlyText):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._shown: tuple[str, tuple[Found, ...], list[str]] = ("", (), [])
+        self._shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
 
-    def show_text(self, text: str, found: tuple[Found, ...], types: list[str]) -> None:
+    def show_text(self, text: str, found: tuple[SpanPrediction, ...], types: list[str]) -> None:
         """Show `text` with the stretches `found` marked; the place in `types` tells the colour."""
         if (text, found, types) != self._shown:
             self._shown = text, found, types

@@ -42,7 +42,7 @@ class AnswersView(Panel):
         notices: Notices,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__([state.asking for state in states], parent)
+        super().__init__([state.query for state in states], parent)
         self._states = states
         self.sides = (OneSide(states[0]), OneSide(states[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
@@ -107,7 +107,7 @@ class OneSide(QWidget):
         self._state = state
         self.faces: dict[HeadKind, Face] = {}
         self._areas: dict[HeadKind, QWidget] = {}
-        self.waiting = Text(self.tr("LiveQuery the model …"), "muted")
+        self.waiting = Text(self.tr("Running the model …"), "muted")
         self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.waiting)
@@ -120,7 +120,7 @@ class OneSide(QWidget):
 
     def show_state(self) -> None:
         """Bring everything in line with the state."""
-        refusal, answer = self._state.asking.refusal, self._state.answer
+        refusal, answer = self._state.query.refusal, self._state.answer
         if refusal is not None:
             self.problem.title.setText(refusal.problem)
             self.problem.text.setText(refusal.advice)

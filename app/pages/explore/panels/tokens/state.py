@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -10,8 +11,8 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages.answers import Embedded, Token
-from engine.messages.questions import Embed, Table
+from engine.messages.explore.embeddings import Embed, Embedded, Table
+from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
 MOST_NAMED = 5  # unknown or different words that a sentence names
@@ -42,22 +43,21 @@ class TokensState(QObject):
         super().__init__(study)
         self.study = study
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, of each of its texts
-        self.askings = (
+        self.queries = (
             LiveQuery(study, explorer, lambda side: side.asked(Embed)),
             LiveQuery(study, explorer, lambda side: side.asked(Embed), side=1),
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
-        self._is_due = True
         self._telling = QTimer(self, singleShot=True, interval=0)
         self._telling.timeout.connect(self._tell)
         self._telling_steps = QTimer(self, singleShot=True, interval=0)
         self._telling_steps.timeout.connect(self.steps_changed)
-        for asking in self.askings:
-            asking.changed.connect(self._on_changed)
+        for query in self.queries:
+            query.changed.connect(self._on_changed)
+            query.asked.connect(partial(self._take_steps, query.side))
         study.tokens_changed.connect(self._on_changed)
         study.sides_changed.connect(self._on_changed)
-        study.settled.connect(self._on_settled)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
@@ -75,7 +75,7 @@ class TokensState(QObject):
 
     def answer(self, side: int = 0) -> Embedded | None:
         """The newest answer, if it is about the tokens that are shown."""
-        answer = self.askings[side].answer
+        answer = self.queries[side].answer
         fits = isinstance(answer, Embedded) and answer.tokens == self.study.both[side].tokens
         return answer if fits and isinstance(answer, Embedded) else None
 
@@ -83,7 +83,7 @@ class TokensState(QObject):
         """Which addends the model has; all three while that is not known."""
         answer = self.answer(side)
         return (
-            ("word", "position", "segment")
+            ("token", "position", "segment")
             if answer is None
             else tuple(addend.table for addend in answer.addends)
         )
@@ -117,12 +117,12 @@ class TokensState(QObject):
     # ── the steps ────────────────────────────────────────────────────────────────────────────
 
     def set_seen(self, seen: bool) -> None:
-        """Whether somebody looks; what was put off is worked out now."""
+        """Whether somebody looks; what was put off is told of now."""
         self._is_seen = seen
+        for query in self.queries:
+            query.set_seen(seen)
         if seen:
             self._on_changed()
-        if seen and self._is_due and self.study.is_settled:
-            self._on_settled()
 
     def _on_changed(self) -> None:
         if self._is_seen:
@@ -131,12 +131,6 @@ class TokensState(QObject):
     def _tell(self) -> None:
         self.changed.emit()
         self._telling_steps.start()
-
-    def _on_settled(self) -> None:
-        self._is_due = not self._is_seen
-        if self._is_seen:
-            for side in self.study.sides:
-                self._take_steps(side)
 
     def _take_steps(self, side: Side) -> None:
         """Off the window's thread: a long text takes a moment."""

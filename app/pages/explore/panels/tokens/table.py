@@ -25,12 +25,12 @@ from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets.text import tooltip
-from engine.messages.questions import Table
+from engine.messages.explore.embeddings import Table
 
 Index = QModelIndex | QPersistentModelIndex
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
 ADDENDS: dict[Table, Role] = {
-    "word": Role.CHART_1,
+    "token": Role.CHART_1,
     "position": Role.CHART_2,
     "segment": Role.CHART_3,
 }
@@ -78,7 +78,7 @@ class TokenRows(QAbstractTableModel):
 
     def _headings(self, tables: tuple[Table, ...]) -> list[tuple[str, str]]:
         names = {
-            "word": (self.tr("‖word‖"), self.tr("Length of the vector of the piece")),
+            "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
             "position": (self.tr("‖position‖"), self.tr("Length of the vector of the place")),
             "segment": (self.tr("‖segment‖"), self.tr("Length of the vector of the text")),
         }

@@ -25,7 +25,7 @@ class TokensView(Panel):
     """Shows a TokensState."""
 
     def __init__(self, state: TokensState, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__(state.askings, parent)
+        super().__init__((), parent)
         self._state = state
         self.flow = Flow(state)
         self.notes = Text("", "warn")
@@ -57,7 +57,6 @@ class TokensView(Panel):
         self.show_state()
 
     def set_seen(self, seen: bool) -> None:
-        super().set_seen(seen)
         self._state.set_seen(seen)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -90,7 +89,7 @@ class TokensView(Panel):
         state = self._state
         shown = state.study.both[side]
         said = []
-        refusal = state.askings[side].refusal
+        refusal = state.queries[side].refusal
         if refusal is not None:
             said.append(f"{refusal.problem} {refusal.advice}".strip())
         unknown = state.unknown(side)

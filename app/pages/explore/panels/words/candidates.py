@@ -27,7 +27,7 @@ from app.widgets.figure import Figure, Table
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
-from engine.messages.answers import Weighed
+from engine.messages.explore.candidates import Candidate
 
 MOST_DRAWN = 12  # rows of a figure
 
@@ -122,11 +122,11 @@ class WholeWords(Part):
             rows.append(row)
         return header, rows
 
-    def _ranked(self) -> list[tuple[Weighed, Weighed | None]]:
+    def _ranked(self) -> list[tuple[Candidate, Candidate | None]]:
         """Own words with the second model's, the likeliest first; those without a score last."""
         others = {one.text: one for one in self.state.weighed(1)}
         both = [(one, others.get(one.text)) for one in self.state.weighed()]
-        return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].score))
+        return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
     def _told_own(self) -> str:
         refusal = self.state.weighs[0].refusal
@@ -135,7 +135,7 @@ class WholeWords(Part):
         if not self.state.own:
             return self.tr("Type words to see how likely each of them is here.")
         if self.state.weighs[0].is_waiting:
-            return self.tr("LiveQuery the model …")
+            return self.tr("Running the model …")
         return self.tr(
             "Joint probability of a word’s pieces, guessed from left to right in as many masks as "
             "it has pieces. Natural logarithm."
@@ -160,10 +160,10 @@ class WholeWords(Part):
         return header, rows
 
     def _told_found(self) -> str:
-        asking = self.state.searches[0]
-        if asking.refusal is not None:
-            return f"{asking.refusal.problem} {asking.refusal.advice}"
-        if asking.is_waiting:
+        query = self.state.searches[0]
+        if query.refusal is not None:
+            return f"{query.refusal.problem} {query.refusal.advice}"
+        if query.is_waiting:
             return self.tr("Searching …")
         if self.state.searched() is None:
             return self.tr(
@@ -207,41 +207,41 @@ class WholeWords(Part):
         )
 
 
-def values(one: Weighed, other: Weighed | None, compared: bool) -> tuple[float | None, ...]:
+def values(one: Candidate, other: Candidate | None, compared: bool) -> tuple[float | None, ...]:
     second = None if other is None or other.problem else other.probability
     return (one.probability, second) if compared else (one.probability,)
 
 
-def row(one: Weighed, other: Weighed | None) -> Sequence[object]:
-    second = "" if other is None or other.problem else other.score
-    return one.text, " ".join(one.pieces), one.score, second
+def row(one: Candidate, other: Candidate | None) -> Sequence[object]:
+    second = "" if other is None or other.problem else other.log_probability
+    return one.text, " ".join(one.tokens), one.log_probability, second
 
 
-def pieces(one: Weighed) -> str:
-    return " ".join(painted(piece) for piece in one.pieces)
+def pieces(one: Candidate) -> str:
+    return " ".join(painted(piece) for piece in one.tokens)
 
 
-def shown(one: Weighed) -> str:
+def shown(one: Candidate) -> str:
     """A word, with its pieces where it has several, or with what is wrong with it."""
     if one.problem:
         return f"{painted(one.text)}: {one.problem}"
-    return painted(one.text) if len(one.pieces) == 1 else f"{painted(one.text)} = {pieces(one)}"
+    return painted(one.text) if len(one.tokens) == 1 else f"{painted(one.text)} = {pieces(one)}"
 
 
-def told(one: Weighed | None) -> str:
+def told(one: Candidate | None) -> str:
     """Its probability; a tiny one in powers of ten."""
     if one is None or one.problem:
         return "–"
     return chance(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
 
 
-def logarithm(one: Weighed) -> str:
-    return "–" if one.problem else decimal(one.score, 2)
+def logarithm(one: Candidate) -> str:
+    return "–" if one.problem else decimal(one.log_probability, 2)
 
 
-def difference(one: Weighed, other: Weighed | None) -> str:
+def difference(one: Candidate, other: Candidate | None) -> str:
     """The second logarithm less the first."""
     if one.problem or other is None or other.problem:
         return "–"
-    apart = other.score - one.score
+    apart = other.log_probability - one.log_probability
     return f"{'+' if apart > 0 else '−' if apart < 0 else '±'}{decimal(abs(apart), 2)}"

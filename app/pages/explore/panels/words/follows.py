@@ -57,8 +57,8 @@ class Follows(QWidget):
         grid.setColumnStretch(3, 1)
 
     def set_seen(self, seen: bool) -> None:
-        for asking in self._state.follows:
-            asking.set_seen(seen)
+        for query in self._state.follows:
+            query.set_seen(seen)
 
     def show_state(self) -> None:
         study = self._state.study
@@ -75,10 +75,10 @@ class Follows(QWidget):
                 gauge.setAccessibleDescription(chance(value))
 
     def _told(self, number: int, value: float | None) -> str:
-        side, asking = self._state.study.both[number], self._state.follows[number]
+        side, query = self._state.study.both[number], self._state.follows[number]
         name = f"{side.model.name}: " if self._state.study.is_compared and side.model else ""
-        if asking.refusal is not None:
-            return name + asking.refusal.problem
+        if query.refusal is not None:
+            return name + query.refusal.problem
         if value is not None:
             text = self.tr("The second text follows the first: {0}")
             return name + text.format(chance(value))
@@ -87,4 +87,4 @@ class Follows(QWidget):
                 "This model has no head for the next sentence, so it cannot tell whether the "
                 "second text follows."
             )
-        return name + self.tr("LiveQuery the model …")
+        return name + self.tr("Running the model …")

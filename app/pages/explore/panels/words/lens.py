@@ -15,7 +15,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets.figure import Figure, Table
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text, font
-from engine.messages.answers import Traced
+from engine.messages.explore.lens import LensApplied
 
 CELL = QSize(28 * SPACE, 11 * SPACE)  # px
 STEPS = {
@@ -39,13 +39,13 @@ class LayerGrid(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.traced: Traced | None = None
+        self.traced: LensApplied | None = None
         self._at = (-1, -1)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("First guess after each layer"))
 
-    def show_traced(self, traced: Traced | None) -> None:
+    def show_traced(self, traced: LensApplied | None) -> None:
         if traced is self.traced:
             return
         self.traced = traced
@@ -54,7 +54,7 @@ class LayerGrid(QWidget):
         self.update()
 
     def heights(self) -> int:
-        return len(self.traced.heights) if self.traced else 0
+        return len(self.traced.layers) if self.traced else 0
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -62,7 +62,7 @@ class LayerGrid(QWidget):
     def sizeHint(self) -> QSize:
         if self.traced is None:
             return QSize(0, 0)
-        wide = self._left() + CELL.width() * len(self.traced.places)
+        wide = self._left() + CELL.width() * len(self.traced.positions)
         return QSize(round(wide) + 1, CELL.height() * self.heights() + self._top() + 1)
 
     def box(self, row: int, column: int) -> QRectF:
@@ -74,7 +74,7 @@ class LayerGrid(QWidget):
             return -1, -1
         row = (point.y() - self._top()) // CELL.height()
         column = int((point.x() - self._left()) // CELL.width())
-        inside = 0 <= row < self.heights() and 0 <= column < len(self.traced.places)
+        inside = 0 <= row < self.heights() and 0 <= column < len(self.traced.positions)
         return (row, column) if inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -95,7 +95,7 @@ class LayerGrid(QWidget):
             super().keyPressEvent(event)
             return
         row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
-        last = self.heights() - 1, len(self.traced.places) - 1
+        last = self.heights() - 1, len(self.traced.positions) - 1
         self._point((min(max(row, 0), last[0]), min(max(column, 0), last[1])))
 
     def _point(self, at: tuple[int, int]) -> None:
@@ -115,7 +115,7 @@ class LayerGrid(QWidget):
             painter.setPen(colour(Role.MUTED))
             box = QRectF(0, self.box(row, 0).top(), self._left() - 2 * SPACE, CELL.height())
             painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, height_name(row))
-        for column, place in enumerate(self.traced.places):
+        for column, place in enumerate(self.traced.positions):
             painter.setFont(mono_font())
             painter.setPen(colour(Role.TEXT))
             head = self.box(0, column)
@@ -127,8 +127,8 @@ class LayerGrid(QWidget):
 
     def _paint_cell(self, painter: QPainter, row: int, column: int) -> None:
         assert self.traced is not None
-        height = self.traced.heights[row]
-        best, actual = height.guesses[column].ranked[0], height.actual[column]
+        height = self.traced.layers[row]
+        best, actual = height.predictions[column].ranked[0], height.actual[column]
         box = self.box(row, column).adjusted(1, 1, -1, -1)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(Role.ACCENT, 0.06 + 0.5 * best.probability))
@@ -154,10 +154,10 @@ class LayerGrid(QWidget):
     def _told(self) -> str:
         if self.traced is None:
             return ""
-        last = self.traced.heights[-1]
+        last = self.traced.layers[-1]
         return ", ".join(
             f"{painted(self.traced.tokens[place].text)}: {painted(guess.ranked[0].label)}"
-            for place, guess in zip(self.traced.places, last.guesses, strict=True)
+            for place, guess in zip(self.traced.positions, last.predictions, strict=True)
         )
 
     def _left(self) -> float:
@@ -217,12 +217,12 @@ class Layers(Part):
         whole.addWidget(self.stack)
 
     def show_state(self) -> None:
-        asking = self.state.traces[0]
-        if asking.refusal is not None:
-            self.problem.title.setText(asking.refusal.problem)
-            self.problem.text.setText(asking.refusal.advice)
+        query = self.state.traces[0]
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(2)
-        elif self.state.traced() is None and not asking.is_waiting:
+        elif self.state.traced() is None and not query.is_waiting:
             self.stack.setCurrentIndex(1)
         else:
             self.stack.setCurrentIndex(0)
@@ -237,10 +237,10 @@ class Layers(Part):
     def _say(self, side: int, row: int, column: int) -> None:
         """The best guesses of the cell that is pointed at."""
         traced = self.state.traced(side)
-        if traced is None or not (0 <= row < len(traced.heights)):
+        if traced is None or not (0 <= row < len(traced.layers)):
             self.said.setText(self.tr("Point at a cell to see its best guesses."))
             return
-        guess = traced.heights[row].guesses[column]
+        guess = traced.layers[row].predictions[column]
         best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in guess.ranked)
         text = self.tr("Token {0}, {1}: {2}")
         self.said.setText(text.format(guess.first + 1, height_name(row), best))
@@ -249,19 +249,19 @@ class Layers(Part):
         """Pick the token of a column for the whole page."""
         traced, study = self.state.traced(side), self.state.study
         if traced is not None:
-            number = traced.places[column]
+            number = traced.positions[column]
             study.pick(number if side == 0 else study.both[0].counterpart(traced.tokens[number]))
 
     def figure(self) -> Figure | None:
         traced = self.state.traced()
         if traced is None:
             return None
-        across = [f"{place + 1} {traced.tokens[place].text}" for place in traced.places]
-        down = [height_name(number) for number in range(len(traced.heights))]
+        across = [f"{place + 1} {traced.tokens[place].text}" for place in traced.positions]
+        down = [height_name(number) for number in range(len(traced.layers))]
         cells, rows = [], []
-        for name, height in zip(down, traced.heights, strict=True):
+        for name, height in zip(down, traced.layers, strict=True):
             line = []
-            for head, guess, actual in zip(across, height.guesses, height.actual, strict=True):
+            for head, guess, actual in zip(across, height.predictions, height.actual, strict=True):
                 best = guess.ranked[0]
                 rank = f" · #{actual.rank}" if actual else ""
                 line.append((best.label, chance(best.probability) + rank, best.probability))

@@ -19,15 +19,15 @@ class Part(QWidget):
     """One way to look at what is expected. It asks only while it is on the screen."""
 
     def __init__(
-        self, state: WordsState, askings: Sequence[Asks], parent: QWidget | None = None
+        self, state: WordsState, queries: Sequence[Asks], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.state = state
-        self._askings = tuple(askings)
+        self._queries = tuple(queries)
 
     def set_seen(self, seen: bool) -> None:
-        for asking in self._askings:
-            asking.set_seen(seen)
+        for query in self._queries:
+            query.set_seen(seen)
 
     def show_state(self) -> None:
         """Bring everything in line with the state."""

@@ -45,12 +45,12 @@ class Guesses(Part):
         state.study.picked_changed.connect(self._on_picked)
 
     def show_state(self) -> None:
-        state, asking = self.state, self.state.asking
-        if asking.refusal is not None:
-            self.problem.title.setText(asking.refusal.problem)
-            self.problem.text.setText(asking.refusal.advice)
+        state, query = self.state, self.state.query
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(2)
-        elif state.places() or asking.is_waiting:
+        elif state.places() or query.is_waiting:
             self._show_places(state.places())
             self.stack.setCurrentIndex(0)
         else:
@@ -89,7 +89,7 @@ class Guesses(Part):
 
     def _said(self, places: tuple[Place, ...]) -> str:
         if not places:
-            return self.tr("LiveQuery the model …")
+            return self.tr("Running the model …")
         state = self.state
         parts = [self.tr("Answered in {0} ms.").format(max(1, round(state.milliseconds)))]
         if len(places) > MOST_PLACES:

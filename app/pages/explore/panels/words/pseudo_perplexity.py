@@ -21,7 +21,8 @@ from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from app.widgets.page import scrolling
 from app.widgets.text import Text, font
-from engine.messages.answers import PositionScore, Token
+from engine.messages.explore.pseudo_perplexity import TokenScore
+from engine.messages.explore.text import Token
 
 ROW_GAP = 5 * SPACE  # below a row of tokens, for the ranks
 PAPER_WIDTH = 760  # px
@@ -41,14 +42,14 @@ class ScoreStrip(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tokens: tuple[Token, ...] = ()
-        self.scores: dict[int, PositionScore] = {}
+        self.scores: dict[int, TokenScore] = {}
         self.chosen = -1
         self._boxes: list[QRectF] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("How expected each token is"))
 
     def show_scores(
-        self, tokens: tuple[Token, ...], scores: dict[int, PositionScore], chosen: int
+        self, tokens: tuple[Token, ...], scores: dict[int, TokenScore], chosen: int
     ) -> None:
         if (tokens, scores, chosen) == (self.tokens, self.scores, self.chosen):
             return
@@ -127,9 +128,9 @@ def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> l
     return moved
 
 
-def surprise(score: PositionScore) -> float:
+def surprise(score: TokenScore) -> float:
     """Opacity from nothing at a probability of 1 to the most from a millionth on."""
-    return min(1.0, -score.logarithm / math.log(1e6)) * 0.6
+    return min(1.0, -score.log_probability / math.log(1e6)) * 0.6
 
 
 class EveryWord(Part):
@@ -185,7 +186,7 @@ class EveryWord(Part):
     def _on_row(self, row: int) -> None:
         places = self.state.scorings[0].places
         if row < len(places):
-            self.state.study.pick(places[row].place)
+            self.state.study.pick(places[row].position)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
@@ -198,7 +199,7 @@ class EveryWord(Part):
         is_complete = all(scoring.is_complete for scoring in self._shown())
         self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
         self.go.setEnabled(runs or not is_complete)
-        scores = {score.place: score for score in first.places}
+        scores = {score.position: score for score in first.places}
         self.strip.show_scores(study.tokens, scores, study.picked)
         self.table.show_rows(*self._rows())
         self.said.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
@@ -209,9 +210,7 @@ class EveryWord(Part):
         if refusal is not None:
             return refusal.problem
         if not scoring.places:
-            return (
-                self.tr("LiveQuery the model …") if scoring.is_running else self.tr("Not computed")
-            )
+            return self.tr("Running the model …") if scoring.is_running else self.tr("Not computed")
         name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
         model = scoring.side.model
         text = f"{name} {decimal(scoring.perplexity, 2)}"
@@ -250,38 +249,38 @@ class EveryWord(Part):
         rows = []
         for score, other in self._pairs():
             row = [
-                f"{score.place + 1:>3}  {painted(study.tokens[score.place].text)}",
-                f"{painted(score.best.label)}  {chance(score.best.probability)}",
-                chance(math.exp(score.logarithm)),
+                f"{score.position + 1:>3}  {painted(study.tokens[score.position].text)}",
+                f"{painted(score.top.label)}  {chance(score.top.probability)}",
+                chance(math.exp(score.log_probability)),
                 numbers.count(score.rank),
-                decimal(score.logarithm, 2),
+                decimal(score.log_probability, 2),
             ]
             if compared and other is None:
                 row += ["–", "–"]
             elif other is not None:
-                apart = other.logarithm - score.logarithm
+                apart = other.log_probability - score.log_probability
                 sign = "+" if apart > 0 else "−" if apart < 0 else "±"
-                row += [chance(math.exp(other.logarithm)), f"{sign}{decimal(abs(apart), 2)}"]
+                row += [chance(math.exp(other.log_probability)), f"{sign}{decimal(abs(apart), 2)}"]
             rows.append(row)
         return header, rows
 
-    def _pairs(self) -> list[tuple[PositionScore, PositionScore | None]]:
+    def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
         """Every token's score, and that of the second model where one token stands for the same."""
         study, first = self.state.study, self.state.scorings[0].places
-        first = tuple(score for score in first if score.place < len(study.tokens))
+        first = tuple(score for score in first if score.position < len(study.tokens))
         if not study.is_compared:
             return [(score, None) for score in first]
-        others = {score.place: score for score in self.state.scorings[1].places}
+        others = {score.position: score for score in self.state.scorings[1].places}
         second = study.both[1]
         return [
-            (score, others.get(same_token(second, study.tokens[score.place]))) for score in first
+            (score, others.get(same_token(second, study.tokens[score.position]))) for score in first
         ]
 
     def figure(self) -> Figure | None:
         pairs, study, scoring = self._pairs(), self.state.study, self.state.scorings[0]
         if not pairs:
             return None
-        tokens, scores = study.tokens, {score.place: score for score, _ in pairs}
+        tokens, scores = study.tokens, {score.position: score for score, _ in pairs}
         face = paper_font(13)
         boxes = spread(tokens, QFontMetricsF(face), PAPER_WIDTH)
 
@@ -303,13 +302,13 @@ class EveryWord(Part):
         header = ["token", "piece", "log probability", "rank", "first guess", "its probability"]
         rows = [
             [
-                s.place + 1,
-                tokens[s.place].text,
-                s.logarithm,
+                s.position + 1,
+                tokens[s.position].text,
+                s.log_probability,
                 s.rank,
-                s.best.label,
-                s.best.probability,
-                *(() if o is None else (o.logarithm, o.rank)),
+                s.top.label,
+                s.top.probability,
+                *(() if o is None else (o.log_probability, o.rank)),
             ]
             for s, o in pairs
         ]

@@ -1,4 +1,4 @@
-"""How likely every word is in its place: a long question, asked a slice at a time.
+"""How likely each token is in its place: a long question, asked a slice at a time.
 
 So other questions come in between, what is known is shown, and it can be stopped.
 """
@@ -11,8 +11,13 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages.answers import PositionScore, Refused, Scored, perplexity
-from engine.messages.questions import Score
+from engine.messages.explore.pseudo_perplexity import (
+    ScoreTokens,
+    TokenScore,
+    TokensScored,
+    perplexity,
+)
+from engine.messages.question import Refused
 
 Key = tuple[Path | None, tuple[str, ...]]
 
@@ -32,18 +37,17 @@ class Scoring(QObject):
         self.total = 0  # places that there are
         self.causal = False
         self.runs_by_itself = False
-        self._places: tuple[PositionScore, ...] = ()
+        self._places: tuple[TokenScore, ...] = ()
         self._key: Key = (None, ())  # what they are of
         self._start = 0
         self._is_wanted = False
         self._is_complete = False
-        self._is_seen = False
-        self._taken: Scored | None = None
-        self.asking = LiveQuery(study, explorer, self._question, side)
-        self.asking.changed.connect(self._on_answer)
+        self._taken: TokensScored | None = None
+        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query.changed.connect(self._on_answer)
 
     @property
-    def places(self) -> tuple[PositionScore, ...]:
+    def places(self) -> tuple[TokenScore, ...]:
         """Those that are known of the present text, from left to right."""
         return self._places if self._key == self._now() else ()
 
@@ -53,11 +57,11 @@ class Scoring(QObject):
 
     @property
     def is_running(self) -> bool:
-        return self._is_wanted and self.asking.is_waiting
+        return self._is_wanted and self.query.is_waiting
 
     @property
     def refusal(self) -> Refused | None:
-        return self.asking.refusal
+        return self.query.refusal
 
     @property
     def perplexity(self) -> float:
@@ -65,11 +69,8 @@ class Scoring(QObject):
         return perplexity(self.places)
 
     def set_seen(self, seen: bool) -> None:
-        """Whether it is on the screen; it goes on where it was left."""
-        self._is_seen = seen
-        self.asking.set_seen(seen)
-        if seen and self._is_wanted and not self._is_complete and not self.asking.is_waiting:
-            self.asking.renew()
+        """Whether it is on the screen; it continues where it was left."""
+        self.query.set_seen(seen)
 
     def set_runs_by_itself(self, on: bool) -> None:
         """Whether every new text is scored without being asked to."""
@@ -82,7 +83,7 @@ class Scoring(QObject):
         self._keep_up()
         self._is_wanted = True
         if not self._is_complete:
-            self.asking.renew()
+            self.query.renew()
 
     def stop(self) -> None:
         """Keep what is known; the answer under way is still taken."""
@@ -98,22 +99,25 @@ class Scoring(QObject):
             self._key, self._places, self._start, self.total = self._now(), (), 0, 0
             self._is_wanted, self._is_complete = self.runs_by_itself, False
 
-    def _question(self, side: Side) -> Score | None:
+    def _question(self, side: Side) -> ScoreTokens | None:
         self._keep_up()
         if not self._is_wanted or side.checkpoint is None or not side.has_head("masked words"):
             return None
-        return Score(checkpoint=side.checkpoint, text=side.text, pair=side.pair, start=self._start)
+        return ScoreTokens(
+            checkpoint=side.checkpoint, text=side.text, pair=side.pair, start=self._start
+        )
 
     def _on_answer(self) -> None:
-        answer = self.asking.answer
-        is_new = isinstance(answer, Scored) and answer is not self._taken
-        if isinstance(answer, Scored) and is_new and self._key == self._now():
+        answer = self.query.answer
+        is_new = isinstance(answer, TokensScored) and answer is not self._taken
+        if isinstance(answer, TokensScored) and is_new and self._key == self._now():
             self._taken = answer
-            self._places += answer.places
+            self._places += answer.scores
             self.total, self.causal = answer.total, answer.causal
             self._is_complete = answer.next is None
             self._start = self._start if answer.next is None else answer.next
-            if not self._is_complete and self._is_wanted and self._is_seen:
-                self.asking.renew()
-                return
+            if not self._is_complete and self._is_wanted:
+                self.query.renew()  # at once, or when it is seen again
+                if self.query.is_waiting:
+                    return  # which told of it
         self.changed.emit()

@@ -10,17 +10,18 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
-from engine.messages.answers import (
-    CandidatesWeighed,
-    Filled,
-    Followed,
-    Likely,
-    Searched,
-    Token,
-    Traced,
-    Weighed,
+from engine.messages.explore.candidates import (
+    Candidate,
+    CandidatesFound,
+    CandidatesScored,
+    FindCandidates,
+    ScoreCandidates,
 )
-from engine.messages.questions import AnyQuestion, Fill, Follow, Search, Trace, Weigh
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.explore.lens import ApplyLens, LensApplied
+from engine.messages.explore.next_sentence import NextSentencePredicted, PredictNextSentence
+from engine.messages.explore.text import LabelProbability, Token
+from engine.messages.question import Question
 
 TOP = 10
 TOP_COMPARED = 100  # so that what one model expects is nearly always found in the other's list
@@ -33,8 +34,8 @@ class Place:
     """One hidden token, what is likely there, and the piece that stood there if one did."""
 
     token: int
-    likely: tuple[Likely, ...]
-    actual: Likely | None
+    likely: tuple[LabelProbability, ...]
+    actual: LabelProbability | None
 
     @property
     def rank(self) -> int:
@@ -76,18 +77,18 @@ class WordsState(QObject):
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
     @property
-    def asking(self) -> LiveQuery:
+    def query(self) -> LiveQuery:
         """What the first model guesses."""
         return self.fills[0]
 
     def places(self, side: int = 0) -> tuple[Place, ...]:
         """All hidden places, from left to right."""
         filled = self.fills[side].answer
-        if not isinstance(filled, Filled):
+        if not isinstance(filled, MaskFilled):
             return ()
         return tuple(
             Place(guess.first, guess.ranked, actual if actual.label else None)
-            for guess, actual in zip(filled.guesses, filled.actual, strict=True)
+            for guess, actual in zip(filled.predictions, filled.actual, strict=True)
         )
 
     def other(self, place: Place) -> Place | None:
@@ -101,19 +102,19 @@ class WordsState(QObject):
     @property
     def shortened(self) -> str:
         """The numbers in which a guess that is shown was computed, where not in float32."""
-        found = [one.answer.computed for one in self.fills if isinstance(one.answer, Filled)]
+        found = [one.answer.computed for one in self.fills if isinstance(one.answer, MaskFilled)]
         return next((kind for kind in found if kind != "float32"), "")
 
     @property
     def milliseconds(self) -> float:
-        filled = self.asking.answer
-        return filled.milliseconds if isinstance(filled, Filled) else 0
+        filled = self.query.answer
+        return filled.milliseconds if isinstance(filled, MaskFilled) else 0
 
     @property
     def is_causal(self) -> bool:
         """Whether the model guesses from the words to the left alone."""
-        filled = self.asking.answer
-        return isinstance(filled, Filled) and filled.causal
+        filled = self.query.answer
+        return isinstance(filled, MaskFilled) and filled.causal
 
     @property
     def can_guess(self) -> bool:
@@ -152,22 +153,22 @@ class WordsState(QObject):
         tokens, study = self.study.tokens, self.study
         return study.texts[tokens[gap[0]].segment][tokens[gap[0]].start : tokens[gap[1]].end]
 
-    def weighed(self, side: int = 0) -> tuple[Weighed, ...]:
+    def weighed(self, side: int = 0) -> tuple[Candidate, ...]:
         answer = self.weighs[side].answer
-        return answer.candidates if isinstance(answer, CandidatesWeighed) else ()
+        return answer.candidates if isinstance(answer, CandidatesScored) else ()
 
-    def searched(self, side: int = 0) -> Searched | None:
+    def searched(self, side: int = 0) -> CandidatesFound | None:
         answer = self.searches[side].answer
-        return answer if isinstance(answer, Searched) else None
+        return answer if isinstance(answer, CandidatesFound) else None
 
-    def traced(self, side: int = 0) -> Traced | None:
+    def traced(self, side: int = 0) -> LensApplied | None:
         answer = self.traces[side].answer
-        return answer if isinstance(answer, Traced) else None
+        return answer if isinstance(answer, LensApplied) else None
 
     def follows_by(self, side: int = 0) -> float | None:
         """How likely the second text follows the first; None where that is not known."""
         answer = self.follows[side].answer
-        return answer.probability if isinstance(answer, Followed) else None
+        return answer.probability if isinstance(answer, NextSentencePredicted) else None
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -176,58 +177,59 @@ class WordsState(QObject):
         own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MOST_OWN]
         if own != self.own:
             self.own = own
-            for asking in self.weighs:
-                asking.renew()
+            for query in self.weighs:
+                query.renew()
 
     def search(self) -> None:
         """Search once for whole words in the gap."""
         self._wants_search = True
-        for asking in self.searches:
-            asking.renew()
+        for query in self.searches:
+            query.renew()
 
     def set_searches_by_itself(self, on: bool) -> None:
         self.searches_by_itself = on
-        for asking in self.searches:
-            asking.renew()
+        for query in self.searches:
+            query.renew()
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
-    def _both(self, make: Callable[[Side], AnyQuestion | None]) -> Pair:
+    def _both(self, make: Callable[[Side], Question | None]) -> Pair:
         first, second = (LiveQuery(self.study, self._explorer, make, side) for side in (0, 1))
-        for asking in (first, second):
-            asking.changed.connect(self.changed)
+        for query in (first, second):
+            query.changed.connect(self.changed)
         return first, second
 
     def _on_picked(self) -> None:
         """Another gap, and other places to trace."""
         if self.study.is_settled:
             self._wants_search = False
-            for asking in (*self.weighs, *self.searches, *self.traces):
-                asking.renew()
+            for query in (*self.weighs, *self.searches, *self.traces):
+                query.renew()
 
     def _on_settled(self) -> None:
         self._wants_search = False
 
-    def _fill(self, side: Side) -> Fill | None:
+    def _fill(self, side: Side) -> FillMask | None:
         """Nothing is asked where nothing can be guessed."""
         if not can_guess(side) or not hidden_tokens(side):
             return None
-        return side.asked(Fill, top=TOP_COMPARED if self.study.is_compared else TOP)
+        top = TOP_COMPARED if self.study.is_compared else TOP
+        return side.asked(FillMask, top=top, exact=self.study.is_exact)
 
-    def _weigh(self, side: Side) -> Weigh | None:
+    def _weigh(self, side: Side) -> ScoreCandidates | None:
         gap = self.gap(side.number)
         if not can_guess(side) or gap is None or not self.own:
             return None
-        return side.asked(Weigh, first=gap[0], last=gap[1], candidates=self.own)
+        return side.asked(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
 
-    def _search(self, side: Side) -> Search | None:
+    def _search(self, side: Side) -> FindCandidates | None:
         wanted = self.searches_by_itself or self._wants_search
         gap = self.gap(side.number)
         if not wanted or not can_guess(side) or gap is None:
             return None
-        return side.asked(Search, first=gap[0], last=gap[1])
+        return side.asked(FindCandidates, first=gap[0], last=gap[1])
 
-    def _trace(self, side: Side) -> Trace | None:
+    def _trace(self, side: Side) -> ApplyLens | None:
         """The hidden places, and the one that is picked."""
         places = set(hidden_tokens(side))
         picked = self.study.picked
@@ -239,13 +241,13 @@ class WordsState(QObject):
         places = {place for place in places if place >= int(is_causal)}
         if not can_guess(side) or not places:
             return None
-        return side.asked(Trace, places=tuple(sorted(places))[:MOST_PLACES])
+        return side.asked(ApplyLens, positions=tuple(sorted(places))[:MOST_PLACES])
 
-    def _follow(self, side: Side) -> Follow | None:
+    def _follow(self, side: Side) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
         if not has_pair or not side.has_head("next sentence"):
             return None
-        return side.asked(Follow)
+        return side.asked(PredictNextSentence)
 
 
 def same_token(side: Side, token: Token) -> int:

@@ -8,10 +8,12 @@ import torch
 import transformers
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.explore import scores
-from engine.explore.scores import follow, score
-from engine.messages.answers import perplexity
-from engine.messages.questions import Follow, Score
+from engine.explore import pseudo_perplexity
+from engine.explore.inputs import typed
+from engine.explore.next_sentence import predict
+from engine.explore.pseudo_perplexity import score
+from engine.messages.explore.next_sentence import PredictNextSentence
+from engine.messages.explore.pseudo_perplexity import ScoreTokens, perplexity
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder
@@ -24,30 +26,30 @@ def scored(checkpoint, text, pair=None):
     """All places, and how many answers it took."""
     start, answers = 0, []
     while start is not None:
-        ask = Score(number=3, checkpoint=Path("any"), text=text, pair=pair, start=start)
+        ask = ScoreTokens(number=3, checkpoint=Path("any"), text=text, pair=pair, start=start)
         answers.append(score(checkpoint, ask))
         start = answers[-1].next
-    return [place for answer in answers for place in answer.places], answers
+    return [place for answer in answers for place in answer.scores], answers
 
 
 def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
     given = known.typed(TEXT, PAIR)
     places, answers = scored(known.checkpoint, TEXT, PAIR)
     ordinary = [n for n, token in enumerate(given.described) if not token.special]
-    assert [place.place for place in places] == ordinary
+    assert [place.position for place in places] == ordinary
     assert answers[-1].total == len(ordinary)
     size, sum_of_logs = known.checkpoint.tokenizer.size, 0.0
     for place in places:
         tokens = given.tokens.clone()
-        own = int(tokens[0, place.place])
-        tokens[0, place.place] = known.checkpoint.tokenizer.mask
-        logits = known.run(given, tokens).logits[0, place.place].double()
+        own = int(tokens[0, place.position])
+        tokens[0, place.position] = known.checkpoint.tokenizer.mask
+        logits = known.run(given, tokens).logits[0, place.position].double()
         logs = logits.log_softmax(-1)
-        assert place.logarithm == pytest.approx(float(logs[own]), abs=CLOSE)
+        assert place.log_probability == pytest.approx(float(logs[own]), abs=CLOSE)
         order = logits[:size].argsort(descending=True).tolist()
         assert place.rank == order.index(own) + 1
-        assert place.best.label == known.checkpoint.tokenizer.piece(order[0])
-        assert place.best.probability == pytest.approx(float(logs[order[0]].exp()), abs=CLOSE)
+        assert place.top.label == known.checkpoint.tokenizer.piece(order[0])
+        assert place.top.probability == pytest.approx(float(logs[order[0]].exp()), abs=CLOSE)
         sum_of_logs += float(logs[own])
     assert perplexity(places) == pytest.approx(math.exp(-sum_of_logs / len(places)), rel=CLOSE)
 
@@ -55,18 +57,18 @@ def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
 def test_a_long_text_comes_in_parts_that_make_up_the_whole(tiny, monkeypatch):
     whole, answers = scored(tiny, "a b c d e f g")
     assert len(answers) == 1
-    monkeypatch.setattr(scores, "SLICE", 20)  # two rows of nine tokens
+    monkeypatch.setattr(pseudo_perplexity, "SLICE", 20)  # two rows of nine tokens
     parts, answers = scored(tiny, "a b c d e f g")
-    assert [len(answer.places) for answer in answers] == [2, 2, 2, 1]
+    assert [len(answer.scores) for answer in answers] == [2, 2, 2, 1]
     assert [answer.next for answer in answers] == [3, 5, 7, None]
-    assert [(p.place, p.rank) for p in parts] == [(p.place, p.rank) for p in whole]
+    assert [(p.position, p.rank) for p in parts] == [(p.position, p.rank) for p in whole]
     for ours, theirs in zip(parts, whole, strict=True):
-        assert ours.logarithm == pytest.approx(theirs.logarithm, abs=CLOSE)
+        assert ours.log_probability == pytest.approx(theirs.log_probability, abs=CLOSE)
 
 
 def test_typed_masks_stay_masks_and_have_no_score(tiny):
     places, answers = scored(tiny, "a [MASK] c")
-    assert [place.place for place in places] == [1, 3]
+    assert [place.position for place in places] == [1, 3]
     assert answers[0].total == 2
 
 
@@ -88,10 +90,10 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
     ids = torch.tensor([[token.id for token in answer.tokens]])
     logs = theirs(ids).logits[0].log_softmax(-1)
     assert answer.causal
-    assert [p.place for p in places] == [1, 2, 3, 4]
+    assert [p.position for p in places] == [1, 2, 3, 4]
     for place in places:
-        expected = float(logs[place.place - 1, ids[0, place.place]])
-        assert place.logarithm == pytest.approx(expected, abs=CLOSE)
+        expected = float(logs[place.position - 1, ids[0, place.position]])
+        assert place.log_probability == pytest.approx(expected, abs=CLOSE)
 
 
 @torch.no_grad()
@@ -102,28 +104,28 @@ def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
         path, local_files_only=True
     ).eval()
     ours = load(path)
-    given = scores.typed(ours, "a b c", "d e", masked)
+    given = typed(ours, "a b c", "d e", masked)
     logits = theirs(given.tokens, token_type_ids=given.segments).logits
-    ask = Follow(number=5, checkpoint=path, text="a b c", pair="d e", masked=masked)
-    answer = follow(ours, ask)
+    ask = PredictNextSentence(number=5, checkpoint=path, text="a b c", pair="d e", masked=masked)
+    answer = predict(ours, ask)
     assert answer.to == 5
     assert answer.probability == pytest.approx(float(logits.softmax(-1)[0, 0]), abs=CLOSE)
 
 
 def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
-    with pytest.raises(StudioError, match="no head for masked words"):
-        score(bare, Score(checkpoint=tmp_path, text="a"))
-    with pytest.raises(StudioError, match="no head for the next sentence"):
-        follow(tiny, Follow(checkpoint=tmp_path, text="a", pair="b"))
+    with pytest.raises(StudioError, match="no MLM head"):
+        score(bare, ScoreTokens(checkpoint=tmp_path, text="a"))
+    with pytest.raises(StudioError, match="no next-sentence"):
+        predict(tiny, PredictNextSentence(checkpoint=tmp_path, text="a", pair="b"))
     pair = load(folder(tmp_path / "pair"))
     with pytest.raises(StudioError, match="no second text"):
-        follow(pair, Follow(checkpoint=tmp_path, text="a", pair=" "))
+        predict(pair, PredictNextSentence(checkpoint=tmp_path, text="a", pair=" "))
 
 
 def test_weights_that_are_not_finite_are_told(tmp_path):
     broken = load(folder(tmp_path / "broken"))
     with torch.no_grad():
         broken.network.masked_words.bias.fill_(float("nan"))
-    with pytest.raises(BadCheckpoint, match="not finite"):
-        score(broken, Score(checkpoint=tmp_path, text="a b"))
+    with pytest.raises(BadCheckpoint, match="NaN or infinite"):
+        score(broken, ScoreTokens(checkpoint=tmp_path, text="a b"))

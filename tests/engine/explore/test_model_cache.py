@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore import model_cache as shelf
-from engine.explore.model_cache import PLACES, ModelCache
+from engine.explore import model_cache
+from engine.explore.model_cache import MAX_MODELS, ModelCache
 from tests.engine.models.small import folder
 
 
@@ -30,12 +30,12 @@ def test_a_checkpoint_that_changed_on_the_disk_is_loaded_again(tmp_path, tiny_fo
 
 def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monkeypatch):
     loaded = []
-    load = shelf.load
-    monkeypatch.setattr(shelf, "load", lambda path: loaded.append(path.name) or load(path))
-    own, places = ModelCache(), [tmp_path / str(number) for number in range(PLACES + 1)]
+    load = model_cache.load
+    monkeypatch.setattr(model_cache, "load", lambda path: loaded.append(path.name) or load(path))
+    own, places = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
     for place in places:
         shutil.copytree(tiny_folder, place)
-    for place in (*places[:PLACES], places[0], places[PLACES], places[0], places[1]):
+    for place in (*places[:MAX_MODELS], places[0], places[MAX_MODELS], places[0], places[1]):
         own.take(place)
     assert loaded == [*(p.name for p in places), places[1].name]
 

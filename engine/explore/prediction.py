@@ -1,4 +1,4 @@
-"""What a fine-tuned checkpoint answers to a typed text.
+"""What a fine-tuned checkpoint predicts for a typed text.
 
 Shapes: T tokens, C outputs.
 """
@@ -13,10 +13,10 @@ from engine.data.columns.tags import Span, are_spans, spans
 from engine.data.columns.words import typed_words
 from engine.data.datasets.store import Rows
 from engine.errors import StudioError
-from engine.explore.inputs import LONGEST, Inputs, inputs
-from engine.explore.predictions import not_finite, softmax
-from engine.messages.answers import Found, Guess, Likely, Predicted, Token
-from engine.messages.questions import Predict
+from engine.explore.fill_mask import not_finite, softmax
+from engine.explore.inputs import MAX_TOKENS, Inputs, inputs
+from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
+from engine.messages.explore.text import LabelProbability, Prediction, Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.spec.task import HeadKind, Regression
@@ -28,14 +28,14 @@ BATCH = 8  # windows at a time
 
 @torch.inference_mode()
 def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
-    """The answer of the head that fine-tuning added.
+    """The prediction of the head that fine-tuning added.
 
     Raises StudioError where the model has none.
     """
     if checkpoint.network.task is None:
         raise StudioError(
-            phrase("This model was not fine-tuned: it has no head that answers."),
-            phrase("Choose one that was fine-tuned, or look at its masked words."),
+            phrase("This model has not been fine-tuned: it has no task head."),
+            phrase("Choose a fine-tuned model, or mask a word and look at the predictions."),
         )
     given = inputs(checkpoint, question)
     answer = ANSWERS[checkpoint.network.heads.kind]
@@ -72,7 +72,7 @@ def _number(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
 def _tags(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
     """The spans of the first text, or a tag for each of its words; of those that are not cut off.
 
-    A word's tag is that of its first piece. A span is as likely as its words are in the mean.
+    A word's tag is that of its first token. A span is as likely as its words are in the mean.
     """
     logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
     best = softmax(logits)[0].max(-1)  # [T]
@@ -88,8 +88,8 @@ def _tags(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted
         head="tags",
         tokens=given.described,
         cut=given.cut,
-        found=tuple(
-            Found(
+        spans=tuple(
+            SpanPrediction(
                 text=question.text[words[span.start][0] : words[span.end - 1][1]],
                 start=words[span.start][0],
                 end=words[span.end - 1][1],
@@ -114,11 +114,11 @@ def _choices(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predic
     if len(endings) < 2:
         raise StudioError(
             phrase("This model chooses one of several endings."),
-            phrase("Type two endings at the least."),
+            phrase("Type at least two endings."),
         )
     learner = learner_of(checkpoint)
     assert learner is not None
-    longest = min(checkpoint.spec.max_positions, LONGEST)
+    longest = min(checkpoint.spec.max_positions, MAX_TOKENS)
     begun = None if question.pair is None else [question.pair]
     rows = Rows([question.text], beginnings=begun, endings=[endings])
     said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
@@ -129,11 +129,13 @@ def _choices(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predic
 def _over_all(
     head: HeadKind, names: Sequence[str], probabilities: Tensor, given: Inputs
 ) -> Predicted:
-    """A guess over the whole input with all names, most likely first."""
+    """A prediction for the whole input with all names, most likely first."""
     order = probabilities.argsort(descending=True, stable=True).tolist()
-    ranked = tuple(Likely(label=names[n], probability=float(probabilities[n])) for n in order)
-    whole = Guess(first=0, last=len(given.described) - 1, ranked=ranked)
-    return Predicted(head=head, tokens=given.described, cut=given.cut, guesses=(whole,))
+    ranked = tuple(
+        LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
+    )
+    whole = Prediction(first=0, last=len(given.described) - 1, ranked=ranked)
+    return Predicted(head=head, tokens=given.described, cut=given.cut, predictions=(whole,))
 
 
 def _finite(numbers: Tensor) -> Tensor:
@@ -155,14 +157,14 @@ def _answer(checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predict
     assert question.pair is not None
     learner = learner_of(checkpoint)
     assert learner is not None
-    longest = min(checkpoint.spec.max_positions, LONGEST)
+    longest = min(checkpoint.spec.max_positions, MAX_TOKENS)
     rows = Rows([question.text], [question.pair])
     said = go_through(checkpoint, learner, rows, longest, BATCH).answers()[0]
     return Predicted(
         head="answer",
         tokens=given.described,
         cut=given.cut,
-        found=tuple(Found.model_validate(one) for one in said["candidates"]),
+        spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
         value=said["no_answer"],
         answered=bool(said["answer"]),
     )

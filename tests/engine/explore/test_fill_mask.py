@@ -11,9 +11,10 @@ import transformers
 from engine.data.columns.words import typed_words
 from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
-from engine.explore.answers import predict
-from engine.explore.predictions import fill
-from engine.messages.questions import Fill, Predict
+from engine.explore.fill_mask import fill_mask
+from engine.explore.prediction import predict
+from engine.messages.explore.fill_mask import FillMask
+from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.tasks import learner_of
@@ -23,8 +24,8 @@ from tests.engine.models.small import LABELS, folder
 CLOSE = 1e-5
 
 
-def question(text: str, **more) -> Fill:
-    return Fill(checkpoint=Path("any"), text=text, **more)
+def question(text: str, **more) -> FillMask:
+    return FillMask(checkpoint=Path("any"), text=text, **more)
 
 
 @pytest.fixture(autouse=True)
@@ -37,34 +38,34 @@ def _quiet():
 
 
 def test_typed_masks_and_masked_tokens_are_guessed_in_their_order(tiny):
-    filled = fill(tiny, question("a b [MASK] d", masked=(1,)))
-    assert [guess.first for guess in filled.guesses] == [1, 3]
+    filled = fill_mask(tiny, question("a b [MASK] d", masked=(1,)))
+    assert [guess.first for guess in filled.predictions] == [1, 3]
     assert [token.text for token in filled.tokens] == ["[CLS]", "a", "b", "[MASK]", "d", "[SEP]"]
     assert [likely.label for likely in filled.actual] == ["a", ""]
 
 
 def test_a_masked_token_and_a_typed_mask_give_the_same_guesses(tiny):
-    typed = fill(tiny, question("a [MASK] c"))
-    masked = fill(tiny, question("a b c", masked=(2,)))
-    assert typed.guesses == masked.guesses
+    typed = fill_mask(tiny, question("a [MASK] c"))
+    masked = fill_mask(tiny, question("a b c", masked=(2,)))
+    assert typed.predictions == masked.predictions
 
 
 def test_special_tokens_and_numbers_beyond_the_text_are_never_hidden(tiny):
-    filled = fill(tiny, question("a b", masked=(0, 3, 99, -1)))
-    assert filled.guesses == ()
+    filled = fill_mask(tiny, question("a b", masked=(0, 3, 99, -1)))
+    assert filled.predictions == ()
 
 
 def test_the_probability_of_the_actual_piece_is_that_of_its_rank(tiny):
-    filled = fill(tiny, question("a b c", masked=(2,), top=100))
-    ranked = {likely.label: likely.probability for likely in filled.guesses[0].ranked}
+    filled = fill_mask(tiny, question("a b c", masked=(2,), top=100))
+    ranked = {likely.label: likely.probability for likely in filled.predictions[0].ranked}
     assert filled.actual[0].label == "b"
     assert filled.actual[0].probability == pytest.approx(ranked["b"])
 
 
 def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
-    filled = fill(tiny, question("a [MASK]", top=100))
-    ranked = filled.guesses[0].ranked
-    assert len(ranked) == tiny.tokenizer.size < tiny.spec.vocabulary
+    filled = fill_mask(tiny, question("a [MASK]", top=100))
+    ranked = filled.predictions[0].ranked
+    assert len(ranked) == tiny.tokenizer.size < tiny.spec.vocab_size
     assert sum(likely.probability for likely in ranked) < 1
     assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
 
@@ -75,24 +76,24 @@ def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
         lambda module, given, logits: rows.append(logits.shape[0])
     )
     try:
-        fill(tiny, question("a b c d e f g", masked=(2, 5)))
-        fill(tiny, question("a b c d e f g"))
+        fill_mask(tiny, question("a b c d e f g", masked=(2, 5)))
+        fill_mask(tiny, question("a b c d e f g"))
     finally:
         hook.remove()
     assert rows == [2]
 
 
 def test_a_text_longer_than_the_model_is_cut_and_says_so(tiny):
-    filled = fill(tiny, question("a " * 100))
+    filled = fill_mask(tiny, question("a " * 100))
     assert filled.cut
-    assert len(filled.tokens) == tiny.spec.positions
+    assert len(filled.tokens) == tiny.spec.max_positions
 
 
 def test_a_model_without_a_head_is_refused_in_words(tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
-    with pytest.raises(StudioError, match="no head for masked words"):
-        fill(bare, question("a [MASK]"))
-    with pytest.raises(StudioError, match="not fine-tuned"):
+    with pytest.raises(StudioError, match="no MLM head"):
+        fill_mask(bare, question("a [MASK]"))
+    with pytest.raises(StudioError, match="not been fine-tuned"):
         predict(bare, Predict(checkpoint=tmp_path, text="a"))
 
 
@@ -100,12 +101,14 @@ def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
     broken = load(folder(tmp_path / "broken", Heads(masked_words=True)))
     with torch.no_grad():
         broken.network.masked_words.bias.fill_(float("nan"))
-    with pytest.raises(BadCheckpoint, match="not finite"):
-        fill(broken, question("a [MASK]"))
+    with pytest.raises(BadCheckpoint, match="NaN or infinite"):
+        fill_mask(broken, question("a [MASK]"))
 
 
 def test_classes_are_ranked_and_sum_to_one(tiny):
-    ranked = predict(tiny, Predict(checkpoint=Path("any"), text="a b", pair="c")).guesses[0].ranked
+    ranked = (
+        predict(tiny, Predict(checkpoint=Path("any"), text="a b", pair="c")).predictions[0].ranked
+    )
     assert {likely.label for likely in ranked} == set(LABELS)
     assert sum(likely.probability for likely in ranked) == pytest.approx(1)
     assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
@@ -116,8 +119,8 @@ def test_an_answer_is_a_span_of_the_second_text(tmp_path):
     passage = "a b c d e " * 30
     said = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
     assert (said.to, said.head, said.cut) == (4, "answer", True)
-    assert len(said.found) == 5
-    for one in said.found:
+    assert len(said.spans) == 5
+    for one in said.spans:
         assert passage[one.start : one.end] == one.text
     assert 0 < said.value < 1
     with pytest.raises(StudioError, match="finds the answer to a question"):
@@ -126,7 +129,7 @@ def test_an_answer_is_a_span_of_the_second_text(tmp_path):
 
 def test_the_published_reaction_model_completes_a_reaction(assets):
     model = load(assets / "models" / "rxnfp-bert-pretrained")
-    best = fill(model, question("CCO.CC(=O)O>>CC(=O)O[MASK]C")).guesses[0].ranked[0]
+    best = fill_mask(model, question("CCO.CC(=O)O>>CC(=O)O[MASK]C")).predictions[0].ranked[0]
     assert best.label == "C"
     assert best.probability == pytest.approx(0.994, abs=5e-4)
 
@@ -140,10 +143,10 @@ def test_words_are_those_of_transformers(assets):
     text = "The president [MASK] to the people of the [MASK] states."
     given = words(text, return_tensors="pt")
     expected = theirs(**given).logits.softmax(-1)[0]
-    filled = fill(ours, question(text, top=50))
+    filled = fill_mask(ours, question(text, top=50))
     places = (given.input_ids[0] == words.mask_token_id).nonzero().flatten().tolist()
-    assert [guess.first for guess in filled.guesses] == places
-    for guess in filled.guesses:
+    assert [guess.first for guess in filled.predictions] == places
+    for guess in filled.predictions:
         for likely in guess.ranked:
             wanted = expected[guess.first, words.convert_tokens_to_ids(likely.label)]
             assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
@@ -160,7 +163,7 @@ def test_classes_are_those_of_transformers(assets, pair):
     text = "a warm , funny film"
     expected = theirs(**words(text, pair, return_tensors="pt")).logits.softmax(-1)[0]
     asked = Predict(checkpoint=source, text=text, pair=pair)
-    for likely in predict(load(source), asked).guesses[0].ranked:
+    for likely in predict(load(source), asked).predictions[0].ranked:
         wanted = expected[theirs.config.label2id[likely.label]]
         assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
 
@@ -179,9 +182,9 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
         rows = Rows([json.dumps(words)])
         (expected,) = go_through(named, learner, rows, 24, 1).answers()
-        assert all(text[one.start : one.end] == one.text for one in said.found)
-        ours = [(one.label, one.text.replace(" ", "")) for one in said.found]
-        chances = [one.probability for one in said.found]
+        assert all(text[one.start : one.end] == one.text for one in said.spans)
+        ours = [(one.label, one.text.replace(" ", "")) for one in said.spans]
+        chances = [one.probability for one in said.spans]
         if labels[0] == "O":
             spans = expected["spans"]
             assert ours == [(one["type"], one["text"].replace(" ", "")) for one in spans]
@@ -203,7 +206,7 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
         "token_type_ids": torch.tensor([given.segments]),
     }
     labels = load(folder(tmp_path / "labels", Heads(outputs=3, kind="labels")))
-    said = predict(labels, Predict(checkpoint=Path("any"), **words)).guesses[0].ranked
+    said = predict(labels, Predict(checkpoint=Path("any"), **words)).predictions[0].ranked
     model = theirs(transformers.BertForSequenceClassification, "labels")
     wanted = model(**inputs).logits.sigmoid()[0]
     for likely in said:
@@ -219,7 +222,7 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
 
     chooser = load(folder(tmp_path / "choices", Heads(outputs=1, kind="choices")))
     asked = Predict(checkpoint=Path("any"), text="a b", pair="d", endings=("e", "f f", " ", "g"))
-    said = predict(chooser, asked).guesses[0].ranked
+    said = predict(chooser, asked).predictions[0].ranked
     model = theirs(transformers.BertForMultipleChoice, "choices")
     pairs = [chooser.tokenizer.encode("a b", f"d {ending}", 24) for ending in ("e", "g")]
     both = {

@@ -1,0 +1,153 @@
+"""Which tokens a checkpoint predicts at masked positions.
+
+Shapes: T tokens, N masked positions, D width, V vocabulary.
+"""
+
+import time
+
+import torch
+from torch import Tensor
+
+from engine.errors import BadCheckpoint, StudioError
+from engine.explore.inputs import Inputs, inputs
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.explore.text import LabelProbability, Prediction
+from engine.models.checkpoint import Checkpoint
+from engine.models.heads import MaskedWordHead
+from engine.phrases import phrase
+
+
+@torch.inference_mode()
+def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
+    """The most likely tokens at each masked position; each is predicted by itself.
+
+    A left-to-right model predicts them one after the other, each from the tokens before it.
+
+    Raises StudioError where the model has no MLM head.
+    """
+    began = time.perf_counter()
+    network = checkpoint.network
+    mlm_head(checkpoint)
+    given = inputs(checkpoint, question)
+    predictions: tuple[Prediction, ...] = ()
+    actual: tuple[LabelProbability, ...] = ()
+    if given.masked:
+        way = _left_to_right if network.spec.causal else _all_at_once
+        probabilities = softmax(way(checkpoint, given))  # [N, V]
+        predictions = ranked(checkpoint, probabilities, given.masked, question.top)
+        actual = tuple(
+            _actual(checkpoint, row, given.described[position].id)
+            for row, position in zip(probabilities, given.masked, strict=True)
+        )
+    return MaskFilled(
+        to=question.number,
+        tokens=given.described,
+        cut=given.cut,
+        predictions=predictions,
+        actual=actual,
+        causal=network.spec.causal,
+        milliseconds=(time.perf_counter() - began) * 1000,
+    )
+
+
+def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """Logits at the masked positions, [N, V]."""
+    network = checkpoint.network
+    assert network.masked_words is not None
+    positions = torch.tensor([given.masked], device=given.tokens.device)
+    last = network.encoder.at(given.tokens, given.segments, positions)[0]  # [N, D]
+    logits: Tensor = network.masked_words(last)
+    return logits
+
+
+def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """Logits at the position before each masked one, [N, V]."""
+    return _predicted_in_turn(checkpoint, given)[1]
+
+
+def shown_tokens(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """The tokens as the network is given them, int64 [1, T].
+
+    A left-to-right model has never seen [MASK], so a masked position shows its top prediction.
+    """
+    causal = checkpoint.network.spec.causal and given.masked
+    return _predicted_in_turn(checkpoint, given)[0] if causal else given.tokens
+
+
+def _predicted_in_turn(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, Tensor]:
+    """Tokens int64 [1, T] with predictions where they were masked, and their logits, [N, V]."""
+    network, tokens, head = checkpoint.network, given.tokens.clone(), mlm_head(checkpoint)
+    found = []
+    for position in given.masked:
+        before = tokens[:, :position], given.segments[:, :position]
+        last = network.encoder(*before).last[0, -1]  # [D]
+        found.append(head(last))
+        tokens[0, position] = found[-1][: checkpoint.tokenizer.size].argmax()
+    return tokens, torch.stack(found)
+
+
+def mlm_head(checkpoint: Checkpoint) -> MaskedWordHead:
+    """The MLM head. Raises StudioError where the model has none."""
+    head = checkpoint.network.masked_words
+    if head is None:
+        raise StudioError(
+            phrase("This model has no MLM head."),
+            phrase("Choose one that was pre-trained with MLM, such as the starter model."),
+        )
+    return head
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """Natural log-probabilities along the last axis, float32, finite."""
+    logs = logits.float().log_softmax(-1)
+    if not torch.isfinite(logs).all():
+        raise not_finite()
+    return logs
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Probabilities along the last axis, float32; damaged weights are named, not shown."""
+    probabilities = logits.float().softmax(-1)
+    if not torch.isfinite(probabilities.sum()):  # one that is none makes the sum none
+        raise not_finite()
+    return probabilities
+
+
+def not_finite() -> BadCheckpoint:
+    return BadCheckpoint(
+        phrase(
+            "The model outputs NaN or infinite numbers; it is damaged or its training diverged."
+        ),
+        phrase("Use an earlier checkpoint."),
+    )
+
+
+def ranked(
+    checkpoint: Checkpoint, probabilities: Tensor, positions: tuple[int, ...], top: int
+) -> tuple[Prediction, ...]:
+    """The best tokens of each row of float [N, V]; V may be larger than the vocabulary."""
+    known = probabilities[:, : checkpoint.tokenizer.size]
+    best = known.topk(max(1, min(top, known.size(1))), dim=1)
+    name = checkpoint.tokenizer.piece
+    return tuple(
+        Prediction(
+            first=position,
+            last=position,
+            ranked=tuple(
+                LabelProbability(label=name(number), probability=value)
+                for value, number in zip(values, numbers, strict=True)
+            ),
+        )
+        for position, values, numbers in zip(
+            positions, best.values.tolist(), best.indices.tolist(), strict=True
+        )
+    )
+
+
+def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbability:
+    """The token that was typed at a position; an empty label where [MASK] itself was typed."""
+    if token_id == checkpoint.tokenizer.mask:
+        return LabelProbability(label="", probability=0)
+    return LabelProbability(
+        label=checkpoint.tokenizer.piece(token_id), probability=float(row[token_id])
+    )

@@ -1,0 +1,39 @@
+"""Whether a second text follows a first."""
+
+import time
+
+import torch
+
+from engine.errors import StudioError
+from engine.explore.fill_mask import softmax
+from engine.explore.inputs import inputs
+from engine.messages.explore.next_sentence import NextSentencePredicted, PredictNextSentence
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+
+
+@torch.inference_mode()
+def predict(checkpoint: Checkpoint, question: PredictNextSentence) -> NextSentencePredicted:
+    """The probability that the second text follows the first.
+
+    Raises StudioError where there is no second text, or the model was not trained for this.
+    """
+    began = time.perf_counter()
+    network = checkpoint.network
+    if network.next_sentence is None:
+        raise StudioError(
+            phrase("This model has no next-sentence (NSP) head."),
+            phrase("Choose one that was pre-trained with NSP, such as Google's BERT."),
+        )
+    if not (question.pair or "").strip():
+        raise StudioError(
+            phrase("There is no second text."),
+            phrase("Add one to see whether it follows the first."),
+        )
+    given = inputs(checkpoint, question)
+    pooled = network.encoder.pooled(given.tokens, given.segments)
+    return NextSentencePredicted(
+        to=question.number,
+        probability=float(softmax(network.next_sentence(pooled))[0, 0]),
+        milliseconds=(time.perf_counter() - began) * 1000,
+    )

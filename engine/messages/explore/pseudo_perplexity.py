@@ -1,0 +1,59 @@
+"""How likely each token of a text is in its place, and the perplexity of the text."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.explore.text import LabelProbability, Token
+from engine.messages.question import Answer, Question
+
+
+class TokenScore(Message):
+    """The token at a position, predicted while it alone is masked."""
+
+    position: int
+    log_probability: float = Field(description="Natural.")
+    rank: int = Field(description="1: the model's top prediction.")
+    top: LabelProbability = Field(description="The model's top prediction.")
+
+
+class TokensScored(Answer):
+    """Some of the tokens, from left to right; `next` is where to continue, None at the end.
+
+    A left-to-right model predicts each token from those before it.
+    """
+
+    kind: Literal["tokens_scored"] = "tokens_scored"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    scores: tuple[TokenScore, ...]
+    next: int | None = None
+    total: int = Field(description="Tokens to score in the whole text.")
+    causal: bool = False
+    milliseconds: float = 0
+
+
+class ScoreTokens(Question):
+    """How likely is each token of the text in its place, as far as a moment allows?
+
+    A long text takes long; so an answer covers some tokens, and says where to continue.
+    """
+
+    answered_by: ClassVar[type[Answer]] = TokensScored
+    kind: Literal["score_tokens"] = "score_tokens"
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    start: int = Field(0, ge=0, description="The first token number that is not yet known.")
+
+
+def perplexity(scores: Sequence[TokenScore]) -> float:
+    """exp of minus the mean log-probability; the pseudo-perplexity of a text (Salazar et al. 2020,
+    §2.3) where each token was masked in turn. Not a number where there are no tokens."""
+    if not scores:
+        return math.nan
+    return math.exp(-math.fsum(score.log_probability for score in scores) / len(scores))

@@ -1,0 +1,70 @@
+"""Questions about what a model makes of a text, and what their answers have in common."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.question import Answer, Question
+
+
+class Token(Message):
+    """One token, and the characters of the typed text that it stands for."""
+
+    text: str
+    id: int
+    segment: int = 0
+    start: int = Field(
+        0, description="First character in its text; equal to `end` for [CLS] and [SEP]."
+    )
+    end: int = 0
+    word: int | None = Field(
+        None, description="Which word of its text it belongs to; None for special tokens."
+    )
+    special: bool = False
+
+
+class LabelProbability(Message):
+    """A label, or a token of the vocabulary, with its probability."""
+
+    label: str
+    probability: float
+
+
+class Prediction(Message):
+    """What is predicted for the tokens from `first` to `last`, the most likely first."""
+
+    first: int = 0
+    last: int = 0
+    ranked: tuple[LabelProbability, ...]
+
+
+class TextQuestion(Question):
+    """About what a model makes of one text or two, with some tokens masked.
+
+    [MASK] that is typed in the text counts, and so does `masked`: token numbers as in `Tokens`.
+    """
+
+    checkpoint: Path
+    text: str
+    pair: str | None = None
+    masked: tuple[int, ...] = ()
+
+
+class PreciseQuestion(TextQuestion):
+    """Answered exactly, or quickly where that is known to agree; see `PreciseAnswer`."""
+
+    exact: bool = True
+
+
+class PreciseAnswer(Answer):
+    """In which precision it was computed: float32 is exact.
+
+    A lower precision is used where it is quicker and was found to agree on built-in texts.
+    `why_exact` says why it was not where it was allowed: the quick way is still being tested,
+    there is none that is quicker and agrees, or there is none for the device.
+    """
+
+    computed: Literal["float32", "float16", "bfloat16", "int8"] = "float32"
+    why_exact: Literal["", "preparing", "none", "device"] = ""

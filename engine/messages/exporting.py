@@ -1,0 +1,31 @@
+"""A checkpoint in another format."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from engine.messages.question import Answer, Question
+from engine.messages.reports import ExportReport
+from engine.spec.export import Form, Precision
+
+
+class Exported(Answer):
+    kind: Literal["exported"] = "exported"
+    folder: Path
+    bytes: int
+    report: ExportReport
+
+
+class Export(Question):
+    """Write a checkpoint in another format into `into`, which appears whole and verified, or not.
+
+    Besides built-in texts it is verified on the first rows of `texts`, or else on the validation
+    rows of the run that saved the checkpoint.
+    """
+
+    answered_by: ClassVar[type[Answer]] = Exported
+    kind: Literal["export"] = "export"
+    checkpoint: Path
+    into: Path
+    form: Form = "hf"
+    precision: Precision = "float32"
+    texts: Path | None = None

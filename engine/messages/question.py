@@ -1,0 +1,70 @@
+"""What a process of the window asks a worker, and what may be answered to anything.
+
+Each subject has a file with its question and its answer. A question names the class of its answer,
+so whoever asked can read the line that comes back, and no list of answers is kept anywhere.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.spec.phrases import PhraseField
+
+
+class Answer(Message):
+    """`to` is the number of the question."""
+
+    kind: str
+    to: int = 0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more is to come for this question."""
+        return True
+
+
+class Working(Answer):
+    """How far the work on a question is."""
+
+    kind: Literal["working"] = "working"
+    stage: PhraseField
+    done: int = 0
+    total: int = 0
+
+    @property
+    def is_final(self) -> bool:
+        return False
+
+
+class Refused(Answer):
+    """The question cannot be answered; the worker lives on."""
+
+    kind: Literal["refused"] = "refused"
+    problem: PhraseField
+    advice: PhraseField = ""
+    details: str = ""
+    bug: bool = False
+
+
+class Question(Message):
+    """Of each kind and side, a newer question replaces one that is still waiting."""
+
+    answered_by: ClassVar[type[Answer]]
+    kind: str
+    number: int = 0
+    side: int = Field(0, description="Of a comparison: 0 the first side, 1 the second.")
+
+
+def parse_answer(line: bytes, question: Question) -> Answer:
+    """The answer to `question` in a line. Raises ValidationError where it is none."""
+    own = question.answered_by
+    kind = _Kind.model_validate_json(line).kind
+    by_kind: dict[str, type[Answer]] = {"working": Working, "refused": Refused}
+    return by_kind.get(kind, own).model_validate_json(line)
+
+
+class _Kind(Message):
+    """What a line is."""
+
+    kind: str

@@ -1,0 +1,161 @@
+"""The table of answerers: which function answers which question.
+
+The functions know nothing of processes: most take a checkpoint and a question. What is seldom asked
+for, and loads libraries for a second, is imported when it is asked for.
+"""
+
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engine.explore import (
+    attention,
+    candidates,
+    embeddings,
+    fill_mask,
+    lens,
+    measures,
+    next_sentence,
+    prediction,
+    pseudo_perplexity,
+)
+from engine.messages.batch import ShowBatch
+from engine.messages.estimating import Estimate
+from engine.messages.explore.attention import Attend, ShowQueryKey
+from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
+from engine.messages.explore.embeddings import Embed
+from engine.messages.explore.fill_mask import FillMask, MaskFilled
+from engine.messages.explore.lens import ApplyLens
+from engine.messages.explore.next_sentence import PredictNextSentence
+from engine.messages.explore.prediction import Predict
+from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
+from engine.messages.exporting import Export
+from engine.messages.importing import Examine, Examined, Import, Imported
+from engine.messages.question import Answer, Question, Working
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+from engine.worker.desk import Desk
+
+if TYPE_CHECKING:
+    from engine.training.batch_preview import Showing
+
+Answerer = Callable[[Any, Desk], Answer]
+Asked = TypeVar("Asked", bound=Question)
+Precise = TypeVar("Precise", bound=PreciseQuestion)
+
+REMEMBERED = 200  # answers of a model
+
+
+def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
+    """Answer from the checkpoint of the question, in float32."""
+
+    def answered(question: Any, desk: Desk) -> Answer:
+        return answer(desk.models.take(question.checkpoint), question)
+
+    return answered
+
+
+def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
+    """Answer from exact or from quick numbers, and say from which.
+
+    What was asked before, as when somebody takes back what was typed, is not computed again.
+    """
+
+    def answered(question: Any, desk: Desk) -> Answer:
+        began = time.perf_counter()
+        serving = desk.models.serving(question.checkpoint)
+        checkpoint, kind, why = serving.take(question.exact)
+        said: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
+        key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
+        known = serving.answers.get(key)
+        if known is None:
+            known = answer(checkpoint, question)
+            while len(serving.answers) >= REMEMBERED:
+                del serving.answers[next(iter(serving.answers))]
+            serving.answers[key] = known
+        elif isinstance(known, MaskFilled):
+            said["milliseconds"] = (time.perf_counter() - began) * 1000
+        return known.model_copy(update=said)
+
+    return answered
+
+
+def _attend(question: Attend, desk: Desk) -> Answer:
+    """Not remembered, for its file goes before long; what is computed from attention is exact."""
+    serving = desk.models.serving(question.checkpoint)
+    is_analysis = question.measure != "weights"
+    checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
+    answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
+    return answer.model_copy(update={"computed": kind, "why_exact": why})
+
+
+def _examine(question: Examine, _: Desk) -> Answer:
+    from engine.explore.limits import limited_memory
+    from engine.models.checkpoint import examine
+
+    with limited_memory(question.folder):
+        info, report = examine(question.folder)
+    return Examined(to=question.number, info=info, report=report)
+
+
+def _import(question: Import, desk: Desk) -> Answer:
+    from engine.explore.limits import limited_memory
+    from engine.models.checkpoint import import_checkpoint
+
+    desk.tell(Working(to=question.number, stage=phrase("Converting the model")))
+    with limited_memory(question.folder):
+        info, report = import_checkpoint(question.folder, question.into)
+    return Imported(to=question.number, folder=question.into, info=info, report=report)
+
+
+def _export(question: Export, desk: Desk) -> Answer:
+    from engine.export.exporting import export
+
+    return export(question, desk.scratch, desk.tell)
+
+
+def _estimate(question: Estimate, desk: Desk) -> Answer:
+    from engine.training.estimate import estimate
+
+    measured = estimate(question.job, partial(_tell, desk, question))
+    return measured.model_copy(update={"to": question.number})
+
+
+def _show_batch(question: ShowBatch, desk: Desk) -> Answer:
+    from engine.runs.folder import RunFolder
+
+    shown = _showing().show(RunFolder(question.run), question.step, partial(_tell, desk, question))
+    return shown.model_copy(update={"to": question.number})
+
+
+@cache
+def _showing() -> "Showing":
+    """One for the life of the process: it keeps the data of the last run."""
+    from engine.training.batch_preview import Showing
+
+    return Showing()
+
+
+def _tell(desk: Desk, question: Question, stage: str, done: int = 0, total: int = 0) -> None:
+    desk.tell(Working(to=question.number, stage=stage, done=done, total=total))
+
+
+ANSWERERS: dict[type[Question], Answerer] = {
+    FillMask: precise(fill_mask.fill_mask),
+    Attend: _attend,
+    ShowQueryKey: exact(measures.query_key),
+    ScoreCandidates: exact(candidates.score),
+    FindCandidates: exact(candidates.find),
+    ScoreTokens: exact(pseudo_perplexity.score),
+    ApplyLens: exact(lens.apply),
+    PredictNextSentence: exact(next_sentence.predict),
+    Embed: exact(embeddings.embed),
+    Predict: precise(prediction.predict),
+    Examine: _examine,
+    Import: _import,
+    Export: _export,
+    Estimate: _estimate,
+    ShowBatch: _show_batch,
+}
