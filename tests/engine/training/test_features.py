@@ -89,9 +89,9 @@ def test_the_sum_of_all_is_kept_as_one() -> None:
 
 @pytest.mark.parametrize("probe", ["linear", "bilstm"])
 @pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_padding_changes_nothing(reader: str, pooling: str) -> None:
+def test_padding_changes_nothing(probe: str, pooling: str) -> None:
     asked = Features.model_validate(
-        {"vectors": "last", **SMALL, "probe": reader, "pooling": pooling}
+        {"vectors": "last", **SMALL, "probe": probe, "pooling": pooling}
     )
     network = Reader(asked, 16, 2, 3, 0.1, False).eval()
     short = torch.randn(1, 5, 1, 16)
