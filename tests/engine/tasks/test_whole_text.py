@@ -171,7 +171,7 @@ def test_balancing_is_that_of_scikit_learn() -> None:
 def test_a_weight_for_no_label_is_refused(task: Any) -> None:
     rows = Rows(TEXTS, None, CLASSES)
     with pytest.raises(StudioError, match="“great”, and no label"):
-        learner_for(task(weights={"great": 2.0})).study(rows)
+        learner_for(task(class_weights={"great": 2.0})).study(rows)
 
 
 def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_path: Path) -> None:

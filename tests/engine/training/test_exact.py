@@ -39,7 +39,7 @@ def figures(run: RunFolder) -> dict[tuple[str, int], float | None]:
 
 
 def in_parts(folder: Path) -> JobSpec:
-    return small.classifying(folder, micro_batch=3, layer_decay=0.8, dropout=0.1)
+    return small.classifying(folder, micro_batch_size=3, layer_lr_decay=0.8, dropout=0.1)
 
 
 def with_next_sentence(folder: Path) -> JobSpec:
@@ -99,10 +99,10 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
     "long inputs at the end": with_long_inputs,
     "next word": next_words,
     "answers": small.answering,
-    "tags": lambda folder: small.tagging(folder, micro_batch=3),
-    "labels": lambda folder: small.learning("labels", folder, micro_batch=3, dropout=0.1),
+    "tags": lambda folder: small.tagging(folder, micro_batch_size=3),
+    "labels": lambda folder: small.learning("labels", folder, micro_batch_size=3, dropout=0.1),
     "number": lambda folder: small.learning("number", folder, dropout=0.1),
-    "choices": lambda folder: small.learning("choices", folder, micro_batch=3, dropout=0.1),
+    "choices": lambda folder: small.learning("choices", folder, micro_batch_size=3, dropout=0.1),
     "averaged adapters": with_adapters,
     "layers twice": lambda folder: small.classifying(folder, gradient_checkpointing=True),
 }

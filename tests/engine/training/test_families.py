@@ -99,12 +99,12 @@ def test_adapters_and_rates_by_layer_go_with_every_family(family: str, tmp_path:
     job = from_family(family, classifying(tmp_path), tmp_path, lora_rank=4, steps=60, save_every=0)
     first, last = first_and_last_loss(trained(tmp_path / "adapted", job))
     assert last < first
-    job = from_family(family, classifying(tmp_path), tmp_path, layer_decay=0.8, steps=4)
+    job = from_family(family, classifying(tmp_path), tmp_path, layer_lr_decay=0.8, steps=4)
     trained(tmp_path / "decayed", job)
 
 
 def test_some_of_the_layers_that_share_weights_cannot_be_frozen(tmp_path: Path) -> None:
-    job = from_family("albert", classifying(tmp_path), tmp_path, frozen=1)
+    job = from_family("albert", classifying(tmp_path), tmp_path, frozen_layers=1)
     with pytest.raises(StudioError, match="share their weights") as raised:
         trained(tmp_path / "run", job)
     assert raised.value.advice == "Freeze 0 or 3 layers."

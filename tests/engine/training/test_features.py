@@ -233,7 +233,7 @@ def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
     assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
     for job in jobs:
         assert job.group is not None and job.group.vectors == PAPER
-        assert job.features.cache == Path("/vectors") / job.id.group
+        assert job.features.cache == Path("/vectors") / job.group.id
         rate = 1e-2 if job.features.trains_probe else base.training.learning_rate
         assert job.training.learning_rate == rate
         assert JobSpec.model_validate(job.model_dump()) == job
@@ -268,7 +268,7 @@ def test_the_layer_bench_without_a_window(
     assert all(row["figures"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
     assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
     printed = capsys.readouterr().out
-    assert "concatenation of last four\n  dev_" in printed
+    assert "concatenation of last four\n  validation_" in printed
 
 
 def test_a_bench_can_be_estimated(base: JobSpec) -> None:

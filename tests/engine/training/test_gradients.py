@@ -120,7 +120,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
 
     path = tmp_path / "alike.csv"
     path.write_text("text,label\n" + "so good,good\nso good,good\n" * 8 + "so bad,bad\n")
-    job = on_two(small.classifying(tmp_path, steps=1, batch=2, dropout=0.5))
+    job = on_two(small.classifying(tmp_path, steps=1, batch_size=2, dropout=0.5))
     data = job.data.model_copy(update={"path": path})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextClassificationLearner, "losses", heard)

@@ -140,7 +140,7 @@ def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
     first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
     start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
     job = JobSpec.model_validate(
-        classifying(tmp_path, steps=5, frozen=1).model_dump() | {"base_model": start}
+        classifying(tmp_path, steps=5, frozen_layers=1).model_dump() | {"base_model": start}
     )
     _, after, _ = trained(tmp_path / "second", job)
     for name, weight in before.items():
@@ -174,7 +174,9 @@ def test_each_layer_learns_at_its_share_of_the_rate() -> None:
 
 
 def test_a_run_ends_when_its_patience_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = classifying(tmp_path, steps=40, evaluate_every=2, patience=3, learning_rate=1e-9)
+    job = classifying(
+        tmp_path, steps=40, evaluate_every=2, early_stopping_patience=3, learning_rate=1e-9
+    )
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
     outcome, step = train(job, told.append, lambda: False, run)

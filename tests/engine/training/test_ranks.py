@@ -70,7 +70,7 @@ def adapted(folder: Path, **training: object) -> JobSpec:
 # add up to that of the batch is shown for every task in tests/engine/tasks
 TASKS: dict[str, Callable[..., JobSpec]] = {
     "answers": small.answering,
-    "choices": lambda folder, **t: small.learning("choices", folder, micro_batch=3, **t),
+    "choices": lambda folder, **t: small.learning("choices", folder, micro_batch_size=3, **t),
     "averaged adapters": adapted,
 }
 
@@ -192,7 +192,7 @@ def test_a_cluster_is_refused_what_it_cannot_do(
 
 
 def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, dropout=0.0, batch=4, steps=12, learning_rate=1e-3)
+    job = small.classifying(tmp_path, dropout=0.0, batch_size=4, steps=12, learning_rate=1e-3)
     rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()
     (tmp_path / "dev.csv").write_text("\n".join(rows[:9]))
     data = job.data.model_copy(update={"validation": tmp_path / "dev.csv"})
@@ -242,9 +242,9 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
 
 def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
     job = sharded(  # some parts of three have no padding, and are judged in another way
-        small.classifying(tmp_path), steps=14, dropout=0.1, micro_batch=3, layer_decay=0.9
+        small.classifying(tmp_path), steps=14, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
-    job = sharded(job, gradient_checkpointing=True, frozen=1)
+    job = sharded(job, gradient_checkpointing=True, frozen_layers=1)
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     assert crew.train(calm, 2) == [0, 0]
     assert crew.train(stopped, 2, stop_after=6) == [0, 0]
@@ -321,7 +321,7 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
 
 
 def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, batch=2).model_dump()
+    job = small.classifying(tmp_path, batch_size=2).model_dump()
     job["hardware"]["processes"] = 3
     with pytest.raises(ValidationError, match="cannot be shared by 3 processes"):
         JobSpec.model_validate(job)

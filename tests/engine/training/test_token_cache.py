@@ -74,7 +74,7 @@ def test_a_second_run_on_the_same_data_makes_nothing_anew(
 def test_a_second_run_on_a_stored_version_reads_no_text(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = small.classifying(tmp_path, steps=4, patience=0)
+    job = small.classifying(tmp_path, steps=4, early_stopping_patience=0)
     import_dataset(
         *("films", {"all": job.data.path}, job.data.reading, job.data.mapping),
         *(Split(validation=0), tmp_path / "films"),
