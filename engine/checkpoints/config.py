@@ -113,7 +113,7 @@ def entries_of(spec: AnySpec) -> dict[str, Any]:
     family = FAMILIES[spec.family]
     known = family.sizes | family.settings
     entries = {theirs: getattr(spec, ours) for theirs, ours in known.items()}
-    return entries | {"max_position_embeddings": spec.places}
+    return entries | {"max_position_embeddings": spec.position_rows}
 
 
 def first_architecture(config: dict[str, Any]) -> str:

@@ -164,7 +164,7 @@ def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
         last = network.encoder(tokens[:, :place], segments[:, :place]).last[:, -1]  # [C, D]
     else:
         places = torch.full((count, 1), place, device=device)
-        last = network.encoder.at(tokens, segments, places)[:, 0]
+        last = network.encode_at(tokens, segments, places)[:, 0]
     return log_probabilities(mlm_head(checkpoint)(last))
 
 

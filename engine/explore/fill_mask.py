@@ -55,7 +55,7 @@ def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
     network = checkpoint.network
     assert network.masked_words is not None
     positions = torch.tensor([given.masked], device=given.tokens.device)
-    last = network.encoder.at(given.tokens, given.segments, positions)[0]  # [N, D]
+    last = network.encode_at(given.tokens, given.segments, positions)[0]  # [N, D]
     logits: Tensor = network.masked_words(last)
     return logits
 

@@ -29,12 +29,12 @@ def steps(network: Network, given: Inputs) -> Iterator[Step]:
     """
     encoder = network.encoder
     x = encoder.embeddings(given.tokens, given.segments)  # [1, T, D]
-    bias = encoder.bias(x, None)
+    layout = encoder.padded(x, None, keep_weights=True)
     *lower, top = encoder.passes()
     for layer in lower:
         assert isinstance(layer, Layer)
-        made, weights = layer(x, bias, True)
+        made, weights = layer(x, layout)
         yield Step(layer.attention, x[0], weights[0])
         x = made
     assert isinstance(top, Layer)
-    yield Step(top.attention, x[0], top.attention.weights(x, bias)[0])
+    yield Step(top.attention, x[0], top.attention.weights(x, layout)[0])

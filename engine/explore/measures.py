@@ -40,8 +40,8 @@ def value_norms(step: Step) -> Tensor:
     after it belongs to no token. Since a weight is not negative, ‖α f(x)‖ = α ‖f(x)‖.
     """
     attention = step.attention
-    values = attention.value(step.given).unflatten(-1, (attention.heads, attention.head_width))
-    shares = attention.output.weight.unflatten(1, (attention.heads, attention.head_width))
+    values = attention.value(step.given).unflatten(-1, (attention.heads, attention.head_size))
+    shares = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
     turned = torch.einsum("thk,dhk->htd", values, shares)  # [H, T, D]
     norms: Tensor = turned.norm(dim=-1)
     return norms
@@ -90,10 +90,10 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
         )
     step = next(s for number, s in enumerate(steps(checkpoint.network, given)) if number == layer)
     attention = step.attention
-    apart = (attention.heads, attention.head_width)
+    apart = (attention.heads, attention.head_size)
     query = attention.query(step.given[row]).unflatten(-1, apart)[head]  # [K]
     keys = attention.key(step.given).unflatten(-1, apart)[:, head]  # [T, K]
-    products = keys * query / attention.head_width**0.5  # [T, K]
+    products = keys * query / attention.head_size**0.5  # [T, K]
     scores = products.sum(-1)  # [T]
     if not torch.isfinite(scores).all():
         raise not_finite()

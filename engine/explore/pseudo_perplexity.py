@@ -75,7 +75,7 @@ def _in_turn(checkpoint: Checkpoint, given: Inputs, positions: list[int]) -> Ten
     tokens[rows, positions] = checkpoint.tokenizer.mask
     segments = given.segments.expand_as(tokens)
     masked = torch.tensor(positions, dtype=torch.long, device=tokens.device)[:, None]
-    last = checkpoint.network.encoder.at(tokens, segments, masked)[:, 0]  # [N, D]
+    last = checkpoint.network.encode_at(tokens, segments, masked)[:, 0]  # [N, D]
     return log_probabilities(mlm_head(checkpoint)(last))
 
 

@@ -20,8 +20,8 @@ class AlbertEmbeddings(Embeddings):
         super().__init__(spec, spec.embedding_size, spec.segments)
         self.widen = nn.Linear(spec.embedding_size, spec.hidden_size)
 
-    def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:
-        widened: Tensor = self.widen(super().forward(tokens, segments, chosen))  # [..., D]
+    def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
+        widened: Tensor = self.widen(super().forward(tokens, segments, positions))  # [..., D]
         return widened
 
 
@@ -31,7 +31,7 @@ class Albert(Encoder):
     def __init__(self, spec: AlbertSpec, pooler: bool = True) -> None:
         super().__init__(
             AlbertEmbeddings(spec),
-            (Layer(spec) for _ in range(spec.layer_groups)),
+            (Layer(spec, number) for number in range(spec.layer_groups)),
             Pooler(spec) if pooler else None,
         )
         self._groups = tuple(spec.group_at(number) for number in range(spec.layers))

@@ -1,116 +1,180 @@
 """Multi-head self-attention (Vaswani et al. 2017, §3.2; Devlin et al. 2019, §3).
 
-Shapes: B sequences, T tokens in each, D width, H heads, K width of a head (D = H * K); N tokens of
-a batch without padding, M of them that ask.
+Shapes: B sequences, T tokens in each, R of them that are wanted (usually all), D hidden size,
+H heads, K size of a head (D = H * K); … any leading dimensions.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
-from engine.models.fast.unpadded import Unpadded
-from engine.models.fast.unpadded_attention import attend
+from engine.models.rotary import Rotary
 from engine.spec.model import EncoderSpec
+
+
+class Layout(Protocol):
+    """How the tokens of a batch lie in one tensor, and so how their queries meet their keys.
+
+    `Padded` is the plain one, beside the paper. This is the seam of `engine.models.fast`, which has
+    one for batches without padding.
+    """
+
+    @property
+    def positions(self) -> Tensor:
+        """int64, the position of each token in its sequence."""
+        ...
+
+    @property
+    def query_positions(self) -> Tensor:
+        """int64, the same of those tokens that are wanted."""
+        ...
+
+    def wanted(self, x: Tensor) -> Tensor:
+        """The vectors of the tokens that are wanted: of all, or some of them in the last layer."""
+        ...
+
+    def attend(
+        self, attention: "Attention", q: Tensor, k: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """What each wanted token gathers, as q; and the weights where they are kept."""
+        ...
 
 
 class Attention(nn.Module):
     """Every token gathers from all tokens, in each head by other weights; then add and norm."""
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
+        """`number` is that of the layer, from 0."""
         super().__init__()
-        self.heads, self.head_width = spec.heads, spec.head_size
-        self.query = nn.Linear(spec.hidden_size, spec.hidden_size)
-        self.key = nn.Linear(spec.hidden_size, spec.hidden_size)
-        self.value = nn.Linear(spec.hidden_size, spec.hidden_size)
-        self.output = nn.Linear(spec.hidden_size, spec.hidden_size)
-        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
+        parts, size = spec.parts, spec.hidden_size
+        self.heads, self.head_size = spec.heads, spec.head_size
+        self.window = parts.window_at(number)
+        self.rotary = None
+        if parts.positions == "rotary":
+            self.rotary = Rotary(spec.heads, parts.rotary_base_at(number))
+        self.query = nn.Linear(size, size, bias=parts.biases)
+        self.key = nn.Linear(size, size, bias=parts.biases)
+        self.value = nn.Linear(size, size, bias=parts.biases)
+        self.output = nn.Linear(size, size, bias=parts.biases)
+        self.pre_norm = parts.norm == "pre"
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.biases)
         self.weight_dropout = Dropout(spec.attention_dropout)
         self.dropout = Dropout(spec.dropout)
 
-    def forward(
-        self,
-        x: Tensor,
-        sight: Tensor | Unpadded | None,
-        keep_weights: bool = False,
-        looking: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
         """Attend within each sequence.
 
         Args:
-            x: float [B, T, D]; of a batch without padding [N, D].
-            sight: who may look at whom. Of [B, T, D] a float, added to the scores [B, H, T, T] and
-                shaped so that it can be: 0 where a token may look and -inf where it may not; None:
-                all may look at all.
-            keep_weights: go the explicit way and return the weights, before dropout.
-            looking: float [B, R, D], those rows of x that are worked out; T becomes R in the rows
-                of the bias and of what is returned. None: all.
+            x: float [B, T, D], or as the layout has it.
 
         Returns:
-            float [B, T, D] or [M, D], and float [B, H, T, T], query rows over key columns, or None.
+            float [B, R, D], and the weights, float [B, H, R, T], where the layout keeps them.
         """
-        if isinstance(sight, Unpadded):
-            return self._ragged(x, sight), None
-        looking = x if looking is None else looking
-        q, k, v = map(self._by_head, self.projected(looking, x))
+        residual, q, k, v = self._projected(x, layout)
+        gathered, weights = layout.attend(self, q, k, v)
+        out = residual + self.dropout(self.output(gathered))
+        return (out if self.pre_norm else self.norm(out)), weights
+
+    def weights(self, x: Tensor, layout: "Padded") -> Tensor:
+        """The weights alone, float [B, H, R, T]; x and layout as for attending."""
+        _, q, k, _ = self._projected(x, layout)
+        Q, K = by_head(q, self.heads), by_head(k, self.heads)
+        return attention_weights(Q, K, layout.bias(self.window))
+
+    def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [..., R, D] of those that ask, keys and values [..., T, D] of all."""
+        return self.query(asking), self.key(x), self.value(x)
+
+    def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What is added to, float [..., R, D]; queries of the same shape, keys and values."""
+        read = self.norm(x) if self.pre_norm else x
+        residual = layout.wanted(x)
+        asking = layout.wanted(read) if self.pre_norm else residual
+        q, k, v = self.projected(asking, read)
+        if self.rotary is not None:
+            q, k = self.rotary(q, layout.query_positions), self.rotary(k, layout.positions)
+        return residual, q, k, v
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A batch [B, T, D] as the paper has it: shorter sequences are padded."""
+
+    positions: Tensor  # int64 [T]
+    attention_bias: Tensor | None = None  # float [1 or B, 1, 1 or T, T], added to the scores: 0
+    # where a token may attend and -inf where it may not; None: all may attend to all
+    keep_weights: bool = False  # go the explicit way and return the weights, before dropout
+    asked: Tensor | None = None  # int64 [B, R], the positions that are wanted; None: all
+
+    @property
+    def query_positions(self) -> Tensor:
+        return self.positions if self.asked is None else self.asked
+
+    def wanted(self, x: Tensor) -> Tensor:
+        return x if self.asked is None else picked(x, self.asked)  # [B, R, D]
+
+    def attend(
+        self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        Q, K, V = (by_head(x, attention.heads) for x in (q, k, v))
+        bias = self.bias(attention.window)
         weights = None
-        if keep_weights or self._fused_is_slow(q):
-            gathered, weights = self._explicit(q, k, v, sight)
+        if self.keep_weights or fused_is_slow(attention, Q):
+            weights = attention_weights(Q, K, bias)
+            gathered = attention.weight_dropout(weights).to(V.dtype) @ V  # [B, H, R, K]
         else:
-            gathered = self._fused(q, k, v, sight)
-        joined = gathered.transpose(1, 2).flatten(2)  # [B, T, D]
-        out = self.norm(looking + self.dropout(self.output(joined)))
-        return out, weights if keep_weights else None
+            share = attention.weight_dropout.p if attention.training else 0.0
+            gathered = fused(Q, K, V, bias, share)
+        joined = gathered.transpose(1, 2).flatten(2)  # [B, R, D]
+        return joined, weights if self.keep_weights else None
 
-    def weights(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        """The weights alone, float [B, H, T, T]; x and bias as for attending."""
-        q, k, _ = map(self._by_head, self.projected(x, x))
-        return self._weights(q, k, bias)
+    def bias(self, window: int | None = None) -> Tensor | None:
+        """What is added to the scores where a token attends to `window` tokens on each side."""
+        bias = self.attention_bias
+        if window is not None:
+            far = (self.positions[:, None] - self.positions).abs() > window  # [T, T]
+            outside = torch.zeros(far.shape, device=far.device).masked_fill(far, float("-inf"))
+            bias = outside[None, None] if bias is None else bias + outside.to(bias.dtype)
+            blind = bias.isneginf().all(-1, keepdim=True)  # padding far from every token
+            bias = bias.masked_fill(blind, 0)
+        if bias is None or self.asked is None or bias.size(2) == 1:
+            return bias
+        rows = bias[:, 0].expand(len(self.asked), -1, -1)  # [B, T, T]
+        return picked(rows, self.asked)[:, None]  # [B, 1, R, T]
 
-    def projected(self, looking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [..., R, D] of those that look, keys and values [..., T, D] of all."""
-        return self.query(looking), self.key(x), self.value(x)
 
-    def _ragged(self, x: Tensor, where: Unpadded) -> Tensor:
-        """[N, D] → [M, D], without the weights."""
-        asking = x if where.rows is None else x.index_select(0, where.rows)
-        share = self.weight_dropout.p if self.training else 0.0
-        gathered = attend(*self.projected(asking, x), where, share)
-        out: Tensor = self.norm(asking + self.dropout(self.output(gathered)))
-        return out
+def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
+    """softmax(q kᵀ / √K), float [B, H, R, T]; q and k are [B, H, R or T, K]."""
+    scores = (q / math.sqrt(q.size(-1))) @ k.transpose(-1, -2)  # [B, H, R, T]
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    return scores.softmax(-1)
 
-    def _explicit(
-        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """softmax(q kᵀ / √K) v, as the paper has it; gives the softmax too."""
-        weights = self._weights(q, k, bias)
-        return self.weight_dropout(weights).to(v.dtype) @ v, weights  # [B, H, T, K]
 
-    def _weights(self, q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
-        scores = (q / math.sqrt(self.head_width)) @ k.transpose(-1, -2)  # [B, H, T, T]
-        if bias is not None:
-            scores = scores + bias.to(scores.dtype)
-        return scores.softmax(-1)
+def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    """softmax(q kᵀ / √K) v in one step of the library, which never holds [B, H, T, T] at once."""
+    bias = None if bias is None else bias.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
 
-    def _fused(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        """The same in one step of the library, which never holds [B, H, T, T] at once."""
-        return F.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask=None if bias is None else bias.to(q.dtype),
-            dropout_p=self.weight_dropout.p if self.training else 0.0,
-        )  # [B, H, T, K]
 
-    def _fused_is_slow(self, q: Tensor) -> bool:
-        """On a processor it has no quick way with dropout, nor back through bfloat16."""
-        dropping = self.weight_dropout.p > 0
-        reduced = q.dtype != torch.float32
-        on_processor: bool = q.device.type == "cpu"
-        return self.training and on_processor and (dropping or reduced)
+def fused_is_slow(attention: Attention, q: Tensor) -> bool:
+    """On a processor it has no quick way with dropout, nor back through bfloat16."""
+    drops = attention.weight_dropout.p > 0
+    reduced = q.dtype != torch.float32
+    on_processor: bool = q.device.type == "cpu"
+    return attention.training and on_processor and (drops or reduced)
 
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[B, T, D] → [B, H, T, K]"""
-        return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)
+
+def by_head(x: Tensor, heads: int) -> Tensor:
+    """[B, T, D] → [B, H, T, K]"""
+    return x.view(*x.shape[:2], heads, x.size(2) // heads).transpose(1, 2)
+
+
+def picked(rows: Tensor, positions: Tensor) -> Tensor:
+    """Of [B, T, …] the rows at int64 [B, R]: [B, R, …]."""
+    return rows[torch.arange(rows.size(0), device=rows.device)[:, None], positions]

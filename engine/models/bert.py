@@ -12,7 +12,7 @@ class Bert(Encoder):
     def __init__(self, spec: BertSpec, pooler: bool = True) -> None:
         super().__init__(
             Embeddings(spec, spec.hidden_size, spec.segments),
-            (Layer(spec) for _ in range(spec.layers)),
+            (Layer(spec, number) for number in range(spec.layers)),
             Pooler(spec) if pooler else None,
             spec.causal,
         )

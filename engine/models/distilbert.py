@@ -31,6 +31,6 @@ class DistilBert(Encoder):
     def __init__(self, spec: DistilBertSpec, pooler: bool = True) -> None:
         super().__init__(
             TokenPositionEmbeddings(spec, spec.hidden_size),
-            (Layer(spec) for _ in range(spec.layers)),
+            (Layer(spec, number) for number in range(spec.layers)),
             FirstVector(spec) if pooler else None,
         )

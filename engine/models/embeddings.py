@@ -1,6 +1,6 @@
 """From token ids to vectors.
 
-Shapes: B sequences, T tokens in each, N tokens that are chosen, D width of a vector.
+Shapes: B sequences, T tokens in each, D size of a vector; … one leading dimension or two.
 """
 
 import torch
@@ -11,36 +11,40 @@ from engine.spec.model import EncoderSpec
 
 
 class TokenPositionEmbeddings(nn.Module):
-    """What a token is and where it stands, summed, normalised per token."""
+    """What a token is and where it stands, summed, normalised per token.
 
-    def __init__(self, spec: EncoderSpec, width: int) -> None:
+    Where it stands is left to the attention of families that turn queries and keys by it.
+    """
+
+    def __init__(self, spec: EncoderSpec, size: int) -> None:
         super().__init__()
-        self.token = nn.Embedding(spec.vocab_size, width)
-        self.position = nn.Embedding(spec.places, width)
-        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps)
+        self.token = nn.Embedding(spec.vocab_size, size)
+        self.position: nn.Embedding | None = None
+        if spec.parts.positions == "learned":
+            self.position = nn.Embedding(spec.position_rows, size)
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=spec.parts.biases)
         self.dropout = Dropout(spec.dropout)
 
-    def forward(self, tokens: Tensor, segments: Tensor, chosen: Tensor | None = None) -> Tensor:
-        """Embed a batch as float [B, T, D], or some of it as [N, D].
+    def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Embed a batch as float [..., D].
 
         Args:
-            tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
+            tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            chosen: int64 [N], which places of the flattened [B * T] are embedded; None: all.
+            positions: int64 [B, T], as `positions` gives them; None: these. With them the tokens
+                may also come one after another, [N].
         """
-        places = self.places(tokens)
-        if chosen is not None:
-            places = places.expand(tokens.shape).reshape(-1)[chosen]  # [N]
-            tokens, segments = (given.reshape(-1)[chosen] for given in (tokens, segments))
-        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments, places)))
+        if positions is None:
+            positions = self.positions(tokens)
+        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments, positions)))
         return embedded
 
-    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
+    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
         """The sum before the norm, float [..., D]."""
-        summed: Tensor = self.token(tokens) + self.position(places)
-        return summed
+        summed: Tensor = self.token(tokens)
+        return summed if self.position is None else summed + self.position(positions)
 
-    def places(self, tokens: Tensor) -> Tensor:
+    def positions(self, tokens: Tensor) -> Tensor:
         """The row of the position embedding for each token, int64 [T] or [B, T]."""
         return torch.arange(tokens.size(1), device=tokens.device)
 
@@ -48,10 +52,11 @@ class TokenPositionEmbeddings(nn.Module):
 class Embeddings(TokenPositionEmbeddings):
     """And which sentence a token is in (Devlin et al. 2019, §3)."""
 
-    def __init__(self, spec: EncoderSpec, width: int, segments: int) -> None:
-        super().__init__(spec, width)
-        self.segment = nn.Embedding(segments, width)
+    def __init__(self, spec: EncoderSpec, size: int, segments: int) -> None:
+        super().__init__(spec, size)
+        self.segment = nn.Embedding(segments, size)
 
-    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
-        summed: Tensor = self.token(tokens) + self.segment(segments) + self.position(places)
+    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+        assert self.position is not None
+        summed: Tensor = self.token(tokens) + self.segment(segments) + self.position(positions)
         return summed

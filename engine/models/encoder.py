@@ -1,7 +1,9 @@
-"""What all networks of the family share: a stack of layers over embeddings.
+"""The encoder, as it stands in the paper: embeddings, a stack of layers, a pooler.
 
-Shapes: B sequences, T tokens in each, D width, H heads, L layers; N tokens of a batch without
-padding, M places that are asked for.
+Batches are padded here and all of them is computed. `engine.models.fast` goes through the same
+layers with other layouts, and its results are held equal to these.
+
+Shapes: B sequences, T tokens in each, D hidden size, H heads, L layers; M tokens that are wanted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,57 +13,41 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as activation_checkpoint
 
-from engine.models.attention import Attention
+from engine.models.attention import Attention, Layout, Padded, picked
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.fast.dropout import the_same_again
-from engine.models.fast.unpadded import Unpadded, ragged
-from engine.models.feed_forward import FeedForward
+from engine.models.feed_forward import FEED_FORWARDS
 from engine.spec.model import EncoderSpec
 
 
 class Encoded(NamedTuple):
     """What the encoder makes of a batch."""
 
-    last: Tensor  # [B, T, D]; [M, D] where some places alone were asked for
+    last: Tensor  # [B, T, D]; [M, D] where only some were wanted
     pooled: Tensor | None  # [B, D]
-    hidden: tuple[Tensor, ...]  # L + 1 of [B, T, D], the embeddings first; or empty
-    weights: tuple[Tensor, ...]  # L of [B, H, T, T]; or empty
+    hidden: tuple[Tensor, ...] = ()  # L + 1 of [B, T, D], the embeddings first; or empty
+    weights: tuple[Tensor, ...] = ()  # L of [B, H, T, T]; or empty
 
 
 class Layer(nn.Module):
-    """Attention, then feed-forward."""
+    """Attention, then feed-forward; each adds to its input and normalises."""
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
+        """`number` is that of the layer, from 0."""
         super().__init__()
-        self.attention = Attention(spec)
-        self.feed_forward = FeedForward(spec)
+        self.attention = Attention(spec, number)
+        self.feed_forward = FEED_FORWARDS[spec.parts.feed_forward](spec)
 
-    def forward(
-        self, x: Tensor, sight: Tensor | Unpadded | None, keep_weights: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
-        x, weights = self.attention(x, sight, keep_weights)
+    def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """float [B, T, D] → [B, R, D], and the weights of attention where the layout keeps them."""
+        x, weights = self.attention(x, layout)
         return self.feed_forward(x), weights
-
-    def at(self, x: Tensor, bias: Tensor | None, places: Tensor) -> Tensor:
-        """The same for some tokens of each sequence, int64 [B, R]; [B, T, D] → [B, R, D]."""
-        looking = picked(x, places)
-        if bias is not None and bias.size(2) > 1:
-            rows = bias[:, 0].expand(x.size(0), -1, -1)  # [B, T, T]
-            bias = picked(rows, places)[:, None]  # [B, 1, R, T]
-        gathered, _ = self.attention(x, bias, looking=looking)
-        out: Tensor = self.feed_forward(gathered)
-        return out
-
-
-def picked(rows: Tensor, places: Tensor) -> Tensor:
-    """Of [B, T, …] the rows at int64 [B, R]: [B, R, …]."""
-    return rows[torch.arange(rows.size(0), device=rows.device)[:, None], places]
 
 
 class Encoder(nn.Module):
     """Embeddings, a stack of layers, and the pooler where a head needs it.
 
-    A subclass says what each of them is; `causal` lets no token look at a later one.
+    A subclass says what each of them is. With `causal`, no token attends to a later one.
     """
 
     def __init__(
@@ -70,167 +56,105 @@ class Encoder(nn.Module):
         layers: Iterable[Layer],
         pooler: nn.Module | None,
         causal: bool = False,
+        norm: nn.Module | None = None,
     ) -> None:
+        """`norm` comes after the last layer, where the layers normalise their inputs."""
         super().__init__()
         made = list(layers)
         self.embeddings = embeddings
         self.layers = nn.ModuleList(made)
-        self.heads = made[0].attention.heads
+        self.norm = norm or nn.Identity()
         self.pooler = pooler
         self.causal = causal
-        self.recomputes = False  # the inside of the layers on the way back, instead of keeping it
-
-    def passes(self) -> Iterator[nn.Module]:
-        """The layer that works at each of the L heights, the lowest first."""
-        return iter(self.layers)
+        self.heads = made[0].attention.heads
+        self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
+        self.activation_checkpointing = False  # compute the inside of layers again on the way back
 
     def forward(
         self,
         tokens: Tensor,
         segments: Tensor,
-        real: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         keep_weights: bool = False,
         keep_hidden: bool = False,
-        places: Tensor | None = None,
     ) -> Encoded:
         """Encode a batch.
 
         Args:
-            tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.positions`.
+            tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            real: bool [B, T], False on padding, True for one token of each sequence at least, and
-                in a left-to-right network for the first; None where there is no padding, which is
-                quicker.
-            keep_weights: keep the attention of every layer.
+            attention_mask: bool [B, T], False on padding, True for one token of each sequence at
+                least; None where there is no padding, which is quicker.
+            keep_weights: keep the attention weights of every layer.
             keep_hidden: keep the embeddings and the vectors after every layer.
-            places: int64 [M], of which places in the flattened [B * T] the last vectors are wanted,
-                real ones; None: of all. The last layer need not work out the others.
         """
-        if self._spares(real, keep_weights or keep_hidden):
-            return self._without_padding(tokens, segments, real, places)
         x = self.embeddings(tokens, segments)
-        bias = self.bias(x, real)
-        hidden, weights = [x], list[Tensor]()
+        layout = self.padded(x, attention_mask, keep_weights)
+        hidden, weights = list[Tensor](), list[Tensor]()
         for layer in self.passes():
-            x, looked = self._through(layer, x, bias, keep_weights)
             if keep_hidden:
                 hidden.append(x)
-            if looked is not None:
-                weights.append(looked)
+            x, kept = self.through(layer, x, layout)
+            if kept is not None:
+                weights.append(kept)
+        last = self.norm(x)
+        if keep_hidden:
+            hidden.append(last)
         pooled = None
         if self.pooler is not None:
-            pooled = self.pooler(picked(x, self.summing_up(x, real)) if self.causal else x)
-        last = x if places is None else x.flatten(0, 1)[places]
-        return Encoded(last, pooled, tuple(hidden) if keep_hidden else (), tuple(weights))
+            pooled = self.pooler(self._summary(last, attention_mask))
+        return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
-    def _spares(self, real: Tensor | None, keeps: bool) -> bool:
-        """Whether only real tokens are worked on; else all, as the paper has it, which is what is
-        looked into, exported, and quicker for a sentence alone."""
-        if keeps or torch.compiler.is_compiling():
-            return False
-        return self.training or real is not None
+    def passes(self) -> Iterator[nn.Module]:
+        """The layer that works at each of the L heights, the lowest first."""
+        return iter(self.layers)
 
-    def _without_padding(
-        self, tokens: Tensor, segments: Tensor, real: Tensor | None, places: Tensor | None
-    ) -> Encoded:
-        """The same from the real tokens alone; where all are asked for, padding is 0."""
-        B, T = tokens.shape
-        table = torch.ones_like(tokens, dtype=torch.bool) if real is None else real
-        asked = places
-        if places is not None and self.pooler is not None:
-            asked = torch.cat([places, self._summing_up_in(table)])
-        where, at_last = ragged(table, self.heads, self.causal, asked)
-        x = self.embeddings(tokens, segments, where.places)  # [N, D]
-        layers = list(self.passes())
-        for layer in layers[:-1]:
-            x, _ = self._through(layer, x, where)
-        x, _ = self._through(layers[-1], x, at_last)
-        if at_last.order is not None:
-            assert places is not None
-            x = x.index_select(0, at_last.order)
-            last, summing = x[: len(places)], x[len(places) :]
-        else:
-            spread = x.new_zeros(B * T, x.size(1)).index_copy(0, where.places, x)
-            last = spread.view(B, T, -1) if places is None else spread[places]
-            summing = spread[self._summing_up_in(table)]
-        pooled = None if self.pooler is None else self.pooler(summing[:, None])
-        return Encoded(last, pooled, (), ())
-
-    def _through(
-        self,
-        layer: nn.Module,
-        x: Tensor,
-        sight: Tensor | Unpadded | None,
-        keep_weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
-        """One layer, of which nothing inside is kept for the way back where memory is spared."""
-        if self.recomputes and self.training:
+    def through(self, layer: nn.Module, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """One layer, of which nothing inside is kept for the way back where memory is saved."""
+        if self.activation_checkpointing and self.training:
             again: dict[str, Any] = {}
             if x.device.type == "cpu":
                 again = {"preserve_rng_state": False, "context_fn": the_same_again}
             done: tuple[Tensor, Tensor | None] = activation_checkpoint(
-                layer, x, sight, keep_weights, use_reentrant=False, **again
+                layer, x, layout, use_reentrant=False, **again
             )
             return done
-        x, looked = layer(x, sight, keep_weights)
-        return x, looked
+        x, weights = layer(x, layout)
+        return x, weights
 
-    def at(
-        self, tokens: Tensor, segments: Tensor, places: Tensor, real: Tensor | None = None
-    ) -> Tensor:
-        """The last vectors of some tokens alone, which the last layer works out and no others.
+    def padded(
+        self, x: Tensor, attention_mask: Tensor | None, keep_weights: bool = False
+    ) -> Padded:
+        """The plain layout of embedded tokens [B, T, D]."""
+        positions = torch.arange(x.size(1), device=x.device)
+        return Padded(positions, self.attention_bias(x, attention_mask), keep_weights)
 
-        Args:
-            places: int64 [B, R], places in each sequence; the other arguments as for all tokens.
-
-        Returns:
-            float [B, R, D].
-        """
-        x = self.embeddings(tokens, segments)
-        bias = self.bias(x, real)
-        *lower, top = self.passes()
-        for layer in lower:
-            x, _ = layer(x, bias, False)
-        assert isinstance(top, Layer)
-        return top.at(x, bias, places)
-
-    def pooled(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
-        """What the pooler makes of each sequence, float [B, D], at the least cost."""
-        if self._spares(real, False):
-            found: Tensor | None = self(tokens, segments, real, places=tokens.new_empty(0)).pooled
-            assert found is not None
-            return found
-        assert self.pooler is not None
-        pooled: Tensor = self.pooler(self.at(tokens, segments, self.summing_up(tokens, real), real))
-        return pooled
-
-    def bias(self, x: Tensor, real: Tensor | None) -> Tensor | None:
+    def attention_bias(self, x: Tensor, attention_mask: Tensor | None) -> Tensor | None:
         """What is added to the scores: -inf on padding, and on all that comes later where the
-        network is left-to-right.
+        network is causal.
 
         None, or float [1 or B, 1, 1 or T, T].
         """
-        if real is None and not self.causal:
+        if attention_mask is None and not self.causal:
             return None
-        hidden = torch.zeros((1, 1, 1, x.size(1)), dtype=torch.bool, device=x.device)
-        if real is not None:
-            hidden = ~real[:, None, None]  # [B, 1, 1, T]
+        masked = torch.zeros((1, 1, 1, x.size(1)), dtype=torch.bool, device=x.device)
+        if attention_mask is not None:
+            masked = ~attention_mask[:, None, None]  # [B, 1, 1, T]
         if self.causal:
             square = torch.ones((x.size(1), x.size(1)), dtype=torch.bool, device=x.device)
-            hidden = hidden | square.triu(1)  # [1 or B, 1, T, T]
-        bias = torch.zeros(hidden.shape, dtype=x.dtype, device=x.device)
-        return bias.masked_fill(hidden, float("-inf"))
+            masked = masked | square.triu(1)  # [1 or B, 1, T, T]
+        bias = torch.zeros(masked.shape, dtype=x.dtype, device=x.device)
+        return bias.masked_fill(masked, float("-inf"))
 
-    def summing_up(self, rows: Tensor, real: Tensor | None) -> Tensor:
-        """The place that has seen the whole input, int64 [B, 1]: [CLS] has, but in a left-to-right
-        network only the last token, as in Radford et al. 2018, §3.2. `rows` are [B, T, …]."""
+    def summary_positions(self, rows: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Which token has seen the whole input, int64 [B, 1]: [CLS] has, but in a causal network
+        only the last token, as in Radford et al. 2018, §3.2. `rows` are [B, T, …]."""
         if not self.causal:
             return rows.new_zeros((rows.size(0), 1), dtype=torch.long)
-        if real is not None:
-            return real.sum(1, keepdim=True) - 1
+        if attention_mask is not None:
+            return attention_mask.sum(1, keepdim=True) - 1
         return rows.new_full((rows.size(0), 1), rows.size(1) - 1, dtype=torch.long)
 
-    def _summing_up_in(self, real: Tensor) -> Tensor:
-        """The same in the flattened [B * T], int64 [B]."""
-        first = torch.arange(0, real.numel(), real.size(1), device=real.device)
-        return first + self.summing_up(real, real)[:, 0]
+    def _summary(self, last: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """What the pooler reads, float [B, T, D]: the token that has seen all stands first."""
+        return picked(last, self.summary_positions(last, attention_mask)) if self.causal else last

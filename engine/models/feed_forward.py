@@ -1,6 +1,6 @@
 """The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3).
 
-Shapes: D width, I inner width; … any leading dimensions.
+Shapes: D hidden size, I intermediate size; … any leading dimensions.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,39 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Widen, bend, narrow; then add and norm. float [..., D] → float [..., D]."""
+    """Widen, activate, narrow; then add and norm. float [..., D] → float [..., D]."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.wide = nn.Linear(spec.hidden_size, spec.intermediate_size)
-        self.narrow = nn.Linear(spec.intermediate_size, spec.hidden_size)
+        parts, size = spec.parts, spec.hidden_size
+        self.wide = nn.Linear(size, spec.intermediate_size, bias=parts.biases)
+        self.narrow = nn.Linear(spec.intermediate_size, size, bias=parts.biases)
         self.activation = ACTIVATIONS[spec.activation]
-        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
+        self.pre_norm = parts.norm == "pre"
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.biases)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.activation(self.wide(x))  # [..., I]
-        out: Tensor = self.norm(x + self.dropout(self.narrow(inner)))
-        return out
+        inside = self.inside(self.norm(x) if self.pre_norm else x)  # [..., I]
+        out = x + self.dropout(self.narrow(inside))
+        done: Tensor = out if self.pre_norm else self.norm(out)
+        return done
+
+    def inside(self, x: Tensor) -> Tensor:
+        """[..., D] → [..., I]"""
+        return self.activation(self.wide(x))
+
+
+class GatedFeedForward(FeedForward):
+    """The same, where a second product decides how much of each number passes (Shazeer 2020)."""
+
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__(spec)
+        self.gate = nn.Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.biases)
+
+    def inside(self, x: Tensor) -> Tensor:
+        inside: Tensor = super().inside(x) * self.gate(x)
+        return inside
+
+
+FEED_FORWARDS: dict[str, type[FeedForward]] = {"plain": FeedForward, "gated": GatedFeedForward}

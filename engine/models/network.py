@@ -13,7 +13,10 @@ from torch.overrides import TorchFunctionMode
 from engine.models.albert import Albert
 from engine.models.bert import Bert
 from engine.models.distilbert import DistilBert
-from engine.models.encoder import Encoder
+from engine.models.encoder import Encoded, Encoder
+from engine.models.fast.encoding import encode, encode_at, plan, pooled
+from engine.models.fast.rectangles import Ints
+from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
 from engine.models.probe import Reader, chosen
 from engine.models.roberta import Roberta
@@ -81,12 +84,70 @@ class Network(nn.Module):
         """Let `work` use this network: where it is sharded, its weights are there meanwhile."""
         return work(self, *given)
 
-    def logits(self, tokens: Tensor, segments: Tensor, real: Tensor | None = None) -> Tensor:
+    def encode(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        attention_mask: Tensor | None = None,
+        query_positions: Tensor | None = None,
+        unpadded: UnpaddedBatch | None = None,
+    ) -> Encoded:
+        """What the encoder makes of a batch, at the least cost; see `fast.encoding.encode`.
+
+        `encoder` itself is the plain way, which keeps hidden states and attention weights.
+        """
+        return encode(self.encoder, tokens, segments, attention_mask, query_positions, unpadded)
+
+    def encode_at(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        positions: Tensor,
+        attention_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The last vectors at int64 [B, R], positions in each sequence: float [B, R, D]."""
+        return encode_at(self.encoder, tokens, segments, positions, attention_mask)
+
+    def pooled(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        attention_mask: Tensor | None = None,
+        unpadded: UnpaddedBatch | None = None,
+    ) -> Tensor:
+        """What the pooler makes of each sequence, float [B, D]."""
+        return pooled(self.encoder, tokens, segments, attention_mask, unpadded)
+
+    def unpad(
+        self, lengths: Ints, width: int, query_positions: Tensor | None = None
+    ) -> UnpaddedBatch:
+        """The plan of an unpadded batch, made on the host before the batch is moved to a device.
+
+        It is for `logits` where there is a task head, otherwise for `encode` at these positions.
+
+        Args:
+            lengths: tokens of each sequence, int64 [B].
+            width: T, to which they are padded.
+            query_positions: int64 [M], as for `encode`.
+        """
+        if self.task is not None:
+            none = torch.empty(0, dtype=torch.int64)
+            query_positions = None if self.heads.reads_tokens else none
+        return plan(self.encoder, lengths, width, query_positions)
+
+    def logits(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        attention_mask: Tensor | None = None,
+        unpadded: UnpaddedBatch | None = None,
+    ) -> Tensor:
         """What the task head says, as float32.
 
         Args:
-            tokens: int64 [B, T]; segments and real as the encoder takes them. For a reader they
-                may be the vectors that it reads, float [B, T, N, D].
+            tokens: int64 [B, T]; segments and attention_mask as the encoder takes them. For a
+                reader they may be the vectors that it reads, float [B, T, N, D].
+            unpadded: the plan of this batch, made by `unpad`; None: it is made here.
 
         Returns:
             [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
@@ -94,15 +155,15 @@ class Network(nn.Module):
         if self.reader is not None:
             if not tokens.is_floating_point():
                 with torch.no_grad():
-                    encoded = self.encoder(tokens, segments, real, keep_hidden=True)
+                    encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
                     tokens = chosen(encoded.hidden, self.reader.heights)
-            answers: Tensor = self.reader(tokens, real)
+            answers: Tensor = self.reader(tokens, attention_mask)
             return answers
         assert self.task is not None
         if self.heads.reads_tokens:
-            vectors = self.encoder(tokens, segments, real).last
+            vectors = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
         else:
-            vectors = self.encoder.pooled(tokens, segments, real)
+            vectors = self.pooled(tokens, segments, attention_mask, unpadded)
         logits: Tensor = self.task(vectors)
         return logits.float()
 

@@ -57,13 +57,13 @@ def said_by(network: Network, tokens: Tensor, segments: Tensor, real: Tensor) ->
     heads = network.heads
     names = [output.name for output in outputs_of(heads)]
     if heads.outputs and heads.kind == "choices":
-        flat = (given.flatten(0, 1) for given in (tokens, segments, real))  # [B * E, T]
-        said = [network.logits(*flat).view(tokens.shape[:2])]
+        flat = [given.flatten(0, 1) for given in (tokens, segments, real)]  # [B * E, T]
+        said = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
     elif heads.outputs:
         logits = network.logits(tokens, segments, real)
         said = list(logits.unbind(-1)) if heads.kind == "answer" else [logits]
     else:
-        encoded = network.encoder(tokens, segments, real)
+        encoded = network.encode(tokens, segments, real)
         said = []
         if network.masked_words is not None:
             said.append(network.masked_words(encoded.last))  # [B, T, V]

@@ -23,10 +23,10 @@ class RobertaEmbeddings(Embeddings):
         super().__init__(spec, spec.hidden_size, spec.segments)
         self.padding = spec.pad_token_id
 
-    def summed(self, tokens: Tensor, segments: Tensor, places: Tensor) -> Tensor:
-        return super().summed(tokens, torch.zeros_like(segments), places)
+    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+        return super().summed(tokens, torch.zeros_like(segments), positions)
 
-    def places(self, tokens: Tensor) -> Tensor:
+    def positions(self, tokens: Tensor) -> Tensor:
         real = (tokens != self.padding).long()
         return real.cumsum(1) * real + self.padding  # [B, T]
 
@@ -48,6 +48,6 @@ class Roberta(Encoder):
     def __init__(self, spec: RobertaSpec, pooler: bool = True) -> None:
         super().__init__(
             RobertaEmbeddings(spec),
-            (Layer(spec) for _ in range(spec.layers)),
+            (Layer(spec, number) for number in range(spec.layers)),
             RobertaPooler(spec) if pooler else None,
         )

@@ -27,7 +27,7 @@ class PackedLinear(nn.Linear):
         nn.Module.__init__(self)  # no weights of its own
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
-        self._multiply = product(kind, linear.weight, linear.bias, linear.forward)
+        self._multiply = product(kind, linear.weight, _bias(linear), linear.forward)
 
     def forward(self, x: Tensor) -> Tensor:
         return self._multiply(x)
@@ -37,22 +37,18 @@ class PackedAttention(Attention):
     """Attention that makes keys and values in one product; they read the same vectors."""
 
     def __init__(self, attention: Attention, kind: Kind) -> None:
-        nn.Module.__init__(self)
-        self.heads, self.head_width = attention.heads, attention.head_width
-        self.query, self.key, self.value = attention.query, attention.key, attention.value
+        self.__dict__ |= _twin(attention).__dict__
         self.output = PackedLinear(attention.output, kind)
-        self.norm, self.dropout = attention.norm, attention.dropout
-        self.weight_dropout = attention.weight_dropout
         before = attention if isinstance(attention, PackedAttention) else None
         weight = torch.cat((self.key.weight, self.value.weight))  # [2 D, D]
-        bias = torch.cat((self.key.bias, self.value.bias))
+        bias = torch.cat((_bias(self.key), _bias(self.value)))
         plain = (before._queries, before._keys_and_values) if before else (None, None)
-        self._queries: Product = product(kind, self.query.weight, self.query.bias, plain[0])
+        self._queries: Product = product(kind, self.query.weight, _bias(self.query), plain[0])
         self._keys_and_values: Product = product(kind, weight, bias, plain[1])
 
-    def projected(self, looking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, values = self._keys_and_values(x).chunk(2, -1)
-        return self._queries(looking), keys, values
+        return self._queries(asking), keys, values
 
 
 class ShortlistHead(MaskedWordHead):
@@ -115,6 +111,12 @@ def _with_products(module: nn.Module, kind: Kind) -> nn.Module:
     for name, child in module.named_children():
         setattr(made, name, _with_products(child, kind))
     return made
+
+
+def _bias(linear: nn.Linear) -> Tensor:
+    """The bias of a linear layer, zeros where it has none: float [O]."""
+    bias: Tensor | None = linear.bias
+    return linear.weight.new_zeros(linear.out_features) if bias is None else bias
 
 
 def _twin(module: Module) -> Module:

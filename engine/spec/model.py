@@ -1,5 +1,6 @@
 """The size and shape of a network, of each family."""
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -10,6 +11,27 @@ from engine.spec.task import HeadKind
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Activation = Literal["gelu", "gelu_new", "relu"]
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """What the layers of a family are made of; the parts themselves stand in `engine.models`."""
+
+    norm: Literal["post", "pre"] = "post"  # after the sum, as in the paper, or of what is read
+    positions: Literal["learned", "rotary"] = "learned"  # added to the tokens, or as angles
+    feed_forward: Literal["plain", "gated"] = "plain"
+    biases: bool = True  # of linear layers and norms
+    window: int | None = None  # tokens on each side to which a token attends; None: all
+    all_every: int = 1  # every so many layers, from the first on, attend to all even so
+    rotary_base: float = 10_000.0  # of the layers with a window, or of all
+    rotary_base_all: float = 10_000.0  # of those that attend to all
+
+    def window_at(self, number: int) -> int | None:
+        """The window of a layer, counted from 0."""
+        return None if number % self.all_every == 0 else self.window
+
+    def rotary_base_at(self, number: int) -> float:
+        return self.rotary_base_all if self.window_at(number) is None else self.rotary_base
 
 
 class EncoderSpec(Spec):
@@ -103,11 +125,16 @@ class EncoderSpec(Spec):
         return self
 
     @property
+    def parts(self) -> LayerParts:
+        """What its layers are made of."""
+        return LayerParts()
+
+    @property
     def head_size(self) -> int:
         return self.hidden_size // self.heads
 
     @property
-    def places(self) -> int:
+    def position_rows(self) -> int:
         """Rows of the position embedding."""
         return self.max_positions
 
@@ -178,7 +205,7 @@ class RobertaSpec(EncoderSpec):
     )
 
     @property
-    def places(self) -> int:
+    def position_rows(self) -> int:
         return self.max_positions + self.pad_token_id + 1
 
     @property

@@ -52,6 +52,7 @@ def judge(
         one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
         one = one._replace(numbers=torch.from_numpy(numbers))
         for part in one.parts(at_once):
+            part = part if part.real is None else part.planned(network)
             network(tally.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import Packed
 from engine.evaluation.report import Report
+from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.dataset import SplitName
@@ -48,6 +49,7 @@ class Batch(NamedTuple):
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
     numbers: Tensor | None = None  # int64 [B], which examples these are
     endings: int = 1  # rows of each example, one after another
+    unpadded: UnpaddedBatch | None = None  # the plan of its tokens without padding; see `planned`
 
     @property
     def size(self) -> int:
@@ -79,7 +81,21 @@ class Batch(NamedTuple):
             None if self.follows is None else sent(self.follows),
             self.numbers,
             self.endings,
+            None if self.unpadded is None else self.unpadded.moved(sent),
         )
+
+    @property
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, UnpaddedBatch | None]:
+        """What `Network.logits` takes."""
+        return self.tokens, self.segments, self.real, self.unpadded
+
+    def planned(self, network: Network) -> "Batch":
+        """With the plan of its tokens without padding, made on the host where it has none yet."""
+        if self.unpadded is not None or self.tokens.is_floating_point():
+            return self
+        tokens, mask = self.tokens, self.real
+        lengths = np.full(*tokens.shape) if mask is None else mask.sum(1).numpy()
+        return self._replace(unpadded=network.unpad(lengths, tokens.size(1), self.places))
 
     def parts(self, size: int) -> "list[Batch]":
         """The same examples in batches of at most `size`, each no wider than its longest row.
@@ -213,7 +229,7 @@ class LogitsTally(AnswerTally):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
-        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C] or [B * E, 1]
+        logits = network.logits(*batch.inputs)  # [B, C] or [B * E, 1]
         self.logits[batch.numbers.numpy()] = logits.cpu().numpy().reshape(batch.size, -1)
 
 

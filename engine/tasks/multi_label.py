@@ -104,7 +104,7 @@ class MultiLabelLearner(WholeTextLearner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
+        logits = network.logits(*batch.inputs)  # [B, C]
         weights = None if self._weights is None else self._weights.to(logits.device)
         summed = F.binary_cross_entropy_with_logits(
             logits, batch.targets, reduction="sum", pos_weight=weights

@@ -116,7 +116,7 @@ class MultipleChoiceLearner(Learner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        scores = network.logits(batch.tokens, batch.segments, batch.real)  # [B * E, 1]
+        scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.endings)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
 

@@ -182,7 +182,9 @@ class PretrainingLearner(Learner):
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
         assert network.masked_words is not None and batch.places is not None
-        encoded = network.encoder(batch.tokens, batch.segments, batch.real, places=batch.places)
+        encoded = network.encode(
+            batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded
+        )
         follows = _follows(network, batch, encoded)
         whole = whole or batch
         name = "next_token" if self.causal else "masked_words"
@@ -312,7 +314,7 @@ def _whole_words(
 def guesses(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """Logits of the guessed tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
     assert network.masked_words is not None and batch.places is not None
-    encoded = network.encoder(batch.tokens, batch.segments, batch.real, places=batch.places)
+    encoded = network.encode(batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded)
     pieces: Tensor = network.masked_words(encoded.last)  # [N, V]
     return pieces.float(), _follows(network, batch, encoded)
 

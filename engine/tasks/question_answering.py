@@ -259,7 +259,7 @@ def _write(
 
 def span_logits(network: Network, batch: Batch) -> Tensor:
     """Scores of each token as the first and as the last one, float32 [B, T, 2]; -inf on padding."""
-    logits: Tensor = network.logits(batch.tokens, batch.segments, batch.real)
+    logits: Tensor = network.logits(*batch.inputs)
     if batch.real is None:
         return logits
     return logits.masked_fill(~batch.real[:, :, None], float("-inf"))

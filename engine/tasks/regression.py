@@ -75,7 +75,7 @@ class RegressionLearner(WholeTextLearner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        numbers = network.logits(batch.tokens, batch.segments, batch.real)[:, 0]  # [B]
+        numbers = network.logits(*batch.inputs)[:, 0]  # [B]
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / len((whole or batch).targets)}
 

@@ -87,7 +87,7 @@ class TextClassificationLearner(WholeTextLearner):
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
         targets, weights = (whole or batch).targets, self._weights
-        logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, C]
+        logits = network.logits(*batch.inputs)  # [B, C]
         count = float(len(targets))
         if weights is not None:
             count = float(weights[targets.cpu()].sum())

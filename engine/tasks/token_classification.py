@@ -304,7 +304,7 @@ class TagTally(AnswerTally):
 def _logits(network: Network, batch: Batch) -> torch.Tensor:
     """What the head says of the first piece of each word: float32 [N, C]."""
     assert batch.places is not None
-    logits = network.logits(batch.tokens, batch.segments, batch.real)  # [B, T, C]
+    logits = network.logits(*batch.inputs)  # [B, T, C]
     return logits.flatten(0, 1)[batch.places]
 
 

@@ -76,7 +76,7 @@ def _add(
     scale: float,
 ) -> dict[str, float]:
     with machine.precision():
-        terms = network(learner.losses, part.to(machine.device), whole)
+        terms = network(learner.losses, part.planned(network).to(machine.device), whole)
         loss = total(terms) * (counts * scale)
     loss.backward()
     return {name: float(term.detach()) * counts for name, term in terms.items()}

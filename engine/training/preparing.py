@@ -281,7 +281,7 @@ def set_up(network: Network, plan: TrainingSpec) -> None:
     """
     if plan.dropout is not None:
         set_dropout(network, plan.dropout)
-    network.encoder.recomputes = plan.gradient_checkpointing
+    network.encoder.activation_checkpointing = plan.gradient_checkpointing
     if network.reader is not None:
         network.requires_grad_(False)
         network.reader.requires_grad_(True)

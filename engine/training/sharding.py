@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from engine.models.network import Network, shell
@@ -22,7 +22,6 @@ def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> N
     mesh = DeviceMesh.from_group(group, device.type)
     for layer in network.encoder.layers:
         fully_shard(layer, mesh=mesh)
-        register_fsdp_forward_method(layer, "at")  # the other way to call a layer
     fully_shard(network, mesh=mesh, reshard_after_forward=True)  # whole only while it is called
     for part in network.modules():
         if isinstance(part, FSDPModule):  # plain sums: a loss is a share of the whole batch's

@@ -68,7 +68,7 @@ def give_head_start(
     vectors[specials] = torch.randn(len(specials), words) * size
 
     embeddings = network.encoder.embeddings
-    assert isinstance(embeddings, Embeddings)
+    assert isinstance(embeddings, Embeddings) and embeddings.position is not None
     embeddings.token.weight.zero_()
     embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
     embeddings.segment.weight.normal_(std=ALMOST_NOTHING)
@@ -157,7 +157,7 @@ def _look(
         part.weight.mul_(ALMOST_NOTHING / spread)
         for part in (attention.query, attention.key, attention.value, attention.output)
     )
-    width = attention.head_width
+    width = attention.head_size
     for head in range(attention.heads):
         look = looks[head % len(looks)]
         row = head * width

@@ -56,7 +56,7 @@ class Dropout(nn.Dropout):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0 or x.device.type != "cpu":
             return super().forward(x)
-        found: Tensor = _Drop.apply(x, drawn(x.numel(), self.p), 1 / (1 - self.p))  # type: ignore[no-untyped-call]
+        found: Tensor = _Drop.apply(x, dropped_indices(x.numel(), self.p), 1 / (1 - self.p))  # type: ignore[no-untyped-call]
         return found
 
 
@@ -79,7 +79,7 @@ def _dropped(x: Tensor, dropped: Tensor, scale: float) -> Tensor:
     return x.contiguous().mul(scale).view(-1).index_fill_(0, dropped, 0).view(x.shape)
 
 
-def drawn(count: int, share: float) -> Tensor:
+def dropped_indices(count: int, share: float) -> Tensor:
     """Which of `count` values are dropped where each is with a chance of `share`: int64, rising.
 
     From torch's random state on the processor, or within `drawing` from one of the thread's own.

@@ -1,7 +1,7 @@
-"""softmax(q kᵀ / √K) v over a batch without padding; see ragged.py for the shapes.
+"""softmax(q kᵀ / √K) v over a batch without padding; see rectangles.py for the shapes.
 
-`attend` is held equal to `Attention` by the tests. On a processor its way back is written out:
-torch's own would keep more, and fill the gradients of what was gathered one by one.
+`attend` is held equal to `engine.models.attention` by the tests. On a processor its way back is
+written out: torch's own would keep more, and fill the gradients of what was gathered one by one.
 """
 
 import math
@@ -11,36 +11,50 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.fast.dropout import drawn
-from engine.models.fast.unpadded import Unpadded
+from engine.models.fast.dropout import dropped_indices
+from engine.models.fast.rectangles import Rectangles
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float) -> Tensor:
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    where: Rectangles,
+    dropout: float,
+    window: int | None = None,
+) -> Tensor:
     """Attend within each sequence.
 
     Args:
-        q: float [M, D], of the tokens that ask.
+        q: float [M, D], of the tokens that are wanted.
         k, v: float [N, D], of all.
         dropout: share of the weights that are dropped.
+        window: to how many tokens on each side; None: to all.
 
     Returns:
         float [M, D].
     """
     if q.device.type == "cpu" and torch.is_grad_enabled():
-        found: Tensor = _Attend.apply(q, k, v, where, dropout)  # type: ignore[no-untyped-call]
+        found: Tensor = UnpaddedAttention.apply(q, k, v, where, dropout, window)  # type: ignore[no-untyped-call]
         return found
-    return _by_the_library(q, k, v, where, dropout)
+    return by_library(q, k, v, where, dropout, window)
 
 
-def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float) -> Tensor:
+def by_library(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    where: Rectangles,
+    dropout: float,
+    window: int | None = None,
+) -> Tensor:
     """In one step of the library for each rectangle; it is quick on a GPU, and without a way back.
 
     A bias in the type of q keeps to the quick kernels.
     """
     H, parts = where.heads, []
     sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
-    for one, (Q, K, V) in enumerate(zip(*sides, strict=True)):
-        bias = where.biases[one]
+    for Q, K, V, bias in zip(*sides, where.biases[window], strict=True):
         mask = None if bias is None else bias.to(Q.dtype)
         found = F.scaled_dot_product_attention(
             Q.unflatten(0, (-1, H)),  # [n, H, m, K]
@@ -53,27 +67,33 @@ def _by_the_library(q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: f
     return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
 
 
-def _gathered(x: Tensor, where: Unpadded, asks: bool = False) -> list[Tensor]:
+def _gathered(x: Tensor, where: Rectangles, wanted: bool = False) -> list[Tensor]:
     """[N, D] → a rectangle [n * H, w, K] for each group of sequences."""
-    cells = where.queries if asks else where.keys
+    cells = where.queries if wanted else where.keys
     rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
-    return _rectangles(rows, where, asks)
+    return _rectangles(rows, where, wanted)
 
 
-def _rectangles(rows: Tensor, where: Unpadded, asks: bool = False) -> list[Tensor]:
+def _rectangles(rows: Tensor, where: Rectangles, wanted: bool = False) -> list[Tensor]:
     """[cells, K] → views of it, [n * H, w, K] each."""
-    shapes = (where.queries if asks else where.keys).shapes
+    shapes = (where.queries if wanted else where.keys).shapes
     sizes = [n * where.heads * w for n, w in shapes]
     split = rows.split(sizes)
     return [part.view(-1, w, rows.size(1)) for part, (_, w) in zip(split, shapes, strict=True)]
 
 
-class _Attend(torch.autograd.Function):
+class UnpaddedAttention(torch.autograd.Function):
     """Keeps the weights before dropout, and which of them were dropped."""
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, where: Unpadded, dropout: float
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        where: Rectangles,
+        dropout: float,
+        window: int | None,
     ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
             k, v = k.to(q.dtype), v.to(q.dtype)
@@ -83,13 +103,13 @@ class _Attend(torch.autograd.Function):
             out = q.new_empty(len(where.queries.source), q.size(1) // heads)  # [cells, K]
             kept = list[Tensor]()
             for Q, K, V, room, bias in zip(
-                *sides, _rectangles(out, where, True), where.biases, strict=True
+                *sides, _rectangles(out, where, True), where.biases[window], strict=True
             ):
                 scores = _product(Q, K.mT, scale)  # [n * H, m, w]
                 if bias is not None:
                     scores.unflatten(0, (-1, heads)).add_(bias.to(scores.dtype))
                 weights = scores.softmax(-1)
-                dropped = drawn(weights.numel(), dropout)
+                dropped = dropped_indices(weights.numel(), dropout)
                 kept += [Q, K, V, weights, dropped]
                 shares = _without(weights, dropped)
                 room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
@@ -126,7 +146,7 @@ class _Attend(torch.autograd.Function):
         joined = [to_q.index_select(0, where.queries.back)]
         joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
         D = where.heads * width
-        return (*(x.view(-1, D) for x in joined), None, None)
+        return (*(x.view(-1, D) for x in joined), None, None, None)
 
 
 def _product(one: Tensor, other: Tensor, factor: float) -> Tensor:

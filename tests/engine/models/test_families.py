@@ -156,7 +156,7 @@ def test_the_usual_base_sizes_are_those_of_the_papers(family):
     assert count == {"distilbert": 66_362_880, "roberta": 124_055_040, "albert": 11_092_992}[family]
 
 
-@pytest.mark.parametrize("layer_groups", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7])
 def test_albert_shares_layers_as_published(groups, tmp_path):
     more = {"num_hidden_layers": 7, "num_hidden_groups": groups}
     folder, model = published_folder("albert", "Model", tmp_path / "theirs", **more)
@@ -167,12 +167,12 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
     assert heights == list(range(1, 8))
 
 
-@pytest.mark.parametrize("pad_token_id", [0, 1, 5])
+@pytest.mark.parametrize("padding", [0, 1, 5])
 def test_roberta_counts_places_from_behind_padding(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
     model = published_model("roberta", "Model", **more)
     spec = spec_of(model.config.to_dict())
-    assert (spec.max_positions, spec.places) == (30, 31 + padding)
+    assert (spec.max_positions, spec.position_rows) == (30, 31 + padding)
     ours = shell(spec, Heads(pooler=True))
     stored = model.state_dict()
     for name in dict(ours.named_parameters()):
@@ -290,7 +290,7 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("roberta", {"model_type": "bert"}, "kind byte-level BPE, and BERT has WordPiece"),
         ("roberta", {"model_type": "albert"}, "kind byte-level BPE, and ALBERT has"),
         ("roberta", {"model_type": "xlm-roberta"}, "the kind “xlm-roberta”"),
-        ("roberta", {"pad_token_id": 0}, "padding is piece 0, and in the vocabulary it is piece 1"),
+        ("roberta", {"pad_token_id": 0}, "padding is token 0, and the vocabulary says piece 1"),
         ("roberta", {"pad_token_id": None}, "pad_token_id: Input should be a valid integer"),
         ("roberta", {"pad_token_id": 49}, "max_position_embeddings: Input should be greater"),
         ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, and [51, 24]"),

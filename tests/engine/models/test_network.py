@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from engine.models.attention import Attention
+from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Heads
@@ -156,8 +156,8 @@ def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
     places = torch.tensor([[4, 0], [0, 1], [2, 2]])
     with torch.no_grad():
         whole = made.encoder(ids, segments, real)
-        some = made.encoder.at(ids, segments, places, real)
-        summed_up = made.encoder.pooled(ids, segments, real)
+        some = made.encode_at(ids, segments, places, real)
+        summed_up = made.pooled(ids, segments, real)
     assert torch.allclose(some, whole.last[torch.arange(3)[:, None], places], atol=CLOSE)
     assert torch.allclose(summed_up, whole.pooled, atol=CLOSE)
 
@@ -243,9 +243,9 @@ def test_dropout_follows_the_seed_alone():
 def test_training_with_dropout_goes_the_explicit_way_on_a_processor():
     attention = Attention(SPEC).train()
     q = torch.zeros(1, 2, 3, 8)
-    assert attention._fused_is_slow(q)
-    assert not attention.eval()._fused_is_slow(q)
-    assert not attention.train()._fused_is_slow(q.to("meta"))
+    assert fused_is_slow(attention, q)
+    assert not fused_is_slow(attention.eval(), q)
+    assert not fused_is_slow(attention.train(), q.to("meta"))
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])

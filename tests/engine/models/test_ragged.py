@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.encoder import Encoder
-from engine.models.fast.unpadded import COST, STEP, grouped, ragged
-from engine.models.fast.unpadded_attention import _by_the_library, attend
+from engine.models.fast import encoding
+from engine.models.fast.rectangles import COST, STEP, AttentionShape, grouped
+from engine.models.fast.unpadded import unpad
+from engine.models.fast.unpadded_attention import attend, by_library
 from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 from engine.models.heads import Heads
 from engine.models.lora import adapt
@@ -62,7 +63,7 @@ def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[to
     """Vectors, pooled vectors, and the gradients of a sum that tells all of them apart."""
     network.zero_grad()
     tokens, segments, real = batch
-    encoded = network.encoder(tokens, segments, real, places=places)
+    encoded = network.encode(tokens, segments, real, places)
     last = encoded.last
     if places is None and real is not None:
         last = last[real]
@@ -79,7 +80,7 @@ def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[to
 @pytest.fixture
 def with_padding(monkeypatch):
     """Makes the next encodings work on all places, as the paper has it."""
-    return lambda: monkeypatch.setattr(Encoder, "_spares", lambda self, real, keeps: False)
+    return lambda: monkeypatch.setattr(encoding, "leaves_out", lambda *_: False)
 
 
 @pytest.mark.parametrize("places", PLACES)
@@ -102,7 +103,7 @@ def test_vectors_and_gradients_are_those_with_padding(family, padded, places, wi
 def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding):
     network = made(FAMILIES["bert"])
     if how == "recomputed":
-        network.encoder.recomputes = True
+        network.encoder.activation_checkpointing = True
     else:
         adapt(network, 2, 16, 0.0, "all")
         for name, parameter in network.named_parameters():
@@ -121,20 +122,21 @@ def test_judging_without_padding_gives_the_same(with_padding):
     batch = rectangle()
     with torch.inference_mode():
         fast = network.logits(*batch)
-        assert (network.encoder(*batch).last[~batch[2]] == 0).all()
+        assert (network.encode(*batch).last[~batch[2]] == 0).all()
         with_padding()
         assert torch.allclose(fast, network.logits(*batch), atol=1e-6)
 
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_library_attends_as_our_own_way(causal):
-    real = rectangle()[2]
-    for where in ragged(real, 2, causal, PLACES["some"]):
-        count = len(where.places)
-        asking = count if where.rows is None else len(where.rows)
+    lengths = rectangle()[2].sum(1).numpy()
+    planned = unpad(lengths, 20, AttentionShape(2, causal), PLACES["some"].numpy())
+    for layout in (planned.layers, planned.last):
+        where, count = layout.rectangles, len(planned.indices)
+        asking = count if layout.rows is None else len(layout.rows)
         shapes = ((asking, 16), (count, 16), (count, 16))
         q, k, v = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
-        ours, theirs = attend(q, k, v, where, 0.0), _by_the_library(q, k, v, where, 0.0)
+        ours, theirs = attend(q, k, v, where, 0.0), by_library(q, k, v, where, 0.0)
         assert torch.allclose(ours, theirs, atol=1e-12)
         weights = torch.randn_like(ours)
         for one, other in zip(
@@ -146,7 +148,7 @@ def test_the_library_attends_as_our_own_way(causal):
 
 
 def test_the_way_back_of_attention_drops_what_was_dropped():
-    where, _ = ragged(torch.arange(9) < torch.tensor([4, 9])[:, None], 2)
+    where = unpad(np.array([4, 9]), 9, AttentionShape(2)).layers.rectangles
     q, k, v = (torch.randn(13, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
 
     def attended(*given):
@@ -158,7 +160,7 @@ def test_the_way_back_of_attention_drops_what_was_dropped():
 
 
 def test_dropped_weights_keep_the_mean():
-    where, _ = ragged(torch.ones((200, 16), dtype=torch.bool), 2)
+    where = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.rectangles
     q, k, v = (x.requires_grad_() for x in torch.ones(3, 3200, 4))
     torch.manual_seed(8)
     out = attend(q, k, v, where, 0.25).detach()
@@ -241,7 +243,7 @@ def trajectory(precision: torch.dtype, words: bool) -> list[float]:
         places = real.flatten().nonzero()[::4, 0]
         with torch.autocast("cpu", precision, enabled=precision != torch.float32):
             if words:
-                last = network.encoder(tokens, tokens * 0, real, places=places).last
+                last = network.encode(tokens, tokens * 0, real, places).last
                 targets = tokens.flatten()[places] // 2
                 loss = network.masked_words.loss(last, targets, len(targets))
             else:

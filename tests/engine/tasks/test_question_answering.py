@@ -122,7 +122,10 @@ class Oracle(torch.nn.Module):
     def forward(self, work, *given):
         return work(self, *given)
 
-    def logits(self, tokens, segments, real=None):
+    def unpad(self, lengths, width, positions=None):
+        return None
+
+    def logits(self, tokens, segments, real=None, unpadded=None):
         scores = torch.zeros(*tokens.shape, 2)
         for row, ids in enumerate(tokens):
             count = len(ids) if real is None else int(real[row].sum())

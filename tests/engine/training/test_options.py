@@ -118,9 +118,9 @@ def test_what_an_optimiser_remembered_of_another_network_is_refused() -> None:
 def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
     """Counts the bytes that autograd holds between the two ways."""
 
-    def held(recomputes: bool) -> int:
+    def held(again: bool) -> int:
         network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(outputs=2)).train()
-        network.encoder.recomputes = recomputes
+        network.encoder.activation_checkpointing = again
         tokens = torch.ones(8, 32, dtype=torch.int64)
         kept: dict[int, int] = {}
 

@@ -59,7 +59,7 @@ def _embeddings(spec: AnySpec) -> Part:
     width = _word_width(spec)
     parts = [
         Part("Word pieces", ((spec.vocab_size, width),)),
-        Part("Positions", ((spec.places, width),)),
+        Part("Positions", ((spec.position_rows, width),)),
     ]
     if not isinstance(spec, DistilBertSpec):
         parts.append(Part("Segments", ((spec.segments, width),)))

@@ -1,0 +1,145 @@
+"""The encoder at the least cost: no work on padding, and in the last layer only what is wanted.
+
+It goes through the layers of `engine.models.encoder`, and says what `Encoder.forward` says.
+
+Shapes: B sequences, T tokens in each, R of each that are wanted, D hidden size; N tokens without
+padding, M of them that are wanted.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models.encoder import Encoded, Encoder
+from engine.models.fast.rectangles import CACHED, AttentionShape, Ints
+from engine.models.fast.unpadded import UnpaddedBatch, unpad
+
+
+def encode(
+    encoder: Encoder,
+    tokens: Tensor,
+    segments: Tensor,
+    attention_mask: Tensor | None = None,
+    query_positions: Tensor | None = None,
+    unpadded: UnpaddedBatch | None = None,
+) -> Encoded:
+    """Encode a batch; where all vectors are wanted, those of padding may be 0.
+
+    Args:
+        query_positions: int64 [M], of which positions in the flattened [B * T] the last vectors are
+            wanted, none of them padding; None: of all.
+        unpadded: the plan of this batch for the same positions, on its device; None: it is made
+            here, for which a device is waited for.
+    """
+    if not leaves_out(encoder, attention_mask):
+        encoded: Encoded = encoder(tokens, segments, attention_mask)
+        if query_positions is None:
+            return encoded
+        return encoded._replace(last=encoded.last.flatten(0, 1)[query_positions])
+    if unpadded is None:
+        lengths = lengths_of(tokens, attention_mask)
+        unpadded = plan(encoder, lengths, tokens.size(1), query_positions).moved(
+            lambda tensor: tensor.to(tokens.device)
+        )
+    return _without_padding(encoder, tokens, segments, query_positions, unpadded)
+
+
+def pooled(
+    encoder: Encoder,
+    tokens: Tensor,
+    segments: Tensor,
+    attention_mask: Tensor | None = None,
+    unpadded: UnpaddedBatch | None = None,
+) -> Tensor:
+    """What the pooler makes of each sequence, float [B, D].
+
+    `unpadded` is a plan for no positions.
+    """
+    if leaves_out(encoder, attention_mask):
+        none = tokens.new_empty(0)
+        found = encode(encoder, tokens, segments, attention_mask, none, unpadded).pooled
+        assert found is not None
+        return found
+    assert encoder.pooler is not None
+    positions = encoder.summary_positions(tokens, attention_mask)
+    vectors: Tensor = encoder.pooler(
+        encode_at(encoder, tokens, segments, positions, attention_mask)
+    )
+    return vectors
+
+
+def encode_at(
+    encoder: Encoder,
+    tokens: Tensor,
+    segments: Tensor,
+    positions: Tensor,
+    attention_mask: Tensor | None = None,
+) -> Tensor:
+    """The last vectors of int64 [B, R], positions in each sequence: float [B, R, D]."""
+    x = encoder.embeddings(tokens, segments)
+    layout = encoder.padded(x, attention_mask)
+    *lower, top = encoder.passes()
+    for layer in lower:
+        x, _ = layer(x, layout)
+    x, _ = top(x, replace(layout, asked=positions))
+    last: Tensor = encoder.norm(x)
+    return last
+
+
+def plan(
+    encoder: Encoder, lengths: Ints, width: int, query_positions: Tensor | None = None
+) -> UnpaddedBatch:
+    """How the encoder goes through sequences of such lengths, [B], in a batch of such a width.
+
+    `query_positions` as for `encode`; on the host they cost no wait.
+    """
+    asked = None if query_positions is None else query_positions.cpu().numpy()
+    on_processor = encoder.embeddings.token.weight.device.type == "cpu"
+    largest = CACHED if on_processor else 0
+    shape = AttentionShape(encoder.heads, encoder.causal, encoder.windows, largest)
+    return unpad(lengths, width, shape, asked, encoder.pooler is not None)
+
+
+def leaves_out(encoder: Encoder, attention_mask: Tensor | None) -> bool:
+    """Whether padding is left out. Alone and without gradients a sentence is quicker as it is."""
+    if torch.compiler.is_compiling():
+        return False
+    return encoder.training or attention_mask is not None
+
+
+def lengths_of(tokens: Tensor, attention_mask: Tensor | None) -> Ints:
+    """How many tokens each sequence has without its padding, int64 [B]."""
+    if attention_mask is None:
+        return np.full(tokens.size(0), tokens.size(1))
+    lengths: Ints = attention_mask.sum(1).cpu().numpy()
+    return lengths
+
+
+def _without_padding(
+    encoder: Encoder,
+    tokens: Tensor,
+    segments: Tensor,
+    query_positions: Tensor | None,
+    batch: UnpaddedBatch,
+) -> Encoded:
+    B, T = tokens.shape
+    rows = encoder.embeddings.positions(tokens).expand(B, T).reshape(-1)
+    given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
+    x = encoder.embeddings(*given)  # [N, D]
+    *lower, top = encoder.passes()
+    for layer in lower:
+        x, _ = encoder.through(layer, x, batch.layers)
+    x, _ = encoder.through(top, x, batch.last)
+    x = encoder.norm(x)  # [M, D], or [N, D] where all are wanted
+    if batch.order is not None:
+        assert query_positions is not None
+        x = x.index_select(0, batch.order)
+        last, summary = x[: len(query_positions)], x[len(query_positions) :]
+    else:
+        spread = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
+        last = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
+        summary = spread[batch.summary]
+    pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
+    return Encoded(last, pooled)

@@ -1,0 +1,180 @@
+"""The sequences of an unpadded batch in a few rectangles, in which attention is computed.
+
+Attention alone has to know which tokens are of one sequence. For it, sequences of about the same
+length are gathered into one rectangle, so that there are few of them and little padding in them.
+All of it is worked out on the host, from the lengths of the sequences.
+
+Shapes: N tokens of all sequences, M of them that are wanted, H heads, K size of a head; n sequences
+of w tokens (m that are wanted) in a rectangle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Ints = NDArray[np.int64]
+Move = Callable[[Tensor], Tensor]
+Groups = list[tuple[int, int]]  # first sequence of each rectangle, and the one after its last
+
+STEP = 8  # widths of rectangles are multiples of it: few shapes
+COST = 6_000  # weights of attention that take as long as what every further rectangle costs
+CACHED = 2**19  # weights in a rectangle on a processor at the most, so that they stay in its cache
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Queries, or keys and values, cut by heads: rectangles [n, H, w] one after another."""
+
+    shapes: tuple[tuple[int, int], ...]  # n and w of each rectangle
+    source: Tensor  # int64 [cells], the row of [N * H, K] in each; padding repeats a real one
+    back: Tensor  # int64 [N * H], the cell of each row
+    padding: Tensor  # int64, the cells that are padding
+
+    def moved(self, move: Move) -> "Cells":
+        return Cells(self.shapes, move(self.source), move(self.back), move(self.padding))
+
+
+@dataclass(frozen=True)
+class Rectangles:
+    """Where the queries and keys of a batch are gathered, and which may attend to which."""
+
+    heads: int
+    queries: Cells
+    keys: Cells
+    biases: dict[int | None, tuple[Tensor | None, ...]]  # by the window of a layer, of each
+    # rectangle: float32 [n, 1, 1 or m, w], 0 or -inf; None: all may attend to all
+
+    def moved(self, move: Move) -> "Rectangles":
+        biases = {
+            window: tuple(None if bias is None else move(bias) for bias in found)
+            for window, found in self.biases.items()
+        }
+        keys = self.keys.moved(move)
+        queries = keys if self.queries is self.keys else self.queries.moved(move)
+        return Rectangles(self.heads, queries, keys, biases)
+
+
+@dataclass(frozen=True)
+class AttentionShape:
+    """What rectangles depend on besides the lengths: the network, and where it computes."""
+
+    heads: int
+    causal: bool = False
+    windows: tuple[int | None, ...] = (None,)  # of the attention of its layers
+    largest: int = 0  # weights of attention in a rectangle; 0: any number
+
+
+def rectangles(
+    lengths: Ints, positions: Ints, shape: AttentionShape, rows: Ints | None = None
+) -> Rectangles:
+    """The rectangles of sequences.
+
+    Args:
+        lengths: tokens of each sequence, int64 [B], rising.
+        positions: int64 [N], of each token in its sequence.
+        rows: int64 [M], rising: which of the N tokens are wanted; None: all.
+    """
+    groups = grouped(lengths, shape.heads, shape.largest)
+    keys = queries = _cells(lengths, groups, shape.heads)
+    counts = lengths
+    if rows is not None:
+        sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
+        counts = np.bincount(sequences[rows], minlength=len(lengths))
+        queries = _cells(counts, groups, shape.heads)
+        positions = positions[rows]
+    biases = {
+        window: _biases(lengths, counts, positions, groups, shape.causal, window)
+        for window in shape.windows
+    }
+    return Rectangles(shape.heads, queries, keys, biases)
+
+
+def grouped(lengths: Ints, heads: int, largest: int = 0) -> Groups:
+    """The rectangles that take the least time together: where each begins and ends.
+
+    A rectangle costs its weights of attention, and `COST`.
+
+    Args:
+        lengths: tokens of each sequence, rising.
+        largest: weights of attention in a rectangle, at least one sequence; 0: any number.
+    """
+    widths = -(-lengths // STEP) * STEP
+    ends = [*(np.flatnonzero(np.diff(widths)) + 1).tolist(), len(widths)]
+    best: dict[int, tuple[int, int]] = {0: (0, 0)}  # by the end of a group: cost, and its beginning
+    for end in ends:
+        weights = heads * int(widths[end - 1]) ** 2  # of each sequence
+        best[end] = min(
+            (cost + (end - first) * weights + COST, first) for first, (cost, _) in best.items()
+        )
+    found, end = list[tuple[int, int]](), len(widths)
+    while end:
+        first = best[end][1]
+        at_once = (
+            max(1, largest // (heads * int(lengths[end - 1]) ** 2)) if largest else end - first
+        )
+        found += [(n, min(n + at_once, end)) for n in range(first, end, at_once)][::-1]
+        end = first
+    return found[::-1]
+
+
+def cumulated(lengths: Ints) -> Ints:
+    """Where each sequence begins among all tokens, and where the last one ends, int64 [B + 1]."""
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
+    """The rectangles of sequences that have so many tokens each."""
+    cu_seqlens = cumulated(counts)
+    head = np.arange(heads)
+    shapes, source, back, padding, before = [], [], [], [], 0
+    for first, last in groups:
+        some = counts[first:last, None]  # [n, 1]
+        n, max_seqlen = last - first, max(1, int(some.max()))
+        column = np.arange(max_seqlen)  # [w]
+        token = cu_seqlens[first:last, None] + np.minimum(column, np.maximum(some - 1, 0))  # [n, w]
+        token = np.minimum(token, max(0, int(cu_seqlens[-1]) - 1))
+        source.append((token[:, None] * heads + head[:, None]).ravel())  # of [n, H, w]
+        row = np.arange(n)[:, None, None] * heads + head  # [n, 1, H]
+        cell = before + row * max_seqlen + column[:, None]  # [n, w, H]
+        filled = column < some  # [n, w]
+        back.append(cell[filled].ravel())
+        padding.append(cell[~filled].ravel())
+        shapes.append((n, max_seqlen))
+        before += n * heads * max_seqlen
+    joined = (torch.from_numpy(np.concatenate(parts)) for parts in (source, back, padding))
+    return Cells(tuple(shapes), *joined)
+
+
+def _biases(
+    lengths: Ints, counts: Ints, positions: Ints, groups: Groups, causal: bool, window: int | None
+) -> tuple[Tensor | None, ...]:
+    """What is added to the scores of each rectangle: -inf where a token may not attend.
+
+    Args:
+        counts: how many tokens of each sequence are wanted; `positions`: where in it each of them
+            stands.
+    """
+    cu_seqlens = cumulated(counts)
+    found: list[Tensor | None] = []
+    for first, last in groups:
+        some, wanted = lengths[first:last, None], counts[first:last, None]  # [n, 1]
+        w, m = int(some.max()), max(1, int(wanted.max()))
+        masked = (np.arange(w) >= some)[:, None]  # [n, 1, w]
+        if causal or window is not None:
+            number = cu_seqlens[first:last, None] + np.minimum(
+                np.arange(m), np.maximum(wanted - 1, 0)
+            )
+            query = positions[np.minimum(number, len(positions) - 1)]  # [n, m]
+            query = np.where(wanted > 0, query, w)[..., None]  # nothing of it is read
+            if causal:
+                masked = masked | (np.arange(w) > query)  # [n, m, w]
+            if window is not None:
+                far = np.abs(np.arange(w) - query) > window
+                masked = masked | (far & (wanted[..., None] > 0))
+        bias = torch.zeros(masked.shape).masked_fill_(torch.from_numpy(masked), float("-inf"))
+        found.append(bias[:, None] if masked.any() else None)
+    return tuple(found)
