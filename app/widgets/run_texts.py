@@ -1,4 +1,4 @@
-"""How runs are told on every page: the icon and the word of a state, a task, a metric."""
+"""How runs are told on every page: icon and name of a state, names of tasks and metrics."""
 
 from PySide6.QtCore import QCoreApplication
 
@@ -7,6 +7,7 @@ from app.widgets import numbers
 
 translate = QCoreApplication.translate
 SHARES = ("accuracy", "f1", "precision", "recall", "top5")  # figures between 0 and 1
+VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures
 
 ICONS: dict[str, tuple[str, Role]] = {
     "queued": ("hourglass", Role.MUTED),
@@ -21,9 +22,9 @@ ICONS: dict[str, tuple[str, Role]] = {
 }
 
 
-def state_word(state: str) -> str:
-    words = {
-        "queued": translate("Runs", "waiting"),
+def state_text(state: str) -> str:
+    texts = {
+        "queued": translate("Runs", "queued"),
         "starting": translate("Runs", "starting"),
         "running": translate("Runs", "running"),
         "paused": translate("Runs", "paused"),
@@ -33,49 +34,56 @@ def state_word(state: str) -> str:
         "failed": translate("Runs", "failed"),
         "crashed": translate("Runs", "crashed"),
     }
-    return words.get(state, state)
+    return texts.get(state, state)
 
 
-def task_word(task: str) -> str:
-    words = {
-        "text_classification": translate("Runs", "classify"),
-        "token_classification": translate("Runs", "tag words"),
-        "multi_label": translate("Runs", "several labels"),
-        "regression": translate("Runs", "numbers"),
-        "multiple_choice": translate("Runs", "choose endings"),
-        "question_answering": translate("Runs", "answer questions"),
-        "pretraining": translate("Runs", "masked words"),
+def state_order(state: str) -> int:
+    """By which states are sorted: as a run goes through them."""
+    return list(ICONS).index(state) if state in ICONS else len(ICONS)
+
+
+def task_title(kind: str) -> str:
+    """The field's name of a task; an unknown one keeps its own."""
+    titles = {
+        "text_classification": translate("Runs", "Text classification"),
+        "token_classification": translate("Runs", "Token classification (NER)"),
+        "multi_label": translate("Runs", "Multi-label classification"),
+        "regression": translate("Runs", "Regression"),
+        "multiple_choice": translate("Runs", "Multiple choice"),
+        "question_answering": translate("Runs", "Question answering"),
+        "pretraining": translate("Runs", "Pre-training (MLM)"),
     }
-    return words.get(task, task)
+    return titles.get(kind, kind)
 
 
-def metric_word(name: str) -> str:
-    """A metric by a name for people; an unknown one keeps its own."""
-    words = {
+def metric_title(name: str) -> str:
+    """A metric of a run by its name for people, as in a sentence; an unknown one keeps its own."""
+    if name.startswith(VALIDATION) and (title := _titles().get(name.removeprefix(VALIDATION))):
+        return translate("Runs", "validation {0}").format(title)
+    texts = {
         "loss": translate("Runs", "training loss"),
-        "loss_masked_words": translate("Runs", "masked words"),
-        "loss_next_sentence": translate("Runs", "next sentence"),
-        "validation_loss": translate("Runs", "dev loss"),
-        "validation_loss_masked_words": translate("Runs", "masked words, dev"),
-        "validation_loss_next_sentence": translate("Runs", "next sentence, dev"),
-        "validation_next_sentence_accuracy": translate("Runs", "dev next-sentence accuracy"),
-        "validation_accuracy": translate("Runs", "dev accuracy"),
-        "validation_f1": translate("Runs", "dev F1"),
-        "validation_precision": translate("Runs", "dev precision"),
-        "validation_recall": translate("Runs", "dev recall"),
-        "validation_f1_micro": translate("Runs", "dev micro F1"),
-        "validation_exact": translate("Runs", "dev all right"),
-        "validation_average_precision": translate("Runs", "dev average precision"),
-        "validation_pearson": translate("Runs", "dev Pearson"),
-        "validation_spearman": translate("Runs", "dev Spearman"),
-        "validation_mean_absolute_error": translate("Runs", "dev mean absolute error"),
-        "validation_f1_macro": translate("Runs", "dev macro F1"),
-        "validation_top5": translate("Runs", "dev top-5 accuracy"),
+        "loss_mlm": translate("Runs", "training MLM loss"),
+        "loss_nsp": translate("Runs", "training NSP loss"),
         "learning_rate": translate("Runs", "learning rate"),
         "gradient_norm": translate("Runs", "gradient norm"),
         "tokens_per_second": translate("Runs", "tokens per second"),
     }
-    return words.get(name, name)
+    return texts.get(name, name)
+
+
+def _titles() -> dict[str, str]:
+    return {
+        "loss": translate("Runs", "loss"),
+        "accuracy": translate("Runs", "accuracy"),
+        "f1": translate("Runs", "F1"),
+        "f1_macro": translate("Runs", "macro F1"),
+    }
+
+
+def metric_heading(name: str) -> str:
+    """The same as at the beginning of a line."""
+    title = metric_title(name)
+    return title[:1].upper() + title[1:]
 
 
 def metric_value(name: str, value: float | None) -> str:
@@ -83,3 +91,9 @@ def metric_value(name: str, value: float | None) -> str:
     if value is not None and any(part in name for part in SHARES):
         return numbers.percent(value)
     return numbers.decimal(value)
+
+
+def score(name: str, value: float) -> str:
+    """A best score with its metric, short: “69.4 % acc”."""
+    short = name.removeprefix(VALIDATION)
+    return f"{metric_value(name, value)} {'acc' if short == 'accuracy' else short}"

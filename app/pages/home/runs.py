@@ -10,7 +10,7 @@ from app.pages.home.state import RecentRun
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card, Picture, clear
-from app.widgets.run_texts import ICONS, metric_value, metric_word, state_word, task_word
+from app.widgets.run_texts import ICONS, metric_title, metric_value, state_text, task_title
 from app.widgets.sparkline import Sparkline
 from app.widgets.text import OneLine, Text
 
@@ -99,14 +99,14 @@ class RunRow(Card):
             self._picture = Picture(icon, 18, role)
             self._row.insertWidget(0, self._picture)
             self._state = run.state
-        said = [task_word(run.task), state_word(run.state)]
+        said = [task_title(run.task), state_text(run.state)]
         if run.state in ("running", "stopping", "stopped", "crashed") and run.share >= 0:
             said.append(numbers.percent(run.share, 0))
         self.name.setText(run.name)
         self.below.setText(" · ".join(said))
         has_metric = run.metric is not None
         self.figure.setText(metric_value(run.metric_name, run.metric) if has_metric else "")
-        best = self.tr("best {0}").format(metric_word(run.metric_name))
+        best = self.tr("best {0}").format(metric_title(run.metric_name))
         self.figure_name.setText(best if has_metric else "")
         self.loss.set_values(run.losses)
         self.age.setText(numbers.ago(run.age()))

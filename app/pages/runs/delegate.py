@@ -5,10 +5,11 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app import resources, theme
+from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW, Column, Index
+from app.pages.runs.table import ROW, Index
 from app.theme import SPACE, Role
-from app.widgets import run_texts as run_words
+from app.widgets import run_texts
 from app.widgets.sparkline import paint_sparkline
 
 HEIGHT = 40  # px of a row
@@ -54,7 +55,7 @@ class RunDelegate(QStyledItemDelegate):
 
 def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
     """The icon of a state and its word."""
-    name, role = run_words.ICONS.get(state, ("circle", Role.MUTED))
+    name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
     square = QRectF(place.left(), place.center().y() - SIDE / 2, SIDE, SIDE)
     resources.icon(name, role).paint(painter, square.toRect())
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
@@ -95,7 +96,7 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
     painter.drawRoundedRect(bar, BAR / 2, BAR / 2)
     done = QRectF(bar)
     done.setWidth(max(BAR, bar.width() * row.share))
-    _, role = run_words.ICONS.get(row.state, ("", Role.MUTED))
+    _, role = run_texts.ICONS.get(row.state, ("", Role.MUTED))
     painter.setBrush(theme.colour(role))
     if row.share > 0:
         painter.drawRoundedRect(done, BAR / 2, BAR / 2)

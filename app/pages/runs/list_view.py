@@ -1,13 +1,12 @@
-"""All runs in one table, with search, filter, menu and keys."""
+"""All runs in one table, with search and filter."""
 
-from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QKeyEvent, QKeySequence
+from PySide6.QtCore import QItemSelectionModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QMenu,
     QStackedWidget,
     QTableView,
     QVBoxLayout,
@@ -15,32 +14,19 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources
+from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.delegate import HEIGHT, RunDelegate
-from app.pages.runs.questions import ask_notes, ask_to_delete
+from app.pages.runs.filter import RunsFilter, Shown
+from app.pages.runs.list_actions import ListActions
 from app.pages.runs.rows import RunRow
-from app.pages.runs.run.actions import Deed, deeds
 from app.pages.runs.state import RunsState
-from app.pages.runs.table import ROW, Column, RunsFilter, RunsTable, Shown
+from app.pages.runs.table import ROW, RunsTable
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
-
-WIDTHS = {
-    Column.STATE: 104,
-    Column.NAME: 190,
-    Column.TASK: 112,
-    Column.DATA: 100,
-    Column.START: 100,
-    Column.BEST: 72,
-    Column.LOSS: 140,
-    Column.PROGRESS: 116,
-    Column.TIME: 96,
-    Column.STARTED: 90,
-    Column.SPREAD: 130,
-}
 
 
 class RunsList(QWidget):
@@ -62,25 +48,25 @@ class RunsList(QWidget):
         self.filter = RunsFilter(self)
         self.filter.setSourceModel(self.model)
         self.table = self._table()
+        self.actions_ = ListActions(self.table, state, self.selected)
+        self.actions_.open_wanted.connect(lambda row: self.opened.emit(row.id))
+        self.actions_.rename_wanted.connect(self._rename)
         self.views = QStackedWidget()
         self.views.addWidget(self._whole())
         self.views.addWidget(self._empty())
-        self.copying = ProgressLine(self.tr("Copy of a run"), in_bytes=True)
+        self.copying = ProgressLine(self.tr("Copying a run"), in_bytes=True)
         self.copying.cancelled.connect(state.cancel_copies)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addWidget(self.copying)
         column.addWidget(self.views)
-        self.acts: dict[str, QAction] = {}
-        self._add_actions()
         settings.remember(self.table.horizontalHeader(), "runs.columns")
         state.listed.connect(self._on_listed)
         state.changed.connect(self._on_changed)
         state.removed.connect(self._on_removed)
         state.copying.connect(self._on_copying)
         state.arrived.connect(self.select)
-        self.table.selectionModel().selectionChanged.connect(self._enable)
         self._on_listed()
 
     def _table(self) -> QTableView:
@@ -107,39 +93,17 @@ class RunsList(QWidget):
         header.setStretchLastSection(True)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column, width in WIDTHS.items():
-            table.setColumnWidth(column, width)
-        header.moveSection(Column.SPREAD, header.visualIndex(Column.BEST) + 1)
-        table.customContextMenuRequested.connect(self._on_menu)
-        table.doubleClicked.connect(lambda _: self._do("open"))
+        for column, facts in COLUMNS.items():
+            table.setColumnWidth(column, facts.width)
+        header.moveSection(Column.SEEDS, header.visualIndex(Column.BEST) + 1)
         return table
 
     def _whole(self) -> QWidget:
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search name, notes, data, task, state"))
-        self.search.setAccessibleName(self.tr("Search the runs"))
-        self.search.setClearButtonEnabled(True)
-        self.search.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
-        self.search.textChanged.connect(self.filter.search)
-        self.search.textChanged.connect(self._count)
-        self.shown = buttons.Segments(
-            [
-                self.tr("All"),
-                self.tr("Active"),
-                self.tr("Finished"),
-                self.tr("Ended early"),
-                self.tr("Starred"),
-            ],
-            self.tr("Show"),
-        )
-        self.shown.choose(Shown.ALL)
-        self.shown.chosen.connect(lambda number: self.filter.show_only(Shown(number)))
-        self.shown.chosen.connect(self._count)
-        self.counted = Text("", "muted", wraps=False)
         row = QHBoxLayout()
         row.setSpacing(4 * SPACE)
-        row.addWidget(self.search, 1)
-        row.addWidget(self.shown)
+        row.addWidget(self._search(), 1)
+        row.addWidget(self._filters())
+        self.counted = Text("", "muted", wraps=False)
         row.addWidget(self.counted)
         whole = QWidget()
         column = QVBoxLayout(whole)
@@ -149,19 +113,43 @@ class RunsList(QWidget):
         column.addWidget(self.table, 1)
         return whole
 
+    def _search(self) -> QLineEdit:
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search name, notes, data set, task, state"))
+        self.search.setAccessibleName(self.tr("Search the runs"))
+        self.search.setClearButtonEnabled(True)
+        self.search.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.textChanged.connect(self.filter.search)
+        self.search.textChanged.connect(self._count)
+        return self.search
+
+    def _filters(self) -> buttons.Segments:
+        titles = {
+            Shown.ALL: self.tr("All"),
+            Shown.ACTIVE: self.tr("Active"),
+            Shown.FINISHED: self.tr("Finished"),
+            Shown.STOPPED_OR_FAILED: self.tr("Stopped or failed"),
+            Shown.STARRED: self.tr("Starred"),
+        }
+        self.shown = buttons.Segments([titles[shown] for shown in Shown], self.tr("Filter"))
+        self.shown.choose(Shown.ALL)
+        self.shown.chosen.connect(lambda number: self.filter.show_only(Shown(number)))
+        self.shown.chosen.connect(self._count)
+        return self.shown
+
     def _empty(self) -> QWidget:
         self.first = buttons.primary(
-            self.tr("&Try the first fine-tuning"), self.first_wanted.emit, "rocket"
+            self.tr("&Try a first fine-tuning"), self.first_wanted.emit, "rocket"
         )
         return EmptyState(
             "activity",
             self.tr("No runs yet"),
             self.tr(
-                "Fine-tune the starter model on the sample, which takes about a minute,"
-                " or train on your own texts. Runs appear here and stay."
+                "Fine-tune the starter model on the sample data set, which takes about a minute,"
+                " or train on your own texts. All your runs will be listed here."
             ),
             self.first,
-            buttons.plain(self.tr("&Choose what to train…"), self.new_wanted.emit),
+            buttons.plain(self.tr("&New run…"), self.new_wanted.emit),
         )
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
@@ -176,16 +164,17 @@ class RunsList(QWidget):
     def _on_changed(self, row: RunRow) -> None:
         self.model.show_row(row)
         self._count()
-        self._enable()
+        self.actions_.enable()
 
     def _on_copying(self) -> None:
         copies = self._state.copies
         if not copies:
             self.copying.end()
             return
-        stage = self.tr("Copying %n run(s) into your home", "", len(copies))
+        stage = self.tr("Copying %n run(s) to your data folder", "", len(copies))
         if len(copies) == 1:
-            stage = self.tr("Copying “{0}” into your home").format(next(iter(copies)).name)
+            name = next(iter(copies)).name
+            stage = self.tr("Copying “{0}” to your data folder").format(name)
         done, total = (sum(numbers) for numbers in zip(*copies.values(), strict=True))
         self.copying.tell(done, total, stage)
 
@@ -194,7 +183,7 @@ class RunsList(QWidget):
         self._count()
 
     def _count(self) -> None:
-        self.table.setColumnHidden(Column.SPREAD, not self.model.has_groups())
+        self.table.setColumnHidden(Column.SEEDS, not self.model.has_groups())
         nothing = self._state.is_listed and self.model.rowCount() == 0
         self.views.setCurrentIndex(1 if nothing else 0)
         shown, there = self.filter.rowCount(), self.model.rowCount()
@@ -223,94 +212,13 @@ class RunsList(QWidget):
                 index.siblingAtColumn(Column.NAME), flags.Select | flags.Rows
             )
 
-    # ── deeds ────────────────────────────────────────────────────────────────────────────────
-
-    def _add_actions(self) -> None:
-        for deed in deeds():
-            if not deed.key:
-                continue
-            action = QAction(resources.icon(deed.icon), deed.text, self)
-            action.setShortcut(QKeySequence(deed.keys))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            action.triggered.connect(lambda _=False, key=deed.key: self._do(key))
-            self.table.addAction(action)
-            self.acts[deed.key] = action
-        self._enable()
-
-    def _enable(self) -> None:
-        rows = self.selected()
-        for deed in deeds():
-            if deed.key:
-                why = self._why_not(deed, rows)
-                self.acts[deed.key].setEnabled(not why)
-                self.acts[deed.key].setToolTip(why)
-        starred = bool(rows) and all(row.star for row in rows)
-        self.acts["star"].setText(self.tr("Remove the s&tar") if starred else self.tr("S&tar"))
-
-    def _why_not(self, deed: Deed, rows: list[RunRow]) -> str:
-        if not rows:
-            return self.tr("Select a run first.")
-        if len(rows) > 1 and not deed.for_many:
-            return self.tr("Select one run only.")
-        reasons = [deed.why_not(row) for row in rows]
-        return "" if not all(reasons) else reasons[0]
-
-    def _on_menu(self, place: QPoint) -> None:
-        rows = self.selected()
-        if not rows:
-            return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.setToolTipsVisible(True)
-        for deed in deeds():
-            if deed.key:
-                menu.addAction(self.acts[deed.key])
-            else:
-                menu.addSeparator()
-        menu.popup(self.table.viewport().mapToGlobal(place))
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Find):
             self.search.setFocus()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.selected():
-            self._do("open")
+            self.actions_.do("open")
         else:
             super().keyPressEvent(event)
-
-    def _do(self, key: str) -> None:
-        rows = self.selected()
-        deed = next(d for d in deeds() if d.key == key)
-        able = [row for row in rows if not deed.why_not(row)]
-        if not able or self._why_not(deed, rows):
-            return
-        first, state = able[0], self._state
-        match key:
-            case "open":
-                self.opened.emit(first.id)
-            case "stop":
-                for row in able:
-                    state.stop(row.id)
-            case "resume":
-                for row in able:
-                    state.resume(row.id)
-            case "inside" if first.checkpoint:
-                state.look_inside(first.checkpoint)
-            case "use" if first.checkpoint:
-                state.start_from(first.checkpoint)
-            case "again":
-                state.start_again(first)
-            case "rename":
-                self._rename(first)
-            case "notes":
-                ask_notes(self, state, first)
-            case "star":
-                star = not all(row.star for row in rows)
-                for row in able:
-                    state.set_star(row.id, star)
-            case "folder":
-                QDesktopServices.openUrl(QUrl.fromLocalFile(str(first.folder)))
-            case "delete":
-                ask_to_delete(self, state, able)
 
     def _rename(self, row: RunRow) -> None:
         source = self.model.index(self.model.place(row.id), Column.NAME)

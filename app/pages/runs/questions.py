@@ -1,5 +1,7 @@
 """What is asked of the user about a run: its name, notes, and whether it may be deleted."""
 
+from collections.abc import Sequence
+
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
@@ -18,7 +20,7 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     question = ask(
         owner,
         translate("Runs", "Rename the run"),
-        translate("Runs", "The folder of the run keeps its name."),
+        translate("Runs", "The folder on disk keeps its name."),
         [
             Choice("rename", translate("Runs", "&Rename"), "primary"),
             Choice("cancel", translate("Runs", "&Cancel")),
@@ -37,20 +39,18 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     question = ask(
         owner,
         translate("Runs", "Notes on “{0}”").format(row.name),
-        translate(
-            "Runs", "They belong to you: no training changes them, and the search finds them."
-        ),
+        translate("Runs", "Only you edit these notes. They are included in search."),
         [
-            Choice("keep", translate("Runs", "&Keep"), "primary"),
+            Choice("save", translate("Runs", "&Save"), "primary"),
             Choice("cancel", translate("Runs", "&Cancel")),
         ],
-        lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "keep" else None,
+        lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
     )
     question.body.addWidget(field)
     field.setFocus()
 
 
-def ask_to_delete(owner: QWidget, runs: RunsState, rows: list[RunRow]) -> None:
+def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Say what goes and what stays, then delete."""
 
     def answer(key: str) -> None:
@@ -67,8 +67,8 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: list[RunRow]) -> None:
         title,
         translate(
             "Runs",
-            "Curves, log and checkpoints go; the folder lies in the trash of this system. The data"
-            " set and the model that the run started from stay.",
+            "The run with its curves, log and checkpoints moves to the system trash. Its data set"
+            " and base model are not affected.",
         ),
         [
             Choice("delete", translate("Runs", "&Delete"), "danger"),

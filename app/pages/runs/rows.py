@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from app.pages.runs import texts as words
+from app.pages.runs import texts
 from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
@@ -34,7 +34,7 @@ class RunRow:
     job: JobSpec | None
     job_text: str
     data: str
-    start: str
+    base_model: str
     folder: Path
     state: str
     created: datetime
@@ -58,7 +58,7 @@ class RunRow:
     bug: bool
     remarks: tuple[str, ...]
     checkpoint: Path | None  # the best one, or else the last
-    checkpoint_step: int  # the last one, from which it would go on; 0 for none
+    checkpoint_step: int  # the last one, from which it would be resumed; 0 for none
     losses: tuple[float, ...]
 
     @property
@@ -112,8 +112,8 @@ def _row(session: Session, run: Run) -> RunRow:
         task=run.task,
         job=job,
         job_text=run.job,
-        data=words.data_name(job.data) if job else "",
-        start=words.start_name(job.base_model) if job else "",
+        data=texts.data_name(job.data) if job else "",
+        base_model=texts.base_model_name(job.base_model) if job else "",
         folder=run.folder,
         state=run.state,
         created=run.created,

@@ -11,7 +11,7 @@ from app.pages.runs.rows import RunRow, read_row, read_rows
 from app.studio import Studio
 from engine.record import runs as table
 
-PAUSE = 200  # ms in which changes of runs are read together
+READ_DELAY_MS = 200  # in which changes of runs are read together
 
 
 class RunsState(QObject):
@@ -40,7 +40,7 @@ class RunsState(QObject):
         self._stale: set[str] = set()
         self._awaited: set[str] = set()  # copied in, and not listed yet
         self._reading = False
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=READ_DELAY_MS)
         self._pause.timeout.connect(self._read_stale)
         dispatcher = studio.dispatcher
         dispatcher.run_added.connect(self._on_changed)
@@ -125,16 +125,16 @@ class RunsState(QObject):
     def resume(self, run_id: str) -> None:
         self._studio.dispatcher.resume(run_id)
 
-    def end_now(self, run_id: str) -> None:
+    def force_stop(self, run_id: str) -> None:
         self._studio.dispatcher.force_stop(run_id)
 
     def remove(self, run_id: str) -> None:
         self._studio.dispatcher.remove(run_id)
 
-    def look_inside(self, checkpoint: Path) -> None:
+    def open_in_explore(self, checkpoint: Path) -> None:
         self._studio.go.emit("explore", checkpoint)
 
-    def start_from(self, checkpoint: Path) -> None:
+    def fine_tune(self, checkpoint: Path) -> None:
         self._studio.go.emit("train", {"model": checkpoint})
 
     def start_again(self, row: RunRow) -> None:

@@ -4,10 +4,10 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs import texts as words
+from app.pages.runs import texts
 from app.pages.runs.delegate import SIDE, paint_state
 from app.theme import SPACE
-from app.widgets import run_texts as run_words
+from app.widgets import run_texts
 from app.widgets.text import font
 
 
@@ -22,13 +22,13 @@ class StateBadge(QWidget):
     def show_state(self, state: str) -> None:
         self._state = state
         self.setAccessibleName(
-            words.translate("Runs", "State: {0}").format(run_words.state_word(state))
+            texts.translate("Runs", "State: {0}").format(run_texts.state_text(state))
         )
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        width = self.fontMetrics().horizontalAdvance(run_words.state_word(self._state))
+        width = self.fontMetrics().horizontalAdvance(run_texts.state_text(self._state))
         return QSize(SIDE + 2 * SPACE + width + 2, max(SIDE, self.fontMetrics().height()) + 4)
 
     def minimumSizeHint(self) -> QSize:
@@ -38,5 +38,5 @@ class StateBadge(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self.font())
-        paint_state(painter, QRectF(self.rect()), self._state, run_words.state_word(self._state))
+        paint_state(painter, QRectF(self.rect()), self._state, run_texts.state_text(self._state))
         painter.end()

@@ -1,4 +1,4 @@
-"""How runs are told in words: what they learn from, what they started from, and when."""
+"""How runs are told: by their data, their base model, and the time."""
 
 from datetime import datetime
 from pathlib import Path
@@ -16,14 +16,14 @@ def data_name(source: DataSource) -> str:
     return source.folder.parent.name if isinstance(source, StoredData) else source.path.name
 
 
-def start_name(start: BaseModelSource) -> str:
-    """What a run started from."""
-    if isinstance(start, FromScratch):
-        template = translate("Runs", "new, {0} × {1}")
-        return template.format(start.model.layers, start.model.hidden_size)
-    if start.path == starter_model():
+def base_model_name(base_model: BaseModelSource) -> str:
+    """What a run begins with."""
+    if isinstance(base_model, FromScratch):
+        template = translate("Runs", "From scratch ({0} layers × {1})")
+        return template.format(base_model.model.layers, base_model.model.hidden_size)
+    if base_model.path == starter_model():
         return translate("Runs", "Starter")
-    return checkpoint_name(start.path)
+    return checkpoint_name(base_model.path)
 
 
 def checkpoint_name(path: Path) -> str:

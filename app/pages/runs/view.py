@@ -18,15 +18,17 @@ from engine.runs.groups import SUMMARY
 
 
 class RunsPage(QWidget):
-    """Nothing about a run lives here: it shows what the record says and passes wishes on."""
+    """Nothing about a run lives here: it shows what the record says and passes requests on."""
 
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
         self.state = RunsState(studio, self)
-        self._all = Page(self.tr("Runs"), self.tr("All that was trained, is trained and waits."))
+        self._all = Page(
+            self.tr("Runs"), self.tr("Your training runs: finished, running and queued.")
+        )
         self._all.action_row.addWidget(
-            buttons.plain(self.tr("&New run"), lambda: studio.go.emit("train", None), "plus")
+            buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus")
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._all)
@@ -79,7 +81,7 @@ class RunsPage(QWidget):
             return
         self._close_run()
         state = RunState(self._studio, self.state, run_id)
-        view = RunView(state, self._studio.settings)
+        view = RunView(state, self._studio)
         state.setParent(view)
         view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
         view.left.connect(self.show_all)
@@ -100,7 +102,7 @@ class RunsPage(QWidget):
 
     def _close_run(self) -> None:
         if self.run is not None:
-            self.run.facts.keep_notes()
+            self.run.details.save_notes()
             self._stack.removeWidget(self.run)
             self.run.hide()
             self.run.deleteLater()

@@ -7,7 +7,7 @@ from app.pages.runs.run.state import RunState
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Answer, Refused, Working
 
-PAUSE = 2000  # ms between two batches of a run that is followed
+FOLLOW_MS = 2000  # between two batches of a run that is followed
 
 
 class BatchState(QObject):
@@ -28,7 +28,7 @@ class BatchState(QObject):
         self._is_seen = False
         self._asked = 0  # the number of the newest question
         self._step = 0  # that was asked for last
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=FOLLOW_MS)
         self._pause.timeout.connect(self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)

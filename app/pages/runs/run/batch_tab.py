@@ -6,7 +6,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.runs.run.batch_state import BatchState
-from app.pages.runs.run.batch_tokens import LOOKS, BatchPieces, look_word
+from app.pages.runs.run.batch_tokens import LOOKS, BatchTokens, shown_text
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import Card, EmptyState, scrolling
@@ -62,10 +62,10 @@ class BatchTab(QWidget):
         self.follow.toggled.connect(self._on_follow)
         self.page = Text("", "muted", wraps=False)
         self.back = buttons.icon_button(
-            "arrow-left", self.tr("Inputs before"), lambda: self._turn(-ON_A_PAGE)
+            "arrow-left", self.tr("Previous inputs"), lambda: self._turn(-ON_A_PAGE)
         )
         self.on = buttons.icon_button(
-            "arrow-right", self.tr("Inputs after"), lambda: self._turn(ON_A_PAGE)
+            "arrow-right", self.tr("Next inputs"), lambda: self._turn(ON_A_PAGE)
         )
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
@@ -113,7 +113,7 @@ class BatchTab(QWidget):
         count = len(shown.rows)
         self._first = min(self._first, (count - 1) // ON_A_PAGE * ON_A_PAGE)
         last = min(self._first + ON_A_PAGE, count)
-        template = self.tr("inputs {0} to {1} of {2}")
+        template = self.tr("Inputs {0}–{1} of {2}")
         self.page.setText(template.format(self._first + 1, last, numbers.count(count)))
         self.back.setEnabled(self._first > 0)
         self.on.setEnabled(last < count)
@@ -124,17 +124,17 @@ class BatchTab(QWidget):
         self.legend.setText(self._counted(shown))
 
     def _counted(self, shown: BatchShown) -> str:
-        """How many pieces of the batch are shown in which way."""
+        """How many tokens of the batch are shown in which way."""
         how: Counter[str] = Counter(one.shown_as for given in shown.rows for one in given.targets)
         real = sum(given.length for given in shown.rows)
         padding = sum(len(given.tokens) - given.length for given in shown.rows)
         parts = [
-            self.tr("{0} pieces; {1} of padding, which are not computed").format(
+            self.tr("{0} tokens, plus {1} padding tokens that are skipped").format(
                 *map(numbers.count, (real, padding))
             )
         ]
         parts += [
-            f"{LOOKS[name][1]} {look_word(name)}: {numbers.count(how[name])}"
+            f"{LOOKS[name][1]} {shown_text(name)}: {numbers.count(how[name])}"
             for name in LOOKS
             if how[name]
         ]
@@ -151,7 +151,7 @@ class BatchTab(QWidget):
             self.empty.title.setText(refusal.problem)
             self.empty.text.setText(refusal.advice)
             return
-        self.empty.title.setText(self.tr("Making the batch again …"))
+        self.empty.title.setText(self.tr("Rebuilding the batch …"))
         self.empty.text.setText(working.stage if working is not None else "")
 
     # ── deeds ────────────────────────────────────────────────────────────────────────────────
@@ -170,25 +170,25 @@ class BatchTab(QWidget):
 
 
 class InputCard(Card):
-    """One input: what is wanted of it as a whole, and its pieces."""
+    """One input: what is wanted of it as a whole, and its tokens."""
 
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
         self.head = OneLine("", "strong")
         self.about = Text("", "muted", wraps=False)
-        self.pieces = BatchPieces()
+        self.tokens = BatchTokens()
         row = QHBoxLayout()
         row.setSpacing(3 * SPACE)
         row.addWidget(self.head, 1)
         row.addWidget(self.about)
         self.body.addLayout(row)
-        self.body.addWidget(self.pieces)
+        self.body.addWidget(self.tokens)
 
     def show_input(self, number: int, given: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
         self.head.setText(f"{title}: {given.wanted}" if given.wanted else title)
-        about = [self.tr("%Ln piece(s)", "", given.length)]
+        about = [self.tr("%Ln token(s)", "", given.length)]
         if given.targets:
-            about.append(self.tr("%Ln of them asked for", "", len(given.targets)))
+            about.append(self.tr("%Ln to predict", "", len(given.targets)))
         self.about.setText(", ".join(about))
-        self.pieces.show_input(given)
+        self.tokens.show_input(given)

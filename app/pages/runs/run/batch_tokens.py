@@ -1,4 +1,4 @@
-"""One input of a batch as the network is given it: a chip for each piece.
+"""One input of a batch as the network is given it: a chip for each token.
 
 A chip that something is asked of has a colour, a mark and, below it, what is wanted. The line under
 a chip tells the segment: one for the first, two for the second. Padding is one chip at the end.
@@ -25,10 +25,10 @@ from app.widgets.text import tooltip, visible
 from engine.messages.batch import BatchRow, Target
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
-LONGEST = 40  # characters of a piece that are painted
+LONGEST_TOKEN = 40  # characters that are painted
 INSIDE = 1.5 * SPACE  # beside the text of a chip
 ROUND = 4.0
-LOOKS = {  # how a piece is shown → its colour, and a mark besides
+LOOKS = {  # how a token is shown → its colour, and a mark besides
     "mask": (Role.ACCENT, "▪"),
     "random": (Role.WARN, "⇄"),
     "kept": (Role.GOOD, "="),
@@ -36,15 +36,15 @@ LOOKS = {  # how a piece is shown → its colour, and a mark besides
 }
 
 
-def look_word(shown_as: str) -> str:
-    """How an asked piece is shown, for people."""
-    words = {
-        "mask": translate("Runs", "hidden"),
-        "random": translate("Runs", "shown as another piece"),
-        "kept": translate("Runs", "shown as it is"),
-        "label": translate("Runs", "label wanted"),
+def shown_text(shown_as: str) -> str:
+    """How a token that is to be predicted is shown, for people."""
+    texts = {
+        "mask": translate("Runs", "masked"),
+        "random": translate("Runs", "replaced by a random token"),
+        "kept": translate("Runs", "kept unchanged"),
+        "label": translate("Runs", "label"),
     }
-    return words[shown_as]
+    return texts[shown_as]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class _Chip:
     place: int = -1  # -1: the padding
 
 
-class BatchPieces(QWidget):
-    """As high as its width needs; the pointer tells of each piece."""
+class BatchTokens(QWidget):
+    """As high as its width needs; the pointer tells of each token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class BatchPieces(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setAccessibleName(self.tr("Pieces of the input"))
+        self.setAccessibleName(self.tr("Tokens of the input"))
 
     def show_input(self, given: BatchRow) -> None:
         self._input = given
@@ -109,7 +109,7 @@ class BatchPieces(QWidget):
         given = self._input
         if given is None:
             return []
-        pieces, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
+        tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
         texts = [(_painted(piece), self._below(n)) for n, piece in enumerate(given.tokens)]
         shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.length])]
         if padding := len(given.tokens) - given.length:
@@ -117,7 +117,7 @@ class BatchPieces(QWidget):
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
         for text, below, place in shown:
-            wide = max(pieces.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * INSIDE
+            wide = max(tokens.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * INSIDE
             if x > 1 and x + wide > width - 1:
                 x, y = 1.0, y + self._line_height()
             chips.append(_Chip(QRectF(x, y, wide, self._chip_height()), text, below, place))
@@ -198,20 +198,20 @@ class BatchPieces(QWidget):
         return super().event(event)
 
     def told(self, place: int) -> str:
-        """All about one piece, or about the padding (-1), in a sentence."""
+        """All about one token, or about the padding (-1), in a sentence."""
         given = self._input
         assert given is not None
         if place < 0:
-            return self.tr("Padding: the network passes over it.")
-        segment = self.tr("first segment") if given.segments[place] == 0 else self.tr("second")
-        text = self.tr("“{0}”, id {1}, place {2}, {3}.").format(
+            return self.tr("Padding: the model skips it.")
+        segment = self.tr("segment A") if given.segments[place] == 0 else self.tr("segment B")
+        text = self.tr("“{0}”, id {1}, position {2}, {3}.").format(
             _painted(given.tokens[place]), given.ids[place], place + 1, segment
         )
         one = self._asked.get(place)
         if one is None:
             return text
-        wanted = self.tr("Wanted: “{0}”, {1}.").format(
-            _painted(one.wanted), look_word(one.shown_as)
+        wanted = self.tr("Target: “{0}”, {1}.").format(
+            _painted(one.wanted), shown_text(one.shown_as)
         )
         return f"{text} {wanted}"
 
@@ -222,15 +222,15 @@ class BatchPieces(QWidget):
             one = self._asked.get(place)
             text = _painted(piece)
             if one is not None:
-                text += f" ({look_word(one.shown_as)}: {_painted(one.wanted)})"
+                text += f" ({shown_text(one.shown_as)}: {_painted(one.wanted)})"
             parts.append(text)
         return " ".join(parts)
 
 
 def _painted(text: str) -> str:
-    """A piece as one short line; what cannot be seen is made visible."""
-    shown = visible(text[: LONGEST + 1]).replace("\n", "⏎")
-    return f"{shown[:LONGEST]}…" if len(text) > LONGEST else shown
+    """A token as one short line; what cannot be seen is made visible."""
+    shown = visible(text[: LONGEST_TOKEN + 1]).replace("\n", "⏎")
+    return f"{shown[:LONGEST_TOKEN]}…" if len(text) > LONGEST_TOKEN else shown
 
 
 def _is_special(piece: str) -> bool:

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from app.pages.runs.run.state import RunState
+from app.pages.runs.run.checkpoints_state import CheckpointsState
 from app.pages.runs.texts import translate
 from app.widgets.dialogs import Choice, ask
 from app.widgets.form import SpecForm
@@ -17,7 +17,7 @@ LONGEST_NAME = 200  # characters
 FORM_HEIGHT = 320  # px
 
 
-def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
+def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     """Ask for a name and for changes, then make the branch."""
     row = state.row
     if row is None or row.job is None:
@@ -45,7 +45,8 @@ def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
         if form.is_valid():
             found = [change.sentence() for change in changes(job, wanted())]
             same = translate(
-                "Runs", "Nothing is changed: it will end with the same weights, bit for bit."
+                "Runs",
+                "No setting is changed, so this branch will reproduce the original run exactly.",
             )
             said.setText("; ".join(found) + "." if found else same)
 
@@ -54,11 +55,11 @@ def ask_to_branch(owner: QWidget, state: RunState, step: int) -> None:
         translate("Runs", "Branch from step {0}").format(step),
         translate(
             "Runs",
-            "A new run begins with the weights, the optimiser and the progress of this checkpoint."
-            " Task, data and model stay as they are.",
+            "A new run continues from this checkpoint, with its weights, optimiser state and"
+            " progress. Task, data and model stay the same.",
         ),
         [
-            Choice("branch", translate("Runs", "&Start the branch"), "primary"),
+            Choice("branch", translate("Runs", "&Start branch"), "primary"),
             Choice("cancel", translate("Runs", "&Cancel")),
         ],
         lambda key: state.branch(step, wanted()) if key == "branch" else None,

@@ -1,31 +1,30 @@
-"""All that is known of a run, the job as a file, and the user's own notes."""
+"""All that is known of a run, its settings as a file, and the user's own notes."""
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.pages.runs import texts as words
+from app.pages.runs import texts
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, numbers
-from app.widgets import run_texts as run_words
+from app.widgets import buttons, numbers, run_texts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from engine.spec.dataset import StoredData
 
-PAUSE = 600  # ms after the last key before notes are kept
+SAVE_NOTES_MS = 600  # after the last key
 
 
-class FactsTab(QWidget):
-    """Facts on the left; notes and the job on the right."""
+class DetailsTab(QWidget):
+    """Details on the left; notes and settings on the right."""
 
     def __init__(self, runs: RunsState, run_id: str) -> None:
         super().__init__()
         self._runs, self._run_id = runs, run_id
-        self.facts = Facts(self.tr("Facts"))
-        left = Card(self.tr("Facts"))
+        self.facts = Facts(self.tr("Details"))
+        left = Card(self.tr("Details"))
         inner = QWidget()
         lines = QVBoxLayout(inner)
         lines.setContentsMargins(0, 0, 2 * SPACE, 0)
@@ -34,23 +33,23 @@ class FactsTab(QWidget):
         left.body.addWidget(scrolling(inner))
         self.notes = QPlainTextEdit()
         self.notes.setAccessibleName(self.tr("Notes"))
-        self.notes.setPlaceholderText(self.tr("What you want to remember of this run."))
+        self.notes.setPlaceholderText(self.tr("Your own notes about this run"))
         self.notes.setTabChangesFocus(True)
         self.notes.setFixedHeight(96)
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
-        self._pause.timeout.connect(self.keep_notes)
+        self._pause = QTimer(self, singleShot=True, interval=SAVE_NOTES_MS)
+        self._pause.timeout.connect(self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
         self.job = QPlainTextEdit(readOnly=True)
         self.job.setFont(mono_font())
         self.job.setTabChangesFocus(True)
         self.job.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.job.setAccessibleName(self.tr("Job"))
+        self.job.setAccessibleName(self.tr("Settings (JSON)"))
         own = Card(self.tr("Notes"), padding=4 * SPACE)
         own.body.addWidget(self.notes)
-        asked = Card(self.tr("Job"), padding=4 * SPACE)
+        asked = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
         asked.body.addWidget(self.job, 1)
         row = QHBoxLayout()
-        row.addWidget(buttons.plain(self.tr("&Copy the job"), self._on_copy, "copy"))
+        row.addWidget(buttons.plain(self.tr("&Copy settings"), self._on_copy, "copy"))
         row.addStretch()
         asked.body.addLayout(row)
         right = QVBoxLayout()
@@ -62,37 +61,37 @@ class FactsTab(QWidget):
         whole.setSpacing(3 * SPACE)
         whole.addWidget(left, 1)
         whole.addLayout(right, 1)
-        self._kept: str | None = None
+        self._saved: str | None = None
 
     def show_run(self, row: RunRow) -> None:
         self.facts.show_facts(self._lines(row))
         job = row.job.model_dump_json(indent=2) if row.job else row.job_text
         if self.job.toPlainText() != job:
             self.job.setPlainText(job)
-        if self._kept != row.notes and not self._pause.isActive():
-            self._kept = row.notes
+        if self._saved != row.notes and not self._pause.isActive():
+            self._saved = row.notes
             if self.notes.toPlainText() != row.notes:
                 self.notes.setPlainText(row.notes)
                 self._pause.stop()
 
-    def keep_notes(self) -> None:
-        """Keep what was typed."""
+    def save_notes(self) -> None:
+        """Save what was typed."""
         self._pause.stop()
         notes = self.notes.toPlainText()
-        if self._kept is not None and notes != self._kept:
-            self._kept = notes
+        if self._saved is not None and notes != self._saved:
+            self._saved = notes
             self._runs.set_notes(self._run_id, notes)
 
     def _lines(self, row: RunRow) -> list[tuple[str, str]]:
         lines = [
-            (self.tr("Task"), run_words.task_word(row.task)),
-            (self.tr("Data"), row.data),
-            (self.tr("Start"), row.start),
-            (self.tr("Asked for"), words.moment(row.created)),
-            (self.tr("Started"), words.moment(row.started)),
-            (self.tr("Ended"), words.moment(row.ended)),
-            (self.tr("Time spent"), numbers.duration(row.seconds)),
-            (self.tr("Examples"), numbers.count(row.examples) if row.examples else "–"),
+            (self.tr("Task"), run_texts.task_title(row.task)),
+            (self.tr("Data set"), row.data),
+            (self.tr("Base model"), row.base_model),
+            (self.tr("Queued at"), texts.moment(row.created)),
+            (self.tr("Started"), texts.moment(row.started)),
+            (self.tr("Ended"), texts.moment(row.ended)),
+            (self.tr("Training time"), numbers.duration(row.seconds)),
+            (self.tr("Training examples"), numbers.count(row.examples) if row.examples else "–"),
             (self.tr("Parameters"), numbers.count(row.parameters) if row.parameters else "–"),
             (self.tr("Device"), row.device or "–"),
             (self.tr("Threads"), numbers.count(row.threads) if row.threads else "–"),
@@ -101,11 +100,11 @@ class FactsTab(QWidget):
         if row.job is not None:
             data = row.job.data
             if isinstance(data, StoredData):
-                lines.append((self.tr("Fingerprint of the data"), data.fingerprint[:16] or "–"))
-                lines.append((self.tr("Folder of the data"), str(data.folder)))
+                lines.append((self.tr("Data fingerprint"), data.fingerprint[:16] or "–"))
+                lines.append((self.tr("Data folder"), str(data.folder)))
             else:
-                lines.append((self.tr("File of the data"), str(data.path)))
-        lines.append((self.tr("Folder"), str(row.folder)))
+                lines.append((self.tr("Data file"), str(data.path)))
+        lines.append((self.tr("Run folder"), str(row.folder)))
         return [(name, value) for name, value in lines if value]
 
     def _on_copy(self) -> None:

@@ -1,4 +1,4 @@
-"""What the worker noted and printed, as plain text that follows while the user is at its end."""
+"""The training log as plain text, which follows while the user is at its end."""
 
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
@@ -22,11 +22,10 @@ class LogTab(QWidget):
         self.text.setUndoRedoEnabled(False)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setAccessibleName(self.tr("Log"))
-        self.text.setPlaceholderText(self.tr("The worker has not printed anything."))
+        self.text.setPlaceholderText(self.tr("No log output yet."))
         row = QHBoxLayout()
-        row.addWidget(
-            Text(self.tr("Notes of the worker (•) and the end of what it printed."), "muted"), 1
-        )
+        hint = self.tr("Training log (• = events) and the last lines of console output.")
+        row.addWidget(Text(hint, "muted"), 1)
         row.addWidget(buttons.plain(self.tr("&Copy"), self._on_copy, "copy"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)

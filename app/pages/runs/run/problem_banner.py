@@ -1,11 +1,11 @@
-"""What went wrong with a run, what to do, and the end of what its worker printed."""
+"""What went wrong with a run, what to do, and the end of its log."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout
 
+from app.pages.runs.actions import resume_text
 from app.pages.runs.rows import RunRow
-from app.pages.runs.run.actions import resume_text
 from app.resources import mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons
@@ -19,7 +19,7 @@ class ProblemBanner(Card):
     """Hidden while there is nothing to say.
 
     Signals:
-        resume_wanted: the user wants the run to go on.
+        resume_wanted: the user wants the run to be resumed.
     """
 
     resume_wanted = Signal()
@@ -40,14 +40,14 @@ class ProblemBanner(Card):
         self.open.setCheckable(True)
         self.open.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
-        words = QVBoxLayout()
-        words.setSpacing(SPACE)
-        words.addWidget(self.problem)
-        words.addWidget(self.advice)
+        texts = QVBoxLayout()
+        texts.setSpacing(SPACE)
+        texts.addWidget(self.problem)
+        texts.addWidget(self.advice)
         row = QHBoxLayout()
         row.setSpacing(3 * SPACE)
         row.addWidget(Picture("triangle-alert", 22, Role.BAD))
-        row.addLayout(words, 1)
+        row.addLayout(texts, 1)
         for button in (self.copy, self.open, self.resume):
             row.addWidget(button)
         self.body.addLayout(row)
@@ -60,11 +60,14 @@ class ProblemBanner(Card):
         self.setVisible(wrong)
         if not wrong:
             return
-        self.problem.setText(row.problem or self.tr("The run ended without a word."))
+        self.problem.setText(
+            row.problem
+            or self.tr("The training process ended unexpectedly without an error message.")
+        )
         advice = row.advice
         if row.bug:
             advice = self.tr(
-                "This is a mistake of BERT Studio: please report it with the details. {0}"
+                "This is a bug in BERT Studio. Please report it and include the details. {0}"
             ).format(advice)
         self.advice.setText(advice)
         self.advice.setVisible(bool(advice))

@@ -1,11 +1,13 @@
-"""What decided the weights of a run, whether they can be had again, whether its files are whole."""
+"""What decided the weights of a run, whether they can be reproduced, and whether its files are
+intact.
+"""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.pages.runs import texts as words
-from app.pages.runs.run.state import RunState
+from app.pages.runs import texts
+from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
@@ -14,13 +16,13 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import Look, Text
 from engine.runs.reproducibility import Certificate, Stretch
 
-SUM = 64  # characters of a SHA-256
+SHA_256 = 64  # characters
 
 
-class CertificateTab(QWidget):
+class ReproducibilityTab(QWidget):
     """Reads only while it is on the screen."""
 
-    def __init__(self, state: RunState) -> None:
+    def __init__(self, state: ReproducibilityState) -> None:
         super().__init__()
         self._state = state
         self._found: Certificate | None = None
@@ -29,26 +31,26 @@ class CertificateTab(QWidget):
         self.doubtful = Picture("triangle-alert", 22, Role.WARN)
         self.obstacles = Text("", "muted", selectable=True)
         self.branched = Text("", "body", selectable=True)
-        self._stretches = QVBoxLayout()
-        self._stretches.setSpacing(SPACE)
+        self._sessions = QVBoxLayout()
+        self._sessions.setSpacing(SPACE)
         self.files = Text("", "muted")
-        self.check = buttons.plain(self.tr("Check the f&iles"), state.check_files, "check")
+        self.check = buttons.plain(self.tr("&Verify files"), state.check_files, "check")
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
-        self.progress = ProgressLine(self.tr("Check of the files"))
+        self.progress = ProgressLine(self.tr("Verification of the files"))
         self.progress.cancelled.connect(state.cancel_check)
-        self.facts = Facts(self.tr("Conditions"))
+        self.facts = Facts(self.tr("Environment and checksums"))
         whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 3 * SPACE, 0, 0)
         whole.setSpacing(3 * SPACE)
         whole.addWidget(self._story(), 1)
-        whole.addWidget(self._conditions(), 1)
-        state.certificate_read.connect(self.show_certificate)
+        whole.addWidget(self._environment(), 1)
+        state.read_anew.connect(self.show_found)
         state.files_checked.connect(self._on_checked)
         state.checking.connect(self._on_checking)
         state.changed.connect(self._on_changed)
 
     def _story(self) -> Card:
-        card = Card(self.tr("Can it be repeated?"))
+        card = Card(self.tr("Is this run reproducible?"))
         top = QHBoxLayout()
         top.setSpacing(2 * SPACE)
         for picture in (self.good, self.doubtful):
@@ -62,7 +64,7 @@ class CertificateTab(QWidget):
         column.addLayout(top)
         column.addWidget(self.obstacles)
         column.addWidget(self.branched)
-        column.addLayout(self._stretches)
+        column.addLayout(self._sessions)
         column.addStretch()
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
@@ -73,8 +75,8 @@ class CertificateTab(QWidget):
         card.body.addLayout(row)
         return card
 
-    def _conditions(self) -> Card:
-        card = Card(self.tr("Conditions and sums"))
+    def _environment(self) -> Card:
+        card = Card(self.tr("Environment and checksums"))
         inner = QWidget()
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 2 * SPACE, 0)
@@ -89,15 +91,15 @@ class CertificateTab(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._state.read_certificate()
+        self._state.read()
 
     def _on_changed(self) -> None:
         if self.isVisible():
-            self._state.read_certificate()
+            self._state.read()
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    def show_certificate(self, found: Certificate) -> None:
+    def show_found(self, found: Certificate) -> None:
         """Show this one; the same again changes nothing."""
         if found == self._found:
             return
@@ -111,9 +113,9 @@ class CertificateTab(QWidget):
         self.obstacles.setVisible(bool(found.obstacles) and found.step > 0)
         self.branched.setText(found.branched.sentence() if found.branched else "")
         self.branched.setVisible(found.branched is not None)
-        clear(self._stretches)
-        for stretch in found.stretches:
-            self._stretches.addWidget(Text(stretch_sentence(stretch), "muted", selectable=True))
+        clear(self._sessions)
+        for line in session_lines(found):
+            self._sessions.addWidget(Text(line, "muted", selectable=True))
         self.facts.show_facts([(name, _in_two_lines(value)) for name, value in facts(found)])
         self.check.setEnabled(found.step > 0)
         self.files.setText("")
@@ -127,75 +129,80 @@ class CertificateTab(QWidget):
         self.progress.tell(done, total)
 
     def _on_checked(self, damages: list[str]) -> None:
-        self.files.setText(
-            "\n".join(damages)
-            if damages
-            else self.tr("Every file of every checkpoint is what was saved.")
-        )
+        intact = self.tr("All files of all checkpoints are intact.")
+        self.files.setText("\n".join(damages) if damages else intact)
         self.files.set_look("bad" if damages else "good")
 
     def _on_copy(self) -> None:
         if self._found is not None:
             lines = [f"{name}: {value}" for name, value in facts(self._found)]
-            lines += [stretch_sentence(stretch) for stretch in self._found.stretches]
             lines = [verdict(self._found)[1], *self._found.obstacles, *lines]
+            lines += session_lines(self._found)
             QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 def verdict(found: Certificate) -> tuple[Look, str]:
     """In a sentence, whether the same job gives the same weights."""
     if not found.step:
-        return "muted", words.translate(
-            "Runs", "Nothing was saved yet, so there is nothing to say."
+        return "muted", texts.translate(
+            "Runs", "No checkpoint has been saved yet, so there is nothing to reproduce."
         )
     if found.obstacles:
-        return "warn", words.translate(
-            "Runs", "The same job may give weights that differ a little:"
+        return "warn", texts.translate(
+            "Runs", "Running the same job again may give slightly different weights:"
         )
-    return "good", words.translate(
+    return "good", texts.translate(
         "Runs",
-        "The same job under these conditions gives the weights of step {0} again, bit for bit.",
+        "The same job in the same environment reproduces the weights of step {0} exactly.",
     ).format(numbers.count(found.step))
 
 
-def stretch_sentence(stretch: Stretch) -> str:
-    """What one worker did, and how exactly it went on."""
-    first, last = numbers.count(stretch.first), numbers.count(stretch.last)
-    if not stretch.counts:
-        template = words.translate("Runs", "{0}: began at step {1}; nothing of it was saved.")
-        return template.format(words.moment(stretch.at), first)
-    if not stretch.first:
-        template = words.translate("Runs", "{0}: trained up to step {1}.")
-        return template.format(words.moment(stretch.at), last)
-    exactly = words.translate("Runs", "bit for bit")
-    if stretch.differences:
-        exactly = words.translate("Runs", "not bit for bit: {0}")
-        exactly = exactly.format(", ".join(stretch.differences))
-    template = words.translate("Runs", "{0}: went on from step {1} up to {2}, {3}.")
-    return template.format(words.moment(stretch.at), first, last, exactly)
+def session_lines(found: Certificate) -> list[str]:
+    """A sentence for each session of training."""
+    return [session_text(n, one) for n, one in enumerate(found.stretches, start=1)]
+
+
+def session_text(number: int, session: Stretch) -> str:
+    """What one worker trained, and how exactly it resumed."""
+    first, last = numbers.count(session.first), numbers.count(session.last)
+    at = texts.moment(session.at)
+    if not session.counts:
+        template = texts.translate(
+            "Runs", "Session {0}: started from step {1}, {2}; no checkpoint saved"
+        )
+        return template.format(number, first, at)
+    steps = texts.translate("Runs", "Session {0}: steps {1}–{2}, started {3}").format(
+        number, numbers.count(session.first + 1), last, at
+    )
+    if not session.first:
+        return steps
+    if session.differences:
+        template = texts.translate("Runs", "{0}; resumed, but not bit for bit: {1}")
+        return template.format(steps, ", ".join(session.differences))
+    return texts.translate("Runs", "{0}; resumed bit for bit").format(steps)
 
 
 def facts(found: Certificate) -> list[tuple[str, str]]:
-    """Conditions and sums by names for people; what is not known is left out."""
+    """Environment and checksums by names for people; what is not known is left out."""
     names = {
-        "processor": words.translate("Runs", "Processor"),
-        "instructions": words.translate("Runs", "Instructions"),
-        "device": words.translate("Runs", "Device"),
-        "threads": words.translate("Runs", "Threads"),
-        "processes": words.translate("Runs", "Processes"),
-        "precision": words.translate("Runs", "Precision"),
-        "studio": words.translate("Runs", "BERT Studio"),
-        "data": words.translate("Runs", "Fingerprint of the data"),
-        "vocabulary": words.translate("Runs", "Fingerprint of the vocabulary"),
-        "start": words.translate("Runs", "SHA-256 of the first weights"),
+        "processor": texts.translate("Runs", "Processor"),
+        "instructions": texts.translate("Runs", "Instruction set"),
+        "device": texts.translate("Runs", "Device"),
+        "threads": texts.translate("Runs", "Threads"),
+        "processes": texts.translate("Runs", "Processes"),
+        "precision": texts.translate("Runs", "Precision"),
+        "studio": texts.translate("Runs", "BERT Studio"),
+        "data": texts.translate("Runs", "Data fingerprint"),
+        "vocabulary": texts.translate("Runs", "Vocabulary fingerprint"),
+        "start": texts.translate("Runs", "SHA-256 of the initial weights"),
     }
     lines = [(names.get(name, name), value) for name, value in found.conditions.items()]
-    last = words.translate("Runs", "SHA-256 of the weights of step {0}")
-    of_optimiser = words.translate("Runs", "SHA-256 of the optimiser of step {0}")
-    lines.append((last.format(numbers.count(found.step)), found.weights))
-    lines.append((of_optimiser.format(numbers.count(found.step)), found.optimiser))
-    lines.append((words.translate("Runs", "Most memory"), _size(found.memory)))
-    lines.append((words.translate("Runs", "Most memory of the GPU"), _size(found.device_memory)))
+    step = numbers.count(found.step)
+    weights = texts.translate("Runs", "SHA-256 of the weights at step {0}").format(step)
+    optimiser = texts.translate("Runs", "SHA-256 of the optimiser state at step {0}").format(step)
+    lines += [(weights, found.weights), (optimiser, found.optimiser)]
+    lines.append((texts.translate("Runs", "Peak memory"), _size(found.memory)))
+    lines.append((texts.translate("Runs", "Peak GPU memory"), _size(found.device_memory)))
     return [(name, value) for name, value in lines if value]
 
 
@@ -205,5 +212,5 @@ def _size(peak: int) -> str:
 
 def _in_two_lines(value: str) -> str:
     """A SHA-256 has no place to break by itself."""
-    is_sum = len(value) == SUM and value.isalnum()
-    return f"{value[: SUM // 2]}\n{value[SUM // 2 :]}" if is_sum else value
+    is_sum = len(value) == SHA_256 and value.isalnum()
+    return f"{value[: SHA_256 // 2]}\n{value[SHA_256 // 2 :]}" if is_sum else value

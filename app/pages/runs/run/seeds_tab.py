@@ -1,4 +1,4 @@
-"""The runs of one job, side by side: its seeds, or the rows of a layer sweep; what came of them."""
+"""The runs of one job, side by side: its seeds, or the rows of a layer sweep; and their scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,22 +7,28 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from app import resources
+from app.pages.runs.groups import (
+    best_scores,
+    group_of,
+    mean_and_deviation,
+    seeds_key,
+    sweep_row_of,
+)
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.table import Index, finished, group_of, row_of, spread_of
+from app.pages.runs.table import Index
 from app.theme import SPACE
-from app.widgets import numbers
-from app.widgets import run_texts as run_words
+from app.widgets import numbers, run_texts
 from app.widgets.tables import dress
 from app.widgets.text import Text
 
 NOWHERE = QModelIndex()
 COLUMNS = 7
-VECTORS, SEED, STATE, BEST, SPREAD = range(5)
+FEATURES, SEED, STATE, BEST, MEAN = range(5)
 
 
 class SeedsTable(QAbstractTableModel):
-    """Vectors and seed, state, best figure with its step, spread, and time of each run."""
+    """Features and seed, state, best score with its step, mean, and time of each run."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -44,11 +50,11 @@ class SeedsTable(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         titles = (
-            self.tr("Vectors"),
+            self.tr("Features"),
             self.tr("Seed"),
             self.tr("State"),
-            self.tr("Best"),
-            self.tr("Over seeds"),
+            self.tr("Best score"),
+            self.tr("Mean ± SD (seeds)"),
             self.tr("At step"),
             self.tr("Time"),
         )
@@ -61,17 +67,16 @@ class SeedsTable(QAbstractTableModel):
             return None
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.DecorationRole and index.column() == STATE:
-            return resources.icon(*run_words.ICONS[row.state])
+            return resources.icon(*run_texts.ICONS[row.state])
         if role != Qt.ItemDataRole.DisplayRole:
             return None
+        best = row.best_metric
         cells = (
-            row_of(row)[1],
+            sweep_row_of(row),
             str(row.job.training.seed) if row.job else "",
-            run_words.state_word(row.state),
-            ""
-            if row.best_metric is None
-            else run_words.metric_value(row.best_metric_name, row.best_metric),
-            spread_of([other for other in self.rows if row_of(other) == row_of(row)]),
+            run_texts.state_text(row.state),
+            "" if best is None else run_texts.score(row.best_metric_name, best),
+            mean_and_deviation([r for r in self.rows if seeds_key(r) == seeds_key(row)]),
             numbers.count(row.best_step) if row.best_step else "",
             numbers.duration(row.seconds) if row.seconds else "",
         )
@@ -119,50 +124,46 @@ class SeedsTab(QWidget):
         rows = [row for row in self._runs.rows.values() if self._group == group_of(row)]
         rows = [row for row in rows if row.job is not None and row.job.group is not None]
         self.model.show_rows(sorted(rows, key=_place))
-        part = rows[0].job.group if rows and rows[0].job else None
-        is_bench = part is not None and bool(part.vectors)
-        has_seeds = part is not None and part.runs > max(1, len(part.vectors))
-        self.table.setColumnHidden(VECTORS, not is_bench)
-        for column in (SEED, SPREAD):
+        group = rows[0].job.group if rows and rows[0].job else None
+        is_sweep = group is not None and bool(group.vectors)
+        has_seeds = group is not None and group.runs > max(1, len(group.vectors))
+        self.table.setColumnHidden(FEATURES, not is_sweep)
+        for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
-        self.together.setText(self._told_of_bench(rows) if is_bench else self._told(rows))
+        runs = group.runs if group is not None else 0
+        self.together.setText(self._sweep(rows, runs) if is_sweep else self._seeds(rows, runs))
 
-    def _told(self, rows: list[RunRow]) -> str:
-        figures = finished(rows)
-        first = rows[0].job if rows else None
-        if first is None or first.group is None:
+    def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
+        """The mean over the seeds, in a sentence."""
+        scores = best_scores(rows)
+        if not rows:
             return ""
-        if not figures:
-            return self.tr("None of the {0} runs is finished yet.").format(first.group.runs)
-        name = next(row.best_metric_name for row in rows if row.best_metric is not None)
-        template = self.tr(
-            "{0}: {1} (mean and standard deviation of {2} finished runs; {3} were asked for)"
-        )
-        return template.format(
-            run_words.metric_word(name).capitalize(),
-            spread_of(rows),
-            len(figures),
-            first.group.runs,
-        )
+        if not scores:
+            return self.tr("None of the {0} runs has finished yet.").format(runs)
+        template = self.tr("{0}: {1} (mean ± SD of {2} finished runs, {3} in total)")
+        return template.format(_metric(rows), mean_and_deviation(rows), len(scores), runs)
 
-    def _told_of_bench(self, rows: list[RunRow]) -> str:
-        first = rows[0].job
-        assert first is not None and first.group is not None
+    def _sweep(self, rows: Sequence[RunRow], runs: int) -> str:
+        """How far the layer sweep is, in a sentence."""
         ended = sum(row.state == "finished" for row in rows)
-        template = self.tr("Layer bench: {0} of {1} runs are finished. {2} is what is compared.")
-        names = [row.best_metric_name for row in rows if row.best_metric is not None]
-        if not names:
-            template = self.tr("Layer bench: {0} of {1} runs are finished.")
-            return template.format(ended, first.group.runs)
-        name = run_words.metric_word(names[0]).capitalize()
-        return template.format(ended, first.group.runs, name)
+        if not _metric(rows):
+            return self.tr("Layer sweep: {0} of {1} runs finished.").format(ended, runs)
+        template = self.tr("Layer sweep: {0} of {1} runs finished. Compared by: {2}.")
+        return template.format(ended, runs, _metric(rows))
 
     def _on_activated(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()].id)
 
 
+def _metric(rows: Sequence[RunRow]) -> str:
+    """The title of the metric by which these runs are compared; empty before the first score."""
+    names = (row.best_metric_name for row in rows if row.best_metric is not None)
+    name = next(names, "")
+    return run_texts.metric_heading(name) if name else ""
+
+
 def _place(row: RunRow) -> tuple[int, int]:
-    """As the job has them: by vectors, then by seed."""
+    """As the job has them: by features, then by seed."""
     if row.job is None or row.job.group is None:
         return 0, 0
     vectors = row.job.group.vectors

@@ -9,7 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pytestqt.qtbot import QtBot
 
+from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.atomic_write import MANIFEST
 from engine.messages import now
@@ -45,7 +47,7 @@ def events_of(
             versions={"torch": "2.13.0"},
             at=at,
         ),
-        Noted(text="2 texts were cut.", at=at),
+        Noted(text="2 texts were truncated.", at=at),
     ]
     for step in range(1, upto + 1):
         at += timedelta(seconds=1)
@@ -69,7 +71,7 @@ def events_of(
                     "outcome": outcome,
                     "step": upto,
                     "problem": problem,
-                    "advice": "Take a smaller batch." if problem else "",
+                    "advice": "Use a smaller batch size." if problem else "",
                     "details": "Traceback: in loop.py" if problem else "",
                     "at": at,
                 }
@@ -100,6 +102,25 @@ def make_run(studio: Studio) -> MakeRun:
             return take_in(session, folder, asked).id
 
     return make
+
+
+@pytest.fixture
+def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
+    """Show the page of runs; the table is read."""
+    shown: list[RunsPage] = []
+
+    def show() -> RunsPage:
+        made = RunsPage(studio)
+        shown.append(made)
+        qtbot.addWidget(made)
+        made.resize(1180, 760)
+        with qtbot.waitExposed(made):
+            made.show()
+        made.arrive(None)
+        qtbot.waitUntil(lambda: made.state.is_listed)
+        return made
+
+    return show
 
 
 @pytest.fixture

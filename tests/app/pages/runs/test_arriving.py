@@ -16,7 +16,7 @@ from app.window import MainWindow
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs import copying
 from engine.runs.folder import RunFolder
-from tests.app.pages.runs.test_view import PATIENCE, names, open_run
+from tests.app.pages.runs.pages import PATIENCE, names, open_run
 from tests.engine.runs import fake_worker
 
 
@@ -93,8 +93,8 @@ def test_a_run_folder_is_dropped_on_any_page(
     assert page.list.copying.isHidden()
     assert (studio.home.runs / "far" / "events.jsonl").is_file() and elsewhere.path.is_dir()
     view = open_run(page, "far", qtbot)
-    assert "step 6 of 6" in view.pace.text()
-    assert view.facts.facts.values["processes"].text() == "2"
+    assert "Step 6 of 6" in view.header.pace.text()
+    assert view.details.facts.values["processes"].text() == "2"
     assert view.checkpoints.table.model().rowCount() == 2
 
     window.go("data")

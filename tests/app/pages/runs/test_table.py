@@ -6,8 +6,10 @@ from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.columns import Column
+from app.pages.runs.filter import RunsFilter, Shown
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.table import ROW, Column, RunsFilter, RunsTable, Shown
+from app.pages.runs.table import ROW, RunsTable
 from app.studio import Studio
 from tests.app.pages.runs.conftest import MakeRun
 
@@ -30,13 +32,20 @@ def test_a_run_is_told_in_its_cells(rows: list[RunRow], qtbot: QtBot) -> None:
     table.show_rows(rows)
     place = table.place("run1")
     told = [cell(table, place, column) for column in Column]
-    assert told[:6] == ["failed", "second", "classify", "data.csv", "model", "80.0 %"]
+    assert told[:6] == [
+        "failed",
+        "second",
+        "Text classification",
+        "data.csv",
+        "model",
+        "80.0 % acc",
+    ]
     assert told[Column.PROGRESS] == "35 %"
     assert told[Column.TIME] == "7 s"
     tip = table.index(place, Column.STATE).data(Qt.ItemDataRole.ToolTipRole)
-    assert "Memory ran out. Take a smaller batch." in tip
+    assert "Memory ran out. Use a smaller batch size." in tip
     spoken = table.index(place, Column.BEST).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken == "Best: 80.0 %"
+    assert spoken == "Best score: 80.0 % acc"
 
 
 def test_the_model_is_sound_while_rows_come_change_and_go(
@@ -103,7 +112,7 @@ def test_every_word_of_a_search_must_occur(
         (Shown.ALL, {"first", "second", "third"}),
         (Shown.ACTIVE, set()),
         (Shown.FINISHED, {"first"}),
-        (Shown.ENDED_EARLY, {"second", "third"}),
+        (Shown.STOPPED_OR_FAILED, {"second", "third"}),
         (Shown.STARRED, {"second"}),
     ],
 )

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.state import LONGEST_LINE, Points, RunState, Saved, points_of
+from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
+from app.pages.runs.run.reading import LONGEST_LINE, Points, points_of
+from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages import now
@@ -22,7 +24,7 @@ def runs(studio: Studio) -> RunsState:
 
 def opened(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunState:
     state = RunState(studio, runs, run_id, studio)
-    with qtbot.waitSignals([state.changed, state.curves_read, state.checkpoints_read]):
+    with qtbot.waitSignals([state.changed, state.curves_read]):
         state.open()
     return state
 
@@ -34,7 +36,8 @@ def test_a_run_is_read_when_it_is_opened(
     state = RunState(studio, runs, run_id, studio)
     said: dict[str, Any] = {}
     state.curves_read.connect(lambda found: said.update(curves=found))
-    state.checkpoints_read.connect(lambda found: said.update(checkpoints=found))
+    checkpoints = CheckpointsState(studio, state)
+    checkpoints.checkpoints_read.connect(lambda found: said.update(checkpoints=found))
     state.log_read.connect(lambda found: said.update(log=found))
     state.open()
     qtbot.waitUntil(lambda: len(said) == 3)
@@ -45,7 +48,7 @@ def test_a_run_is_read_when_it_is_opened(
     saved: list[Saved] = said["checkpoints"]
     assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
     assert saved[0].bytes > 0
-    assert said["log"] == "• 2 texts were cut.\nloading\nstep 1"
+    assert said["log"] == "• 2 texts were truncated.\nloading\nstep 1"
     assert state.row is not None
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
@@ -130,7 +133,7 @@ def test_an_export_of_a_checkpoint_is_named_after_its_run(
 ) -> None:
     state = opened(runs, studio, make_run("mine/..\\x"), qtbot)
     assert state.row is not None and state.row.checkpoint is not None
-    export = state.export_of(state.row.checkpoint)
+    export = CheckpointsState(studio, state).export_of(state.row.checkpoint)
     export.set_place(tmp_path)
     assert export.target == tmp_path / f"mine-..-x-{state.row.checkpoint.name}-hf"
 

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchTab
-from app.pages.runs.run.batch_tokens import BatchPieces
+from app.pages.runs.run.batch_tokens import BatchTokens
 from app.pages.runs.run.state import RunState
 from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
@@ -98,9 +98,11 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(
     assert "Reading the data" in tab.empty.text.text()
     explorer.answer()
     assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
-    assert tab.of.text() == "of 20" and tab.page.text() == "inputs 1 to 4 of 10"
-    assert "hidden: 10" in tab.legend.text() and "shown as another piece: 10" in tab.legend.text()
-    assert "120 pieces; 20 of padding, which are not computed" in tab.legend.text()
+    assert tab.of.text() == "of 20" and tab.page.text() == "Inputs 1–4 of 10"
+    assert (
+        "masked: 10" in tab.legend.text() and "replaced by a random token: 10" in tab.legend.text()
+    )
+    assert "120 tokens, plus 20 padding tokens that are skipped" in tab.legend.text()
 
 
 def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
@@ -113,9 +115,9 @@ def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: Qt
         tab.on.click()
     assert [head.split(":")[0] for head in heads] == [f"Input {n}" for n in range(1, 11)]
     assert heads[1] == "Input 2: the second span follows"
-    assert not tab.on.isEnabled() and tab.page.text() == "inputs 9 to 10 of 10"
+    assert not tab.on.isEnabled() and tab.page.text() == "Inputs 9–10 of 10"
     tab.back.click()
-    assert tab.page.text() == f"inputs {ON_A_PAGE + 1} to {2 * ON_A_PAGE} of 10"
+    assert tab.page.text() == f"Inputs {ON_A_PAGE + 1}–{2 * ON_A_PAGE} of 10"
 
 
 def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
@@ -160,16 +162,16 @@ def test_a_refusal_is_told(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) 
 
 
 def test_every_piece_is_drawn_and_told(qtbot: QtBot) -> None:
-    pieces = BatchPieces()
+    pieces = BatchTokens()
     qtbot.addWidget(pieces)
     pieces.resize(400, 300)
     pieces.show_input(row(5))
     assert [chip.text for chip in pieces.chips] == [*PIECES[:12], "2 × [PAD]"]
     below = {chip.place: chip.below for chip in pieces.chips if chip.below}
     assert below == {2: "▪ film", 6: "⇄ acting", 9: "= happy"}
-    assert pieces.told(2) == "“[MASK]”, id 7, place 3, first segment. Wanted: “film”, hidden."
-    assert "second" in pieces.told(8) and "passes over" in pieces.told(-1)
-    assert "[MASK] (hidden: film)" in pieces.accessibleDescription()
+    assert pieces.told(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
+    assert "segment B" in pieces.told(8) and "skips it" in pieces.told(-1)
+    assert "[MASK] (masked: film)" in pieces.accessibleDescription()
     assert all(chip.box.right() <= 400 for chip in pieces.chips)
     assert pieces.heightForWidth(200) > pieces.heightForWidth(800)
     boxes = [chip.box for chip in pieces.chips]
@@ -193,7 +195,7 @@ def test_it_is_looked_at(
 
 
 def test_the_page_of_a_run_has_it(run: RunState, studio: Studio, qtbot: QtBot) -> None:
-    view = RunView(run, studio.settings)
+    view = RunView(run, studio)
     qtbot.addWidget(view)
     titles = [view.tabs.tabText(n).replace("&", "") for n in range(view.tabs.count())]
     assert "Batch" in titles and view.tabs.indexOf(view.batch) >= 0

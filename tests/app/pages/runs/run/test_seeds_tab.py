@@ -8,9 +8,11 @@ from PySide6.QtCore import Qt
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.columns import Column
+from app.pages.runs.groups import mean_and_deviation
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.run.seeds_tab import BEST, SEED, SPREAD, STATE, VECTORS, SeedsTable
-from app.pages.runs.table import Column, RunsTable, spread_of
+from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, SeedsTable
+from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.runs.folder import RunFolder
@@ -48,13 +50,13 @@ def test_the_spread_is_that_of_the_finished_runs(
     table.show_rows(read_rows(studio.record))
     assert table.has_groups()
     for run_id in ids:
-        cell = table.index(table.place(run_id), Column.SPREAD)
+        cell = table.index(table.place(run_id), Column.SEEDS)
         assert cell.data() == "87.5 % ± 10.6 %"
         assert "2 of 3 runs" in cell.data(Qt.ItemDataRole.ToolTipRole)
-    assert not table.index(table.place(alone), Column.SPREAD).data()
+    assert not table.index(table.place(alone), Column.SEEDS).data()
     rows = {row.id: row for row in read_rows(studio.record)}
-    assert spread_of([rows[ids[0]], rows[ids[2]]]) == "80.0 %", "one run has no deviation"
-    assert spread_of([rows[ids[2]]]) == ""
+    assert mean_and_deviation([rows[ids[0]], rows[ids[2]]]) == "80.0 %", "one run has no deviation"
+    assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
 def test_the_column_is_there_only_where_it_says_something(
@@ -65,10 +67,10 @@ def test_the_column_is_there_only_where_it_says_something(
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: page.state.is_listed)
-    assert page.list.table.isColumnHidden(Column.SPREAD)
+    assert page.list.table.isColumnHidden(Column.SEEDS)
     make_run("films", job=jobs()[0])
     page.state.read()
-    qtbot.waitUntil(lambda: not page.list.table.isColumnHidden(Column.SPREAD))
+    qtbot.waitUntil(lambda: not page.list.table.isColumnHidden(Column.SEEDS))
 
 
 def test_a_run_shows_its_siblings_and_leads_to_them(
@@ -86,14 +88,14 @@ def test_a_run_shows_its_siblings_and_leads_to_them(
     view.tabs.setCurrentWidget(view.seeds)
     model = view.seeds.made.model
     told = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
-    assert view.seeds.made.table.isColumnHidden(VECTORS)
+    assert view.seeds.made.table.isColumnHidden(FEATURES)
     assert told == [
-        ["42", "finished", "80.0 %"],
-        ["43", "finished", "95.0 %"],
-        ["44", "stopped", "80.0 %"],
+        ["42", "finished", "80.0 % acc"],
+        ["43", "finished", "95.0 % acc"],
+        ["44", "stopped", "80.0 % acc"],
     ]
     words = view.seeds.made.together.text()
-    assert "Dev accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs; 3" in words
+    assert "Validation accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs, 3" in words
     assert_accessible(view.seeds)
     screen(page, "seeds")
     view.seeds.made.table.activated.emit(model.index(1, 0))
@@ -159,14 +161,14 @@ def test_the_layer_bench_is_a_table_of_seven_rows(
     assert view is not None
     qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
-    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er bench"
+    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er sweep"
     model, table = view.seeds.made.model, view.seeds.made.table
-    told = [(model.index(n, VECTORS).data(), model.index(n, BEST).data()) for n in range(6)]
+    told = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
     assert [vectors for vectors, _ in told] == list(PAPER[:6])
-    assert [best for _, best in told] == ["80.0 %", "90.0 %", "93.3 %"] * 2
-    assert table.isColumnHidden(SEED) and table.isColumnHidden(SPREAD)
+    assert [best for _, best in told] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
+    assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
     assert view.seeds.made.together.text() == (
-        "Layer bench: 6 of 7 runs are finished. Dev accuracy is what is compared."
+        "Layer sweep: 6 of 7 runs finished. Compared by: Validation accuracy."
     )
     assert_accessible(view.seeds)
     screen(page, "layer-bench")

@@ -1,0 +1,200 @@
+"""What can be done with a run, for menus, keys and buttons: why it cannot be, and how it is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
+
+from app.pages.runs.questions import ask_name, ask_notes, ask_to_delete
+from app.pages.runs.rows import RunRow
+from app.pages.runs.state import RunsState
+
+translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class RunAction:
+    """`why_not` says for a run why it cannot be done, or “”. `do` is given runs that can."""
+
+    key: str
+    text: str
+    icon: str
+    keys: str
+    why_not: Callable[[RunRow], str]
+    do: Callable[[QWidget, RunsState, Sequence[RunRow]], None]
+    for_many: bool = False
+
+
+def run_actions() -> Sequence[RunAction | None]:
+    """In the order of the menu; None stands for a line between two groups."""
+    return (
+        RunAction("open", translate("Runs", "&Open"), "chart-line", "Return", _always, _nothing),
+        None,
+        RunAction(
+            "stop",
+            translate("Runs", "&Stop and save"),
+            "circle-stop",
+            "Ctrl+.",
+            _stops,
+            _stop,
+            True,
+        ),
+        RunAction(
+            "resume", translate("Runs", "&Resume"), "play", "Ctrl+G", _resumes, _resume, True
+        ),
+        None,
+        RunAction(
+            "explore",
+            translate("Runs", "Open in &Explore"),
+            "microscope",
+            "Ctrl+I",
+            _has_checkpoint,
+            _explore,
+        ),
+        RunAction(
+            "fine_tune",
+            translate("Runs", "&Fine-tune this…"),
+            "flag",
+            "Ctrl+U",
+            _has_checkpoint,
+            _fine_tune,
+        ),
+        RunAction(
+            "again",
+            translate("Runs", "Run again with &changes…"),
+            "copy",
+            "Ctrl+R",
+            _has_job,
+            _start_again,
+        ),
+        None,
+        RunAction("rename", translate("Runs", "Rena&me…"), "pencil", "F2", _always, _rename),
+        RunAction(
+            "notes", translate("Runs", "&Notes…"), "scroll-text", "Ctrl+N", _always, _edit_notes
+        ),
+        RunAction("star", translate("Runs", "S&tar"), "star", "Ctrl+T", _always, _star, True),
+        RunAction(
+            "folder",
+            translate("Runs", "Open fol&der"),
+            "folder-open",
+            "Ctrl+O",
+            _always,
+            _open_folder,
+        ),
+        None,
+        RunAction(
+            "delete", translate("Runs", "De&lete…"), "trash-2", "Del", _deletes, _delete, True
+        ),
+    )
+
+
+def why_not(key: str, row: RunRow) -> str:
+    """Why this cannot be done with the run, or “”."""
+    return next(action for action in run_actions() if action and action.key == key).why_not(row)
+
+
+def resume_text(row: RunRow) -> str:
+    """What “Resume” does for this run."""
+    if row.checkpoint_step:
+        return translate("Runs", "&Resume from step {0}").format(row.checkpoint_step)
+    return translate("Runs", "&Restart from the beginning")
+
+
+def star_text(rows: Sequence[RunRow]) -> str:
+    """What “Star” does for these runs."""
+    starred = bool(rows) and all(row.star for row in rows)
+    return translate("Runs", "Remove s&tar") if starred else translate("Runs", "S&tar")
+
+
+# ── why it cannot be done ────────────────────────────────────────────────────────────────────
+
+
+def _always(_: RunRow) -> str:
+    return ""
+
+
+def _stops(row: RunRow) -> str:
+    if row.state == "stopping":
+        return translate("Runs", "This run is already stopping.")
+    return "" if row.is_active else translate("Runs", "This run is not running.")
+
+
+def _resumes(row: RunRow) -> str:
+    if row.is_active:
+        return translate("Runs", "This run is already running or queued.")
+    if row.state == "finished":
+        return translate(
+            "Runs", "This run has finished. Fine-tune its checkpoint in a new run instead."
+        )
+    return "" if row.can_resume else translate("Runs", "This run cannot be resumed.")
+
+
+def _has_checkpoint(row: RunRow) -> str:
+    if row.checkpoint is not None:
+        return ""
+    return translate("Runs", "This run has no checkpoint yet.")
+
+
+def _has_job(row: RunRow) -> str:
+    if row.job is not None:
+        return ""
+    return translate("Runs", "The settings of this run come from another version of BERT Studio.")
+
+
+def _deletes(row: RunRow) -> str:
+    return translate("Runs", "Stop this run first.") if row.is_working else ""
+
+
+# ── how it is done ───────────────────────────────────────────────────────────────────────────
+
+
+def _nothing(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    """Whoever shows the runs opens one."""
+
+
+def _stop(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    for row in rows:
+        runs.stop(row.id)
+
+
+def _resume(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    for row in rows:
+        runs.resume(row.id)
+
+
+def _explore(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    if (checkpoint := rows[0].checkpoint) is not None:
+        runs.open_in_explore(checkpoint)
+
+
+def _fine_tune(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    if (checkpoint := rows[0].checkpoint) is not None:
+        runs.fine_tune(checkpoint)
+
+
+def _start_again(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    runs.start_again(rows[0])
+
+
+def _rename(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    ask_name(owner, runs, rows[0])
+
+
+def _edit_notes(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    ask_notes(owner, runs, rows[0])
+
+
+def _star(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    star = not all(row.star for row in rows)
+    for row in rows:
+        runs.set_star(row.id, star)
+
+
+def _open_folder(_: QWidget, _runs: RunsState, rows: Sequence[RunRow]) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
+
+
+def _delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    ask_to_delete(owner, runs, rows)

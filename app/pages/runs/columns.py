@@ -1,0 +1,160 @@
+"""The columns of the table of runs: for each one its title, its text, its tooltip and its order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from app.pages.runs import texts
+from app.pages.runs.groups import best_scores, group_of, mean_and_deviation
+from app.pages.runs.rows import RunRow
+from app.pages.runs.texts import translate
+from app.widgets import numbers, run_texts
+
+Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
+
+
+class Column(IntEnum):
+    """The columns in their first order."""
+
+    STATE = 0
+    NAME = 1
+    TASK = 2
+    DATA = 3
+    BASE_MODEL = 4
+    BEST = 5
+    LOSS = 6
+    PROGRESS = 7
+    TIME = 8
+    STARTED = 9
+    SEEDS = 10  # shown right of BEST, where there are runs of several seeds
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What one column says of a run, and by what it is sorted.
+
+    `tooltip` is asked for more than the text; where it has nothing, the text is the tooltip.
+    """
+
+    title: Callable[[], str]
+    width: int  # px, to begin with
+    text: Callable[[RunRow, Rows], str]
+    order: Callable[[RunRow], Any]
+    tooltip: Callable[[RunRow, Rows], str] = lambda row, seeds: ""
+
+
+def _best(row: RunRow, _: Rows) -> str:
+    if row.best_metric is None:
+        return ""
+    return run_texts.score(row.best_metric_name, row.best_metric)
+
+
+def _best_tooltip(row: RunRow, _: Rows) -> str:
+    if row.best_metric is None:
+        return ""
+    name = run_texts.metric_title(row.best_metric_name)
+    return translate("Runs", "Best {0} at step {1}").format(name, numbers.count(row.best_step))
+
+
+def _time(row: RunRow, _: Rows) -> str:
+    if row.seconds_left is not None:
+        return translate("Runs", "{0} left").format(numbers.duration(row.seconds_left))
+    return numbers.duration(row.seconds) if row.seconds else ""
+
+
+def _step(row: RunRow, _: Rows) -> str:
+    if not row.steps:
+        return ""
+    template = translate("Runs", "Step {0} of {1}")
+    return template.format(numbers.count(row.step), numbers.count(row.steps))
+
+
+def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
+    if row.job is None or row.job.group is None:
+        return ""
+    group = row.job.group
+    template = translate(
+        "Runs",
+        "Mean and standard deviation of the best score; {0} of {1} runs have finished",
+    )
+    return template.format(len(best_scores(seeds)), group.runs // max(1, len(group.vectors)))
+
+
+def _name_tooltip(row: RunRow, _: Rows) -> str:
+    return f"{row.name}\n{row.notes}" if row.notes else ""
+
+
+def _state_tooltip(row: RunRow, _: Rows) -> str:
+    return f"{row.problem} {row.advice}".strip() if row.problem else ""
+
+
+COLUMNS = {
+    Column.STATE: ColumnFacts(
+        lambda: translate("Runs", "State"),
+        104,
+        lambda row, _: run_texts.state_text(row.state),
+        lambda row: run_texts.state_order(row.state),
+        _state_tooltip,
+    ),
+    Column.NAME: ColumnFacts(
+        lambda: translate("Runs", "Name"),
+        180,
+        lambda row, _: row.name,
+        lambda row: row.name.casefold(),
+        _name_tooltip,
+    ),
+    Column.TASK: ColumnFacts(
+        lambda: translate("Runs", "Task"),
+        140,
+        lambda row, _: run_texts.task_title(row.task),
+        lambda row: run_texts.task_title(row.task),
+    ),
+    Column.DATA: ColumnFacts(
+        lambda: translate("Runs", "Data set"),
+        100,
+        lambda row, _: row.data,
+        lambda row: row.data.casefold(),
+    ),
+    Column.BASE_MODEL: ColumnFacts(
+        lambda: translate("Runs", "Base model"),
+        110,
+        lambda row, _: row.base_model,
+        lambda row: row.base_model.casefold(),
+    ),
+    Column.BEST: ColumnFacts(
+        lambda: translate("Runs", "Best score"),
+        116,
+        _best,
+        lambda row: float("-inf") if row.best_metric is None else row.best_metric,
+        _best_tooltip,
+    ),
+    Column.LOSS: ColumnFacts(
+        lambda: translate("Runs", "Training loss"),
+        140,
+        lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
+        lambda row: row.losses[-1] if row.losses else float("inf"),
+    ),
+    Column.PROGRESS: ColumnFacts(
+        lambda: translate("Runs", "Progress"),
+        116,
+        lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
+        lambda row: row.share,
+        _step,
+    ),
+    Column.TIME: ColumnFacts(lambda: translate("Runs", "Time"), 96, _time, lambda row: row.seconds),
+    Column.STARTED: ColumnFacts(
+        lambda: translate("Runs", "Started"),
+        90,
+        lambda row, _: texts.day(row.started or row.created),
+        lambda row: (row.started or row.created).timestamp(),
+        lambda row, _: texts.moment(row.started or row.created),
+    ),
+    Column.SEEDS: ColumnFacts(
+        lambda: translate("Runs", "Mean ± SD (seeds)"),
+        140,
+        lambda row, seeds: mean_and_deviation(seeds),
+        group_of,
+        _seeds_tooltip,
+    ),
+}

@@ -1,0 +1,93 @@
+"""What can be done with the runs selected in the table, as actions with keys and in a menu."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QTableView
+
+from app import resources
+from app.pages.runs.actions import RunAction, run_actions, star_text
+from app.pages.runs.rows import RunRow
+from app.pages.runs.state import RunsState
+from app.pages.runs.texts import translate
+
+
+class ListActions(QObject):
+    """The actions of a table; `by_key` has each one.
+
+    Signals:
+        open_wanted, rename_wanted: the RunRow that the table should open or let be renamed.
+    """
+
+    open_wanted = Signal(object)
+    rename_wanted = Signal(object)
+
+    def __init__(
+        self, table: QTableView, state: RunsState, selected: Callable[[], list[RunRow]]
+    ) -> None:
+        super().__init__(table)
+        self._table, self._state, self._selected = table, state, selected
+        self.by_key: dict[str, QAction] = {}
+        for action in run_actions():
+            if action is not None:
+                self._add(action)
+        table.customContextMenuRequested.connect(self._on_menu)
+        table.doubleClicked.connect(lambda _: self.do("open"))
+        table.selectionModel().selectionChanged.connect(self.enable)
+        self.enable()
+
+    def _add(self, action: RunAction) -> None:
+        made = QAction(resources.icon(action.icon), action.text, self._table)
+        made.setShortcut(QKeySequence(action.keys))
+        made.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        made.triggered.connect(lambda: self.do(action.key))
+        self._table.addAction(made)
+        self.by_key[action.key] = made
+
+    def enable(self) -> None:
+        """Enable what can be done with the selected runs; the others say why not."""
+        rows = self._selected()
+        for action in run_actions():
+            if action is not None:
+                why = _why_not(action, rows)
+                self.by_key[action.key].setEnabled(not why)
+                self.by_key[action.key].setToolTip(why)
+        self.by_key["star"].setText(star_text(rows))
+
+    def do(self, key: str) -> None:
+        """Do it with those of the selected runs that can."""
+        rows = self._selected()
+        action = next(action for action in run_actions() if action and action.key == key)
+        able = [row for row in rows if not action.why_not(row)]
+        if not able or _why_not(action, rows):
+            return
+        match key:
+            case "open":
+                self.open_wanted.emit(able[0])
+            case "rename":
+                self.rename_wanted.emit(able[0])
+            case _:
+                action.do(self._table, self._state, able)
+
+    def _on_menu(self, place: QPoint) -> None:
+        if not self._selected():
+            return
+        menu = QMenu(self._table)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        for action in run_actions():
+            if action is None:
+                menu.addSeparator()
+            else:
+                menu.addAction(self.by_key[action.key])
+        menu.popup(self._table.viewport().mapToGlobal(place))
+
+
+def _why_not(action: RunAction, rows: Sequence[RunRow]) -> str:
+    if not rows:
+        return translate("Runs", "Select a run first.")
+    if len(rows) > 1 and not action.for_many:
+        return translate("Runs", "Select a single run.")
+    reasons = [action.why_not(row) for row in rows]
+    return "" if not all(reasons) else reasons[0]

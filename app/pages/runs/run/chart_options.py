@@ -1,0 +1,93 @@
+"""How the curves of a run are drawn: smoothing, the steps that are shown, scale and outliers."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout
+
+from app.settings import Settings
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.page import Card
+from app.widgets.switch import Switch
+from app.widgets.text import Text
+
+SMOOTHINGS = (1, 9, 49, 249)  # steps; 1 is off
+WINDOWS = (0, 200, 2000)  # steps; 0 is all
+SETTING = "runs.charts"
+
+
+class ChartOptions(Card):
+    """Keeps what was chosen in the settings.
+
+    Signals:
+        changed: something else was chosen.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(padding=3 * SPACE)
+        self._settings = settings
+        self.smoothing = buttons.Segments(
+            [
+                self.tr("off"),
+                numbers.count(SMOOTHINGS[1]),
+                numbers.count(SMOOTHINGS[2]),
+                self.tr("{0} steps").format(numbers.count(SMOOTHINGS[3])),
+            ],
+            self.tr("Smoothing"),
+        )
+        self.window_ = buttons.Segments(
+            [
+                self.tr("all"),
+                self.tr("last {0}").format(numbers.count(WINDOWS[1])),
+                self.tr("last {0}").format(numbers.count(WINDOWS[2])),
+            ],
+            self.tr("Steps"),
+        )
+        self.log = Switch(self.tr("Log scale"))
+        self.clip = Switch(self.tr("Ignore outliers"))
+        row = QHBoxLayout()
+        row.setSpacing(3 * SPACE)
+        for name, control in (
+            (self.tr("Smoothing"), self.smoothing),
+            (self.tr("Steps"), self.window_),
+            (self.tr("Log scale"), self.log),
+            (self.tr("Ignore outliers"), self.clip),
+        ):
+            row.addWidget(Text(name, "muted", wraps=False))
+            row.addWidget(control)
+        row.addStretch()
+        self.body.addLayout(row)
+        self._restore()
+        self.smoothing.chosen.connect(self._on_changed)
+        self.window_.chosen.connect(self._on_changed)
+        self.log.toggled.connect(self._on_changed)
+        self.clip.toggled.connect(self._on_changed)
+
+    def smoothed_steps(self) -> int:
+        """Over how many steps a curve is averaged; 1 is off."""
+        return SMOOTHINGS[max(0, self.smoothing.choice())]
+
+    def window_steps(self) -> int:
+        """How many of the last steps are shown; 0 is all."""
+        return WINDOWS[max(0, self.window_.choice())]
+
+    def _restore(self) -> None:
+        """Choose what the user chose the last time."""
+        kept = self._settings.place(SETTING, [1, 0, False, False])
+        try:
+            smoothing, window, log, clip = kept
+            self.smoothing.choose(min(int(smoothing), len(SMOOTHINGS) - 1))
+            self.window_.choose(min(int(window), len(WINDOWS) - 1))
+            self.log.setChecked(bool(log))
+            self.clip.setChecked(bool(clip))
+        except (TypeError, ValueError):
+            self.smoothing.choose(1)
+            self.window_.choose(0)
+
+    def _on_changed(self) -> None:
+        smoothing, window = max(0, self.smoothing.choice()), max(0, self.window_.choice())
+        self._settings.keep(
+            SETTING, [smoothing, window, self.log.isChecked(), self.clip.isChecked()]
+        )
+        self.changed.emit()

@@ -1,0 +1,233 @@
+"""The head of the page of a run: its name, how it stands, and what can be done with it."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
+
+from app import resources
+from app.pages.runs.actions import resume_text, run_actions, star_text, why_not
+from app.pages.runs.rows import RunRow
+from app.pages.runs.run.state import RunState
+from app.pages.runs.state_badge import StateBadge
+from app.theme import SPACE
+from app.widgets import buttons, numbers, run_texts
+from app.widgets.text import OneLine, Text
+
+CLOCK_MS = 1000  # between two readings of the clock
+IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune")  # not in the menu: buttons here
+
+
+class RunHeader(QWidget):
+    """Signals:
+    left: the user wants to see all runs.
+    export_wanted: the folder of the checkpoint that is to be exported.
+    """
+
+    left = Signal()
+    export_wanted = Signal(object)
+
+    def __init__(self, state: RunState, speed: Callable[[], float | None]) -> None:
+        """`speed` gives the last tokens per second, None before the first."""
+        super().__init__()
+        self.state, self._speed = state, speed
+        self._stage: tuple[str, int, int] | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addLayout(self._name_and_buttons())
+        column.addLayout(self._progress())
+        self._clock = QTimer(self, interval=CLOCK_MS)
+        self._clock.timeout.connect(self._show_progress)
+        self._clock.start()
+        state.changed.connect(self._show)
+        state.staged.connect(self._on_staged)
+        self._show()
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _name_and_buttons(self) -> QVBoxLayout:
+        back = buttons.quiet(self.tr("&All runs"), self.left.emit, "arrow-left")
+        self.name = OneLine("", "title")
+        self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
+        self.branched.hide()
+        names = QVBoxLayout()
+        names.setSpacing(0)
+        for line in (self.name, self.about, self.branched):
+            names.addWidget(line)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addLayout(names, 1)
+        for button in self._buttons():
+            row.addWidget(button)
+        top = QHBoxLayout()
+        top.addWidget(back)
+        top.addStretch()
+        whole = QVBoxLayout()
+        whole.setSpacing(SPACE)
+        whole.addLayout(top)
+        whole.addLayout(row)
+        return whole
+
+    def _buttons(self) -> tuple[QWidget, ...]:
+        self.stop = buttons.primary(
+            self.tr("&Stop and save"), lambda: self._do("stop"), "circle-stop"
+        )
+        self.force_stop = buttons.danger(self.tr("Force s&top"), self._on_force_stop, "x")
+        self.force_stop.setToolTip(
+            self.tr("Kills the training process. What it has not saved is lost.")
+        )
+        self.resume = buttons.primary("", lambda: self._do("resume"), "play")
+        self.explore = buttons.plain(
+            self.tr("Open in E&xplore"), lambda: self._do("explore"), "microscope"
+        )
+        self.fine_tune = buttons.plain(
+            self.tr("Fine-tune t&his…"), lambda: self._do("fine_tune"), "flag"
+        )
+        self.more = buttons.icon_button("ellipsis", self.tr("More"), self._on_more)
+        return self.fine_tune, self.explore, self.force_stop, self.resume, self.stop, self.more
+
+    def _progress(self) -> QVBoxLayout:
+        self.badge = StateBadge()
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("Progress"))
+        self.pace = Text("", "body", wraps=False)
+        row = QHBoxLayout()
+        row.setSpacing(4 * SPACE)
+        row.addWidget(self.badge)
+        row.addWidget(self.pace, 1)
+        column = QVBoxLayout()
+        column.setSpacing(2 * SPACE)
+        column.addLayout(row)
+        column.addWidget(self.bar)
+        return column
+
+    # ── how it stands ────────────────────────────────────────────────────────────────────────
+
+    def _show(self) -> None:
+        row = self.state.row
+        if row is None:
+            return
+        if row.state != "running":
+            self._stage = None
+        self.name.setText(row.name)
+        self.badge.show_state(row.state)
+        about = (run_texts.task_title(row.task), row.data, row.base_model, row.device)
+        self.about.setText(" · ".join(part for part in about if part))
+        self.branched.setText(row.branched)
+        self.branched.setVisible(bool(row.branched))
+        self._show_buttons(row)
+        self._show_progress()
+
+    def _show_buttons(self, row: RunRow) -> None:
+        self.stop.setVisible(row.is_active)
+        self.stop.setEnabled(not why_not("stop", row))
+        self.resume.setVisible(row.state == "stopped" and not row.problem)
+        text = resume_text(row)
+        self.resume.setText(text)
+        self.resume.setAccessibleName(text.replace("&", ""))
+        for button, key in ((self.explore, "explore"), (self.fine_tune, "fine_tune")):
+            button.setEnabled(not why_not(key, row))
+            button.setToolTip(why_not(key, row))
+
+    def _show_progress(self) -> None:
+        row = self.state.row
+        if row is None:
+            return
+        self.force_stop.setVisible(row.is_working and self.state.is_silent())
+        stage = self._stage
+        unknown = row.state == "starting" or (row.state == "running" and not row.steps)
+        self.bar.setRange(0, 0 if unknown and not (stage and stage[2]) else 1000)
+        share = stage[1] / stage[2] if unknown and stage and stage[2] else row.share
+        self.bar.setValue(round(1000 * share))
+        said = (
+            self._stage_text(row),
+            self._step(row),
+            self._speed_text(row),
+            self._time(row),
+            self._best(row),
+            self._wait(row),
+        )
+        self.pace.setText(" · ".join(part for part in said if part))
+        self.bar.setAccessibleDescription(self.pace.text())
+
+    def _stage_text(self, row: RunRow) -> str:
+        if self._stage is None or not row.is_working:
+            return ""
+        stage, done, total = self._stage
+        of = self.tr("{0} of {1}").format(numbers.count(done), numbers.count(total))
+        return f"{stage}: {of}" if total else f"{stage} …"
+
+    def _step(self, row: RunRow) -> str:
+        if not row.steps:
+            return ""
+        template = self.tr("Step {0} of {1}")
+        return template.format(numbers.count(row.step), numbers.count(row.steps))
+
+    def _speed_text(self, row: RunRow) -> str:
+        if row.state != "running" or (speed := self._speed()) is None:
+            return ""
+        return self.tr("{0} tokens per second").format(numbers.count(round(speed)))
+
+    def _time(self, row: RunRow) -> str:
+        left = self.state.seconds_left()
+        if left is not None:
+            return self.tr("About {0} left").format(numbers.duration(left))
+        if not row.seconds:
+            return ""
+        template = self.tr("Elapsed {0}") if row.is_working else self.tr("Took {0}")
+        return template.format(numbers.duration(row.seconds))
+
+    def _best(self, row: RunRow) -> str:
+        if row.best_metric is None:
+            return ""
+        name = run_texts.metric_title(row.best_metric_name)
+        value = run_texts.metric_value(row.best_metric_name, row.best_metric)
+        template = self.tr("Best {0} {1} (step {2})")
+        return template.format(name, value, numbers.count(row.best_step))
+
+    def _wait(self, row: RunRow) -> str:
+        if row.state == "queued":
+            return self.tr("Starts when the current run ends")
+        if self.state.is_silent():
+            silent = numbers.duration(self.state.silent_seconds())
+            return self.tr("No response from the training process for {0}").format(silent)
+        return ""
+
+    def _on_staged(self, stage: str, done: int, total: int) -> None:
+        self._stage = (stage, done, total) if not total or done < total else None
+        self._show_progress()
+
+    # ── what can be done ─────────────────────────────────────────────────────────────────────
+
+    def _on_force_stop(self) -> None:
+        self.state.runs.force_stop(self.state.run_id)
+
+    def _on_more(self) -> None:
+        row = self.state.row
+        if row is None:
+            return
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for action in run_actions():
+            if action is None:
+                menu.addSeparator()
+            elif action.key not in IN_SIGHT:
+                text = star_text([row]) if action.key == "star" else action.text
+                entry = menu.addAction(resources.icon(action.icon), text)
+                why = action.why_not(row)
+                entry.setEnabled(not why)
+                entry.setToolTip(why)
+                entry.triggered.connect(lambda _=False, key=action.key: self._do(key))
+        export = menu.addAction(resources.icon("upload"), self.tr("E&xport…"))
+        export.setEnabled(row.checkpoint is not None)
+        export.triggered.connect(lambda: self.export_wanted.emit(row.checkpoint))
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+
+    def _do(self, key: str) -> None:
+        row = self.state.row
+        action = next(action for action in run_actions() if action and action.key == key)
+        if row is not None and not action.why_not(row):
+            action.do(self, self.state.runs, [row])

@@ -1,0 +1,42 @@
+"""What tests do with the page of runs."""
+
+from typing import Any
+
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.columns import Column
+from app.pages.runs.run.view import RunView
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from app.widgets.dialogs import Question
+from engine.record.runs import run as find
+
+HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
+PATIENCE = 20_000  # ms
+
+
+def names(page: RunsPage) -> list[str]:
+    model = page.list.table.model()
+    return [model.index(n, Column.NAME).data() for n in range(model.rowCount())]
+
+
+def open_run(page: RunsPage, run_id: str, qtbot: QtBot) -> RunView:
+    page.arrive({"run": run_id})
+    view = page.run
+    assert view is not None
+    qtbot.waitUntil(lambda: view.state.row is not None and bool(view.details.job.toPlainText()))
+    qtbot.waitUntil(lambda: not view.charts.is_filling())
+    return view
+
+
+def question(qtbot: QtBot) -> Question:
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    found = QApplication.activeModalWidget()
+    assert isinstance(found, Question)
+    return found
+
+
+def row_of(studio: Studio, run_id: str) -> Any:
+    with studio.record.read() as session:
+        return find(session, run_id)

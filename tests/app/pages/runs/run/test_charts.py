@@ -1,0 +1,83 @@
+"""The curves of a run."""
+
+import math
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.messages.events import measured
+from engine.record.metrics import add_metrics
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import PATIENCE, open_run
+
+
+def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
+    view = open_run(page(), run_id, qtbot)
+    values = view.charts.loss.series("training").values.tolist()
+    assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
+    assert view.charts.not_finite.text() == "The loss was not a number (NaN) at step 4, 5."
+    assert [mark.value() for mark in view.charts.marks] == [4, 5]
+
+
+def test_new_points_are_drawn_as_they_come(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("live", upto=4, outcome=None)
+    view = open_run(page(), run_id, qtbot)
+    studio.dispatcher.measured.emit(
+        run_id,
+        [
+            measured("loss", 5, 0.4),
+            measured("validation_loss", 5, 0.6),
+            measured("validation_f1_macro", 5, 0.5),
+            measured("tokens_per_second", 5, 1234),
+            measured("something_new", 5, 1),
+        ],
+    )
+    charts = view.charts
+    assert charts.loss.series("training").steps.tolist()[-1] == 5
+    assert charts.loss.series("validation").values.tolist() == [0.6]
+    assert charts.validation.names() == ["validation macro F1"]
+    assert charts.last_speed() == 1234
+    with qtbot.waitSignal(charts.rate.looked_at, raising=False, timeout=1):
+        charts.loss.looked_at.emit(3.0)  # one crosshair for all: no error where there is no point
+
+
+def test_fifty_thousand_points_open_without_holding_the_window(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("long", upto=1)
+    steps = range(1, 50_001)
+    with studio.record.session() as session:
+        for name in ("loss", "gradient_norm", "tokens_per_second"):
+            add_metrics(session, run_id, [measured(name, s, 1 + math.sin(s)) for s in steps])
+    shown = page()
+    shown.arrive(run_id)  # the watchdog looks on
+    view = shown.run
+    assert view is not None
+    qtbot.waitUntil(lambda: "training" in view.charts.loss.names(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not view.charts.is_filling(), timeout=PATIENCE)
+    assert len(view.charts.loss.series("training")) == 50_000
+
+
+def test_how_curves_are_drawn_is_kept_for_the_next_run(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    first, second = make_run("one"), make_run("two")
+    shown = page()
+    view = open_run(shown, first, qtbot)
+    assert view.charts.options.isHidden()
+    qtbot.mouseClick(view.charts.open_options, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.charts.options.smoothing.group.button(3), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.charts.options.log, Qt.MouseButton.LeftButton)
+    again = open_run(shown, second, qtbot)
+    assert (again.charts.options.smoothing.choice(), again.charts.options.log.isChecked()) == (
+        3,
+        True,
+    )

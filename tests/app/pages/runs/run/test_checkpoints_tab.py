@@ -1,0 +1,109 @@
+"""The checkpoints of a run, and branches from them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.run.checkpoints_tab import CheckpointTable
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from app.widgets.form import SpecForm
+from engine.spec.changes import changes
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run, question
+
+
+def test_checkpoints_can_be_explored_and_trained_further(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    shown = page()
+    view = open_run(shown, make_run("one"), qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
+    marks = [tab.model.index(row, 1).data() for row in range(4)]
+    assert marks == ["one of the last 2", "one of the last 2", "", "best"]
+    assert tab.sum.text().startswith("4 checkpoint(s), ")
+    assert tab.sum.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
+    chosen = tab.chosen()
+    assert chosen is not None and chosen.name == "step-00000005"  # the best one to begin with
+    with qtbot.waitSignal(tab.fine_tune_wanted) as wanted:
+        qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
+    assert wanted.args == [chosen]
+    without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
+    assert not without.checkpoints.none.isHidden() and not without.checkpoints.fine_tune.isEnabled()
+
+
+def test_a_checkpoint_goes_to_the_trash_and_comes_back(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
+    offered: list[Callable[[], None]] = []
+    monkeypatch.setattr(studio.notices, "say", lambda text, action, act: offered.append(act))
+    view = open_run(page(), make_run("one", upto=18, outcome="stopped"), qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [15, 10])
+    offered.pop()()
+    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.saved] == [
+        (15, False), (10, False), (5, True)
+    ])  # fmt: skip
+
+    tab.table.selectRow(0)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    said = " ".join(label.text() for label in asked.findChildren(QLabel))
+    assert "goes on from step 10 instead of 15" in said
+    asked.buttons["delete"].click()
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [10, 5])
+    qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
+
+
+def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = make_run("one")
+    view = open_run(page(), run_id, qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
+    wished: list[Any] = []
+    monkeypatch.setattr(studio.dispatcher, "branch", lambda *wish: wished.append(wish[:3]))
+    qtbot.mouseClick(tab.branch, Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    form = asked.findChild(SpecForm)
+    said = [label.text() for label in asked.findChildren(QLabel)]
+    assert "No setting is changed, so this branch will reproduce the original run exactly." in said
+    form.set_value({"learning_rate": 3e-5})
+    said = [label.text() for label in asked.findChildren(QLabel)]
+    assert "Learning rate 3e-5 instead of 5e-5." in said
+    asked.buttons["branch"].click()
+    qtbot.waitUntil(lambda: bool(wished))
+    name, step, job = wished[0]
+    before = view.state.row.job
+    assert (name, step, job.name) == (run_id, 5, "one, from step 5")
+    assert [change.path for change in changes(before, job)] == ["training.learning_rate"]
+
+
+def test_the_checkpoint_table_is_a_sound_model(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, qtmodeltester: ModelTester
+) -> None:
+    view = open_run(page(), make_run("one"), qtbot)
+    qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() == 4)
+    table = CheckpointTable()
+    qtmodeltester.check(table)
+    table.show_saved(view.checkpoints.model.saved, 2)

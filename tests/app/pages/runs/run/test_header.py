@@ -1,0 +1,75 @@
+"""The head of the page of a run: how it stands, and its buttons."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.messages.events import Branched
+from engine.record.runs import run as find
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
+
+
+def test_a_finished_run_shows_its_curves_and_what_to_do_next(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("done")
+    view = open_run(page(), run_id, qtbot)
+    assert view.header.name.whole() == "done"
+    assert "Step 20 of 20" in view.header.pace.text()
+    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.text()
+    loss = view.charts.loss.series("training")
+    assert loss.values.tolist() == [2 / step for step in range(1, 21)]
+    assert len(view.charts.validation.series("validation accuracy")) == 4
+    assert view.header.stop.isHidden() and view.header.resume.isHidden() and view.banner.isHidden()
+    best = studio.home.runs / run_id / "checkpoints" / "step-00000005"
+    for button, target in (
+        (view.header.explore, ["explore", best]),
+        (view.header.fine_tune, ["train", {"model": best}]),
+    ):
+        with qtbot.waitSignal(studio.go) as gone:
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert gone.args == target
+
+
+def test_a_silent_worker_may_be_force_stopped(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = make_run("hung", upto=4, outcome=None)
+    with studio.record.session() as session:
+        found = find(session, run_id)
+        assert found is not None
+        found.state = "stopping"
+    view = open_run(page(), run_id, qtbot)
+    assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
+    monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
+    qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
+    assert "No response from the training process for" in view.header.pace.text()
+    wished: list[str] = []
+    monkeypatch.setattr(studio.dispatcher, "force_stop", wished.append)
+    qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
+    assert wished == [run_id]
+
+
+def test_the_header_says_of_which_run_it_is_a_branch(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    plain, branch = make_run("plain"), make_run("other")
+    with studio.record.session() as session:
+        run = find(session, branch)
+        assert run is not None
+        told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
+        run.remarks = ["One text was cut.", told.sentence()]
+    view = open_run(page(), branch, qtbot)
+    qtbot.waitUntil(lambda: not view.header.branched.isHidden())
+    assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
+    assert open_run(page(), plain, qtbot).header.branched.isHidden()

@@ -1,0 +1,50 @@
+"""Whether a run can be reproduced."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.atomic_write import MANIFEST
+from engine.messages.events import Prepared, Saved, Started
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
+
+
+def test_reproducibility_is_shown_and_the_files_are_verified(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("one", upto=10, outcome="stopped")
+    folder = RunFolder(studio.home.runs / run_id)
+    conditions = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
+    ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
+    for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
+        folder.append(Started(pid=1, step=first))
+        update = {"step": first, "conditions": conditions, "differences": found}
+        folder.append(ready.model_copy(update=update))
+        folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
+    view = open_run(page(), run_id, qtbot)
+    view.tabs.setCurrentWidget(view.reproducibility)
+    tab = view.reproducibility.made
+    qtbot.waitUntil(lambda: bool(tab.verdict.text()))
+    assert "may give slightly different weights" in tab.verdict.text()
+    assert tab.obstacles.text() == "From step 5 on: threads 1 → 2."
+    assert (
+        tab.facts.values["SHA-256 of the weights at step 20"].text() == f"{'ab' * 16}\n{'ab' * 16}"
+    )
+    told = [label.text() for label in tab.findChildren(QLabel) if "Session" in label.text()]
+    assert told[1].startswith("Session 2: steps 6–15, started ")
+    assert told[1].endswith("; resumed, but not bit for bit: threads 1 → 2")
+    assert told[2].startswith("Session 3: steps 16–20") and told[2].endswith("resumed bit for bit")
+    qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "are intact" in tab.files.text())
+    (folder.checkpoint(5) / MANIFEST).write_text("{")
+    qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "step-00000005: The manifest" in tab.files.text())
+    qtbot.mouseClick(tab.copy, Qt.MouseButton.LeftButton)
+    assert "Processor: A fast one" in QGuiApplication.clipboard().text()

@@ -1,0 +1,53 @@
+"""The page of a run with a real worker."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from tests.app.pages.runs.pages import PATIENCE, open_run
+from tests.engine.runs import fake_worker
+
+
+def test_a_run_is_followed_stopped_and_resumed(
+    page: Callable[[], RunsPage], studio: Studio, workers: None, qtbot: QtBot
+) -> None:
+    studio.dispatcher.begin()
+    shown = page()
+    run_id = studio.dispatcher.start(fake_worker.job("long"))
+    view = open_run(shown, run_id, qtbot)
+
+    def state() -> str:
+        return view.state.row.state if view.state.row is not None else ""
+
+    qtbot.waitUntil(lambda: state() == "running" and view.state.row.step == 3, timeout=PATIENCE)  # type: ignore[union-attr]
+    assert not view.header.stop.isHidden()
+    qtbot.mouseClick(view.header.stop, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: state() == "stopped", timeout=PATIENCE)
+    assert view.header.resume.text() == "&Resume from step 3"
+    qtbot.mouseClick(view.header.resume, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: state() == "running", timeout=PATIENCE)
+    (studio.home.runs / run_id / "do").write_text("go on")
+    qtbot.waitUntil(lambda: state() == "finished", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(view.charts.loss.series("training")) == 6)
+    qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() >= 3)
+    assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
+
+
+def test_a_run_that_dies_shows_why_and_the_end_of_its_log(
+    page: Callable[[], RunsPage], studio: Studio, workers: None, qtbot: QtBot
+) -> None:
+    studio.dispatcher.begin()
+    shown = page()
+    run_id = studio.dispatcher.start(fake_worker.job("long"))
+    view = open_run(shown, run_id, qtbot)
+    folder = studio.home.runs / run_id
+    checkpoint = folder / "checkpoints" / "step-00000002"
+    qtbot.waitUntil(checkpoint.is_dir, timeout=PATIENCE)
+    (folder / "do").write_text("die")
+    qtbot.waitUntil(view.banner.isVisible, timeout=PATIENCE)
+    assert "signal 9" in view.banner.problem.text()
+    assert "worker log of long" in view.banner.details.toPlainText()
+    assert view.banner.resume.text() == "&Resume from step 2"
