@@ -197,7 +197,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "run-finished": of_run(FINISHED),
     "run-checkpoints": tab_of_run(FINISHED, "checkpoints"),
     "run-batch": tab_of_run(STOPPED, "batch"),
-    "run-certificate": tab_of_run(FINISHED, "certificate"),
+    "run-reproducibility": tab_of_run(FINISHED, "reproducibility"),
     "run-live": of_run(LIVE),
     "run-failed": of_run(FAILED),
     "explore-tokens": tokens,
