@@ -98,7 +98,8 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
     """Classes are learned from a checkpoint, and words from nothing, as is usual."""
     from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
     from engine.spec.model import BertSpec
-    from engine.spec.task import Pretraining, TextClassification
+    from engine.spec.tasks.pretraining import Pretraining
+    from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(

@@ -119,7 +119,7 @@ def base(work: Path) -> Path:
 def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
     from engine.spec.dataset import StoredData
     from engine.spec.job import FromCheckpoint, JobSpec
-    from engine.spec.task import TextClassification
+    from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     return JobSpec(

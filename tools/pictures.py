@@ -39,7 +39,8 @@ from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import Pretraining, TextClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -59,7 +59,8 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     from engine.spec.dataset import FileData, Mapping, Reading, Split
     from engine.spec.job import FromScratch, JobSpec
     from engine.spec.model import BertSpec
-    from engine.spec.task import Pretraining, TextClassification
+    from engine.spec.tasks.pretraining import Pretraining
+    from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(

@@ -169,7 +169,7 @@ def compose(
     if raw["base_model"]["kind"] == "scratch" and "base_model.model.causal" not in " ".join(
         assignments
     ):
-        raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "next_token"
+        raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
     try:
         job = JobSpec.model_validate(raw)
     except ValidationError as error:

@@ -19,7 +19,7 @@ from engine.runs.folder import RunFolder
 from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.task import TextClassification
+from engine.spec.tasks.text_classification import TextClassification
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 SPEECHES = (

@@ -19,7 +19,8 @@ from engine.messages.explore.prediction import Predict, Predicted, SpanPredictio
 from engine.messages.explore.text import LabelProbability, Prediction, Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.spec.task import HeadKind, Regression
+from engine.spec.task import HeadKind
+from engine.spec.tasks.regression import Regression
 from engine.tasks import learner_of
 from engine.tasks.predicting import go_through
 

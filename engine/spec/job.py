@@ -9,7 +9,7 @@ from engine.spec import Spec
 from engine.spec.dataset import DataSource
 from engine.spec.features import FINE_TUNED, Features, Vectors
 from engine.spec.model import BertSpec
-from engine.spec.task import Pretraining, TaskSpec
+from engine.spec.tasks import AnyTask
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 
@@ -64,7 +64,7 @@ class JobSpec(Spec):
     """Task, start, data, training and hardware under one name."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME)
-    task: TaskSpec
+    task: AnyTask
     base_model: BaseModelSource
     data: DataSource
     training: TrainingSpec = TrainingSpec()
@@ -73,31 +73,26 @@ class JobSpec(Spec):
     group: RunGroup | None = None
 
     @model_validator(mode="after")
-    def _objective_fits(self) -> Self:
-        """A left-to-right network learns the next word, and no other network can."""
-        if not isinstance(self.task, Pretraining):
+    def _task_fits_model(self) -> Self:
+        """The settings of the task go together, and a new network has the direction it needs."""
+        if problem := self.task.invalid():
+            raise ValueError(problem)
+        causal = self.task.causal
+        if causal is None or not isinstance(self.base_model, FromScratch):
             return self
-        causal = self.task.objective == "next_token"
-        if causal and self.task.nsp:
+        if self.base_model.model.causal != causal:
             raise ValueError(
-                "next sentence cannot be learned with the objective next_token, because [CLS] "
-                "sees nothing to its right"
+                f"this objective needs base_model.model.causal to be {str(causal).lower()}"
             )
-        if isinstance(self.base_model, FromScratch):
-            if self.base_model.model.causal != causal:
-                raise ValueError(
-                    f"the objective {self.task.objective} needs base_model.model.causal to be "
-                    f"{str(causal).lower()}"
-                )
-            if causal and self.base_model.warm_init:
-                raise ValueError("a head start is for masked words, not for next_token")
+        if causal and self.base_model.warm_init:
+            raise ValueError("warm initialisation is for the objective mlm, not for clm")
         return self
 
     @model_validator(mode="after")
     def _vectors_have_a_model(self) -> Self:
         if self.features.vectors == FINE_TUNED:
             return self
-        if isinstance(self.base_model, FromScratch) or isinstance(self.task, Pretraining):
+        if isinstance(self.base_model, FromScratch) or self.task.is_pretraining:
             raise ValueError(
                 "the vectors of a model can be read for a task on labels, from a checkpoint; set "
                 "features.vectors to fine-tuned for all else"

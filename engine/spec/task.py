@@ -1,292 +1,239 @@
-"""What is learned."""
+"""What every task says of itself, without torch: its settings, and plain facts."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Protocol
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.spec import Spec
+from engine.spec.dataset import DatasetSpec
+from engine.spec.dataset import Mapping as Columns
+from engine.spec.export import Output
+from engine.spec.fields import setting
+from engine.spec.training import TrainingSpec
+
+Role = Literal["text", "pair", "label", "flags", "tags", "answers", "beginning", "endings"]
+TARGETS: tuple[Role, ...] = ("endings", "answers", "tags", "flags", "label")
+"""Roles that say what is to be predicted; the first that a data set has tells its task."""
+
+SEQUENCE = "ForSequenceClassification"
+TOKENS = "ForTokenClassification"
+SPANS = "ForQuestionAnswering"
+CHOICES = "ForMultipleChoice"
+
+MAX_CLASSES = 1_000
 
 HeadKind = Literal["classes", "labels", "number", "tags", "answer", "choices"]
-"""What the layer answers that fine-tuning adds: one class of a text or pair, any number of labels,
-a number, a tag for each word, a span of a text, or one of several endings."""
 
 
-class Pretraining(Spec):
-    """Masked words and next sentence (Devlin et al. 2019, §3.1): the loss is their sum.
+@dataclass(frozen=True)
+class Metric:
+    """One number of an evaluation, under the name that it has in events behind `validation_`."""
 
-    Or the paper's comparison, a left-to-right language model without next sentence (§5.1).
+    name: str
+    title: str
+    higher_is_better: bool = True
+    unit: Literal["share", "number"] = "share"  # of 1, to be shown in per cent; or any number
+
+
+LOSS = Metric("loss", title="loss", higher_is_better=False, unit="number")
+ACCURACY = Metric("accuracy", title="accuracy")
+F1 = Metric("f1", title="F1")
+F1_MACRO = Metric("f1_macro", title="macro F1")
+EXACT_MATCH = Metric("exact_match", title="exact match")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The layer that fine-tuning adds; tasks with equal heads can take over one another's.
+
+    Args:
+        architecture: the end of the class's name in transformers.
+        said: what comes out of it, by the names of transformers.
+        outputs: how many numbers it gives; 0: one for each label.
+        problem_type: of config.json, where several heads share a class.
     """
 
-    kind: Literal["pretraining"] = "pretraining"
-    objective: Literal["masked", "next_token"] = Field(
-        "masked",
-        title="Objective",
-        description=(
-            "Masked words are guessed from both sides, as BERT learns. Next word is the paper's "
-            "comparison: each token is guessed from those to its left alone, nothing is masked, "
-            "and the network stays left-to-right when it is fine-tuned."
-        ),
-    )
-    mlm_probability: float = Field(
-        0.15,
-        gt=0,
-        lt=1,
-        title="Masked share",
-        description="Share of the tokens that are chosen to be guessed; 0.15 in the paper.",
-    )
-    mask_token_share: float = Field(
-        0.8,
-        ge=0,
-        le=1,
-        title="Shown as [MASK]",
-        description="Of the chosen tokens, the share that is replaced by [MASK]; 0.8 in the paper.",
-    )
-    random_token_share: float = Field(
-        0.1,
-        ge=0,
-        le=1,
-        title="Shown as another word",
-        description=(
-            "Of the chosen tokens, the share that is replaced by a random piece; 0.1 in the "
-            "paper. The rest stays as it is."
-        ),
-    )
-    whole_word_masking: bool = Field(
-        False,
-        title="Whole words",
-        description="Hide all pieces of a word together, instead of pieces by themselves.",
-    )
-    masking: Literal["dynamic", "static"] = Field(
-        "dynamic",
-        title="Masking",
-        description=(
-            "Dynamic draws new masks whenever an input is seen; static keeps those of each input."
-        ),
-    )
-    nsp: bool = Field(
-        False,
-        title="Next sentence",
-        description=(
-            "Learn besides whether the second of two spans follows the first, as in the paper. "
-            "Needs documents of several sentences."
-        ),
-    )
-    is_next_ratio: float = Field(
-        0.5,
-        gt=0,
-        lt=1,
-        title="True pairs",
-        description="Share of the pairs whose second span follows the first; 0.5 in the paper.",
-    )
-    dupe_factor: int = Field(
-        1,
-        ge=1,
-        le=1_000,
-        title="Draws of pairs",
-        description=(
-            "How often each document is cut into pairs, every time in another way; they stay the "
-            "same in all epochs. The paper's code writes them 10 times."
-        ),
-    )
-    long_length: int = Field(
-        0,
-        ge=0,
-        le=65_536,
-        title="Long inputs",
-        description=(
-            "Length of the inputs in the last steps, so that far positions are learned too; 512 in "
-            "the paper, after 128. 0 means that all inputs have one length."
-        ),
-    )
-    long_share: float = Field(
-        0.1,
-        gt=0,
-        lt=1,
-        title="Steps with long inputs",
-        description="Share of the steps, at the end, that see the long inputs; 0.1 in the paper.",
-    )
+    architecture: str
+    said: tuple[Output, ...]
+    outputs: int = 0
+    problem_type: str = ""
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether it says something of each token, and not of the input as a whole."""
+        return self.said[0].of == "token"
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its outputs have names."""
+        return not self.outputs
+
+    @property
+    def scores_choices(self) -> bool:
+        """Whether its input is one of several choices, which are compared by its one output."""
+        return self.architecture == CHOICES
+
+    @property
+    def finds_spans(self) -> bool:
+        """Whether its outputs are the first and the last token of a span."""
+        return self.architecture == SPANS
 
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Weight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 
-SMOOTHING = Field(
+@dataclass(frozen=True)
+class TaskFacts:
+    """All that is said of a task wherever tasks are listed, shown or told apart.
+
+    Args:
+        title: the field's name of it.
+        head: None for pre-training, which has heads of its own.
+        metrics: what its evaluation computes.
+        best_metric: the one by which checkpoints are compared, unless the labels want another.
+        reads: the roles of columns that each row needs.
+        may_read: those that are read where they are there.
+        training: the usual settings from a checkpoint.
+        from_scratch: those with fresh weights; None where it needs a checkpoint.
+        cuts_long_texts: whether what is beyond the longest input is lost.
+    """
+
+    title: str
+    head: Head | None
+    metrics: tuple[Metric, ...]
+    best_metric: str
+    reads: tuple[Role, ...]
+    may_read: tuple[Role, ...] = ()
+    training: TrainingSpec = FINE_TUNING
+    from_scratch: TrainingSpec | None = None
+    cuts_long_texts: bool = True
+
+
+class LabelColumn(Protocol):
+    """What is known of a label column whose cells were counted."""
+
+    @property
+    def cells(self) -> Mapping[str, int]:
+        """How many rows have each cell."""
+
+    @property
+    def sets(self) -> Mapping[str, int] | None:
+        """How many rows have each label, where cells hold several; None where they hold one."""
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the cells are numbers on a scale, and no names of classes."""
+
+    @property
+    def not_numbers(self) -> Mapping[str, int]:
+        """The cells that hold no number."""
+
+    @property
+    def numbers(self) -> frozenset[float]:
+        """The numbers in the others."""
+
+
+class TaskSpec(Spec):
+    """The settings of a task. Each task is a subclass, listed in `engine.spec.tasks.TASKS`."""
+
+    facts: ClassVar[TaskFacts]
+    kind: str
+
+    @property
+    def is_pretraining(self) -> bool:
+        """Whether it needs no labels and trains the heads of pre-training."""
+        return self.facts.head is None
+
+    @property
+    def causal(self) -> bool | None:
+        """Whether the network must be left-to-right, or must not; None where both will do."""
+        return None
+
+    @property
+    def needs_nsp(self) -> bool:
+        """Whether the network must have the head of next-sentence prediction."""
+        return False
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        """Whether a data set with these columns is most likely made for this task."""
+        return target(columns) in cls.facts.reads
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        """Everything that keeps a data set from this task; `labels` None: not yet counted."""
+        yield from ()
+
+    def invalid(self) -> str:
+        """Why these settings do not go together, in a sentence; empty where they do."""
+        return ""
+
+    def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
+        """How many rows have each label that is learned; empty where that is not known."""
+        return {}
+
+    def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:
+        """The labels that the model will have; empty where they are not known yet."""
+        return tuple(self.label_rows(dataset, labels)) if dataset else ()
+
+    def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
+        """The class weights that belong to none of these labels."""
+        return []
+
+    def without_labels(self) -> "TaskSpec":
+        """The same settings for another data set."""
+        return self
+
+
+ClassWeight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+LABEL_SMOOTHING = Field(
     0.0,
     ge=0,
     lt=1,
     title="Label smoothing",
     description=(
-        "Share of what is wanted that is given to all classes alike, so that the model is less "
-        "sure of itself; 0 in the paper, 0.1 is usual."
+        "Share of the target probability that is spread over all classes, so that the model is "
+        "less overconfident; 0 in the paper, 0.1 is usual."
     ),
+    json_schema_extra=setting(branch=True),
 )
 
 
-class TextClassification(Spec):
-    """One label for a sentence or a pair, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
+class LabelledTask(TaskSpec):
+    """A task whose head has an output for each label; a subclass gives the fields their titles."""
 
-    kind: Literal["text_classification"] = "text_classification"
-    labels: tuple[str, ...] = Field(
-        (),
-        title="Labels",
-        description=(
-            "The classes in the order of their ids. Empty: all labels of the training rows, sorted."
-        ),
-    )
-    balanced: bool = Field(
-        False,
-        title="Balance the classes",
-        description=(
-            "Rare classes weigh more: the weight of a class is the number of rows, divided by the "
-            "number of classes and by the rows of that class."
-        ),
-    )
-    class_weights: dict[str, Weight] = Field(
-        {},
-        title="Weights of classes",
-        description=(
-            "How much the rows of a class count while learning, by its label; 1 for each that is "
-            "not named, or what balancing gives it."
-        ),
-    )
-    label_smoothing: float = SMOOTHING
+    labels: tuple[str, ...] = ()
+    class_weights: dict[str, ClassWeight] = Field({})
+
+    def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:
+        return self.labels or super().label_names(dataset, labels)
+
+    def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
+        return [name for name in self.class_weights if name not in names] if names else []
+
+    def without_labels(self) -> TaskSpec:
+        return self.model_copy(update={"labels": (), "class_weights": {}})
+
+    def unlisted(self, found: set[str]) -> Iterator[StudioError]:
+        """What is wrong where the settings name the labels and a data set has others."""
+        unlisted = sorted(found - set(self.labels)) if self.labels else []
+        if unlisted:
+            names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
+            yield StudioError(
+                phrase("The data has labels that are not in the settings: {names}.", names=names),
+                phrase("Add them to the labels in the settings, or leave that list empty."),
+            )
 
 
-class QuestionAnswering(Spec):
-    """Where in a passage stands the answer to a question (Devlin et al. 2019, §4.2 and §4.3).
-
-    A long passage is read in windows that overlap.
-    """
-
-    kind: Literal["question_answering"] = "question_answering"
-    unanswerable: bool | None = Field(
-        None,
-        title="May have no answer",
-        description=(
-            "Whether a question may have no answer in its passage, as in SQuAD 2.0; empty: as the "
-            "training rows have it."
-        ),
-    )
-    no_answer_threshold: float = Field(
-        0.0,
-        ge=-1e6,
-        le=1e6,
-        title="No-answer threshold",
-        description=(
-            "By how much “no answer” must score higher than the best answer to be preferred. "
-            "Evaluation says which threshold would have been the best."
-        ),
-    )
-    doc_stride: int = Field(
-        128,
-        ge=1,
-        le=65_536,
-        title="Stride",
-        description="Word pieces between the beginnings of two windows over a passage.",
-        json_schema_extra={"ticks": [64, 128, 192]},
-    )
-    max_question_length: int = Field(
-        64,
-        ge=1,
-        le=65_536,
-        title="Longest question",
-        description="Longer questions are cut to this many word pieces.",
-    )
-    max_answer_length: int = Field(
-        30,
-        ge=1,
-        le=65_536,
-        title="Longest answer",
-        description="No answer of more word pieces is given.",
-    )
+def target(columns: Columns) -> Role | None:
+    """The column that says what is to be predicted; None where there is plain text alone."""
+    return next((role for role in TARGETS if getattr(columns, role)), None)
 
 
-class TokenClassification(Spec):
-    """A tag for each word, from the vector of its first piece (Devlin et al. 2019, §5.3)."""
-
-    kind: Literal["token_classification"] = "token_classification"
-    labels: tuple[str, ...] = Field(
-        (),
-        title="Tags",
-        description=(
-            "The tags in the order of their ids. Empty: all tags of the training rows, sorted, "
-            "with O first."
-        ),
-    )
-    class_weights: dict[str, Weight] = Field(
-        {},
-        title="Weights of tags",
-        description=(
-            "How much the words of a tag count while learning, by the tag or by the type of its "
-            "spans (“person” for B-person and I-person); 1 for each that is not named."
-        ),
-    )
-    label_smoothing: float = SMOOTHING
-
-
-class MultiLabel(Spec):
-    """Any number of labels for a sentence or a pair, each with a probability of its own."""
-
-    kind: Literal["multi_label"] = "multi_label"
-    labels: tuple[str, ...] = Field(
-        (),
-        title="Labels",
-        description=(
-            "The labels in the order of their ids. Empty: all labels of the training rows, sorted."
-        ),
-    )
-    balanced: bool = Field(
-        False,
-        title="Balance the labels",
-        description=(
-            "Rare labels weigh more: the weight of a label is the number of rows without it, "
-            "divided by the number of rows with it."
-        ),
-    )
-    class_weights: dict[str, Weight] = Field(
-        {},
-        title="Weights of labels",
-        description=(
-            "How much it counts while learning that a row has a label, by its name; 1 for each "
-            "that is not named, or what balancing gives it."
-        ),
-    )
-
-
-class Regression(Spec):
-    """A number for a sentence or a pair, such as how similar two sentences are."""
-
-    kind: Literal["regression"] = "regression"
-    range: tuple[Finite, Finite] | None = Field(
-        None,
-        title="Range",
-        description=(
-            "Between which numbers the answers are shown; empty: the lowest and the highest of the "
-            "training rows."
-        ),
-    )
-
-    @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.range is not None and self.range[0] >= self.range[1]:
-            raise ValueError("the range must begin below its end")
-        return self
-
-
-class MultipleChoice(Spec):
-    """Which of several endings fits a text (Devlin et al. 2019, §4.4)."""
-
-    kind: Literal["multiple_choice"] = "multiple_choice"
-
-
-TaskSpec = Annotated[
-    Pretraining
-    | TextClassification
-    | MultiLabel
-    | Regression
-    | TokenClassification
-    | MultipleChoice
-    | QuestionAnswering,
-    Field(discriminator="kind"),
-]
+def shortened(label: str) -> str:
+    """A label as it stands in a sentence."""
+    return label if len(label) <= 60 else label[:60] + "…"

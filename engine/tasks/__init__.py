@@ -6,17 +6,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.models.checkpoint import TASK, Checkpoint
-from engine.spec.task import (
-    HeadKind,
-    MultiLabel,
-    MultipleChoice,
-    Pretraining,
-    QuestionAnswering,
-    Regression,
-    TaskSpec,
-    TextClassification,
-    TokenClassification,
-)
+from engine.spec.task import HeadKind, TaskSpec
+from engine.spec.tasks.multi_label import MultiLabel
+from engine.spec.tasks.multiple_choice import MultipleChoice
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.question_answering import QuestionAnswering
+from engine.spec.tasks.regression import Regression
+from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.learner import Learner
 from engine.tasks.multi_label import MultiLabelLearner
 from engine.tasks.multiple_choice import MultipleChoiceLearner

@@ -17,7 +17,7 @@ from engine.evaluation.multi_label import MultiLabelReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import MultiLabel
+from engine.spec.tasks.multi_label import MultiLabel
 from engine.tasks.learner import Batch, Examples, LogitsTally
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of

@@ -19,7 +19,7 @@ from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import MultipleChoice
+from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.tasks.learner import (
     Batch,
     Examples,

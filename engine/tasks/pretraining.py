@@ -19,7 +19,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.dataset import SplitName
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import (
     Batch,
     Examples,
@@ -56,7 +56,7 @@ class PretrainingLearner(Learner):
 
     @property
     def causal(self) -> bool:
-        return self._task.objective == "next_token"
+        return self._task.objective == "clm"
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
         """Read as they are tokenised: a corpus may be larger than the memory."""

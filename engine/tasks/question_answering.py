@@ -28,7 +28,7 @@ from engine.evaluation.question_answering import QuestionReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import QuestionAnswering
+from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.learner import (
     AnswerTally,
     Batch,

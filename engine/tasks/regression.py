@@ -17,7 +17,7 @@ from engine.evaluation.regression import RegressionReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import Regression
+from engine.spec.tasks.regression import Regression
 from engine.tasks.learner import Batch, Examples, LogitsTally
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer

@@ -17,7 +17,7 @@ from engine.evaluation.text_classification import ClassReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import TextClassification
+from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer

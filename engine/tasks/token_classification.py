@@ -24,7 +24,7 @@ from engine.evaluation.token_classification import TagReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.task import TokenClassification
+from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.learner import (
     AnswerTally,
     Batch,

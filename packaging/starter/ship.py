@@ -17,7 +17,7 @@ from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 from engine.shipped import starter_model
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.training import HardwareSpec
 from engine.tasks.evaluating import judge
 from engine.tasks.pretraining import PretrainingLearner

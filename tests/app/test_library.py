@@ -15,7 +15,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import TextClassification
+from engine.spec.tasks.text_classification import TextClassification
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
 
 

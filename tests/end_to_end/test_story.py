@@ -20,7 +20,6 @@ from app.notices import Notices
 from app.pages.data.view import DataPage
 from app.pages.explore.view import ExplorePage
 from app.pages.runs.view import RunsPage
-from app.pages.train.choices import Kind
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.window import MainWindow
@@ -30,6 +29,7 @@ from engine.record.runs import all_runs, run
 from engine.runs.folder import RunFolder
 from engine.shipped import sample_data, starter_model
 from engine.worker.train import main as work
+from tests.app.pages.train.cards import SENTENCE
 
 SOON = 30_000  # ms: for what takes a few steps of a worker
 LONG = 240_000  # ms: for a whole training on a busy machine
@@ -112,7 +112,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     train = page(shown, "train")
     assert isinstance(train, TrainPage)
     qtbot.waitUntil(lambda: train.state.datasets is not None, timeout=SOON)
-    train.state.choose_kind(Kind.SENTENCE)
+    train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
     starter = next(m for m in shown.studio.models() if m.origin == "starter")
     train.state.choose_model(starter)

@@ -8,33 +8,27 @@ from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import (
-    AIMS,
     NO_READER,
     OWN_SIZE,
     Choices,
-    Kind,
+    Goal,
     Step,
     network,
     suggested_name,
 )
+from app.tasks import part_of
+from app.tasks.part import Plan
 from app.widgets import numbers
 from app.widgets.spec_texts import title_of, value_in_words
 from engine.checkpoints.families import FAMILIES
-from engine.data.columns.label_sets import counted
-from engine.data.formats.reading import check
+from engine.data.columns.fit import problems_of
+from engine.data.columns.labels import CountedLabels
 from engine.errors import StudioError
 from engine.messages.estimating import Estimated
 from engine.spec.dataset import DatasetSpec
 from engine.spec.features import FINE_TUNED, LAYER_SWEEP, Features
 from engine.spec.fields import fields_at
 from engine.spec.model import BertSpec
-from engine.spec.task import (
-    MultiLabel,
-    Pretraining,
-    QuestionAnswering,
-    TextClassification,
-    TokenClassification,
-)
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 translate = QCoreApplication.translate
@@ -65,33 +59,10 @@ class Lengths:
 # ── data that fits ───────────────────────────────────────────────────────────────────────────
 
 
-def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
+def misfits(spec: DatasetSpec, kind: str) -> list[StudioError]:
     """Everything that keeps this data set from this task; empty where it fits."""
-    found = []
-    if kind is Kind.SENTENCE and spec.mapping.pair is not None:
-        found.append(
-            StudioError(
-                translate("Train", "Every row has two texts."),
-                translate("Train", "Choose “Classify a pair”, or import it with one text only."),
-            )
-        )
-    if kind in (Kind.SENTENCE, Kind.PAIR) and spec.mapping.endings:
-        found.append(
-            StudioError(
-                translate("Train", "Every row has endings to choose from."),
-                translate("Train", "Choose “Choose an ending”, or import it without them."),
-            )
-        )
-    if kind is Kind.PAIR and spec.mapping.pair is None:
-        found.append(
-            StudioError(
-                translate("Train", "Every row has one text, and a pair needs two."),
-                translate(
-                    "Train", "Choose “Classify a sentence”, or import it with a second text."
-                ),
-            )
-        )
-    found += check(spec.columns, spec.mapping, AIMS[kind].task, spec.labels or None)
+    task = Goal(kind).task
+    found = problems_of(spec.columns, spec.mapping, task, spec.labels or None)
     if not spec.rows.get("train"):
         found.append(
             StudioError(
@@ -105,12 +76,7 @@ def misfits(spec: DatasetSpec, kind: Kind) -> list[StudioError]:
 def label_rows(choices: Choices) -> dict[str, int]:
     """How many rows have each label that is to be learned; empty where it is not known yet."""
     spec = choices.data.spec if choices.data else None
-    if spec is None or not isinstance(choices.task, TextClassification | MultiLabel):
-        return {}
-    if isinstance(choices.task, MultiLabel) and not spec.mapping.flags:
-        rows = counted(spec.labels) or spec.labels
-        return {label: count for label, count in rows.items() if label}
-    return spec.labels
+    return choices.task.label_rows(spec, CountedLabels(spec.labels)) if spec else {}
 
 
 def label_names(choices: Choices) -> tuple[str, ...]:
@@ -118,11 +84,8 @@ def label_names(choices: Choices) -> tuple[str, ...]:
 
     Of tags they are the types of the spans, and O.
     """
-    if isinstance(choices.task, TokenClassification):
-        spec = choices.data.spec if choices.data else None
-        return tuple(dict.fromkeys((*spec.spans, "O"))) if spec else ()
-    given: tuple[str, ...] = getattr(choices.task, "labels", ())
-    return given or tuple(label_rows(choices))
+    spec = choices.data.spec if choices.data else None
+    return choices.task.label_names(spec, CountedLabels(spec.labels if spec else {}))
 
 
 # ── why a step is not done yet ───────────────────────────────────────────────────────────────
@@ -132,7 +95,7 @@ def obstacle(choices: Choices, step: Step) -> str:
     """One sentence that says why this step is not done; empty where it is."""
     match step:
         case Step.TASK:
-            return "" if choices.kind else translate("Train", "Choose what the model should learn.")
+            return "" if choices.goal else translate("Train", "Choose what the model should learn.")
         case Step.DATA:
             return _data_obstacle(choices)
         case Step.START:
@@ -147,9 +110,9 @@ def obstacle(choices: Choices, step: Step) -> str:
 def _data_obstacle(choices: Choices) -> str:
     if choices.data is None:
         return translate("Train", "Choose a data set, or import one.")
-    if choices.kind is None or choices.data.spec is None:
+    if choices.goal is None or choices.data.spec is None:
         return ""
-    problems = misfits(choices.data.spec, choices.kind)
+    problems = misfits(choices.data.spec, choices.goal.kind)
     if not problems:
         return ""
     template = translate("Train", "“{name}” does not fit: {problem}")
@@ -157,7 +120,7 @@ def _data_obstacle(choices: Choices) -> str:
 
 
 def _start_obstacle(choices: Choices) -> str:
-    if choices.kind is Kind.SCRATCH:
+    if choices.from_scratch:
         vocabulary = choices.scratch.vocabulary
         if vocabulary is not None and vocabulary.info is None:
             return _gone(vocabulary.name)
@@ -166,7 +129,7 @@ def _start_obstacle(choices: Choices) -> str:
         return translate("Train", "Choose a model to start from.")
     if choices.model.info is None:
         return _gone(choices.model.name)
-    return _direction_obstacle(choices) if choices.kind is Kind.ONWARD else ""
+    return _direction_obstacle(choices) if choices.continues else ""
 
 
 def _direction_obstacle(choices: Choices) -> str:
@@ -231,33 +194,25 @@ def _settings_obstacle(choices: Choices) -> str:
         ).format(most=spec.max_positions, asked=longest)
     if choices.reader.trains_probe and choices.training.lora_rank:
         return translate("Train", "A reader trains no adapters: set the LoRA rank to 0.")
-    if choices.kind is Kind.SCRATCH and choices.training.lora_rank:
+    if choices.from_scratch and choices.training.lora_rank:
         return translate(
             "Train", "LoRA adapts a model that has learned already: set the LoRA rank to 0."
         )
     if why := _processes_obstacle(choices):
         return why
     task, info = choices.task, choices.model.info if choices.model else None
-    if choices.kind is Kind.ONWARD and isinstance(task, Pretraining) and task.nsp:
+    if choices.continues and task.needs_nsp:
         family = FAMILIES.get(info.family) if info else None
         if family is not None and not family.knows_next_sentence:
             return translate(
                 "Train", "{family} has no head for next sentence: turn “Next sentence” off."
             ).format(family=family.title)
-    names = label_names(choices)
-    weights: dict[str, float] = getattr(task, "class_weights", {})
-    if isinstance(task, TokenClassification):  # a single tag may have a weight as well: “B-person”
-        names = (*names, *(name for name in weights if name.partition("-")[2] in names))
-    unknown = next((name for name in weights if names and name not in names), None)
-    if unknown is not None:
+    unknown = task.unknown_weights(label_names(choices))
+    if unknown:
         return translate(
             "Train", "A weight is given for “{label}”, and no label of the data is called so."
-        ).format(label=unknown)
-    if isinstance(task, Pretraining) and task.mask_token_share + task.random_token_share > 1:
-        return translate(
-            "Train", "“Shown as [MASK]” and “Shown as another word” are more than 1 together."
-        )
-    return ""
+        ).format(label=unknown[0])
+    return task.invalid()
 
 
 # ── what is worth a warning ──────────────────────────────────────────────────────────────────
@@ -299,7 +254,7 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
             )
         )
     cut = lengths.share_cut(choices.training.max_length) if lengths else 0
-    if cut > 0.01 and not isinstance(choices.task, Pretraining | QuestionAnswering):
+    if cut > 0.01 and choices.task.facts.cuts_long_texts:
         found.append(
             translate(
                 "Train",
@@ -311,7 +266,7 @@ def _data_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
 
 def _model_warnings(choices: Choices) -> list[str]:
     info = choices.model.info if choices.model else None
-    if choices.kind is Kind.ONWARD and info is not None and "masked words" not in info.task_heads:
+    if choices.continues and info is not None and "masked words" not in info.task_heads:
         return [
             translate(
                 "Train",
@@ -360,106 +315,44 @@ def _estimate_warnings(estimate: Estimated) -> list[str]:
 
 def summary(choices: Choices) -> str:
     """What will happen, for the review. The steps before it must be done."""
-    assert choices.kind is not None and choices.data is not None
+    assert choices.goal is not None and choices.data is not None
     return f"{_what(choices)} {_how(choices)}"
 
 
 def _what(choices: Choices) -> str:
     assert choices.data is not None
-    names = {
-        "model": choices.model.name if choices.model else "",
-        "data": choices.data.name,
-        "labels": numbers.count(len(label_names(choices))),
-        "size": translate("Train", "own")
-        if choices.scratch.size == OWN_SIZE
-        else choices.scratch.size,
-        "trained": _trained(choices),
-    }
-    match choices.kind:
-        case Kind.ONWARD if choices.is_causal:
-            template = translate(
-                "Train",
-                "“{model}” goes on learning to guess each next word from left to right, in the"
-                " texts of “{data}”.",
-            )
-        case Kind.SCRATCH if choices.is_causal:
-            template = translate(
-                "Train",
-                "A new left-to-right BERT, size “{size}”, learns to guess each next word in the"
-                " texts of “{data}”.",
-            )
-        case Kind.SENTENCE:
-            template = translate(
-                "Train",
-                "“{model}” learns to sort the texts of “{data}” into {labels} labels; {trained}.",
-            )
-        case Kind.PAIR:
-            template = translate(
-                "Train",
-                "“{model}” learns to sort the pairs of “{data}” into {labels} labels; {trained}.",
-            )
-        case Kind.TAGS:
-            template = translate(
-                "Train", "“{model}” learns to tag the words of “{data}”; {trained}."
-            )
-        case Kind.LABELS:
-            template = translate(
-                "Train",
-                "“{model}” learns which of {labels} labels the texts of “{data}” have; {trained}.",
-            )
-        case Kind.NUMBER:
-            template = translate(
-                "Train", "“{model}” learns to guess the numbers of “{data}”; {trained}."
-            )
-        case Kind.CHOICES:
-            template = translate(
-                "Train",
-                "“{model}” learns to choose the ending that fits, in the rows of “{data}”;"
-                " {trained}.",
-            )
-        case Kind.QUESTIONS:
-            template = translate(
-                "Train",
-                "“{model}” learns to find the answers of “{data}” in their passages; {trained}.",
-            )
-        case Kind.ONWARD:
-            template = translate(
-                "Train",
-                "“{model}” goes on learning to guess masked words, in the texts of “{data}”.",
-            )
-        case _:
-            template = translate(
-                "Train",
-                "A new BERT, size “{size}”, learns to guess masked words in the texts of “{data}”.",
-            )
-    told = template.format(**names)
-    if choices.is_causal:
-        return told
-    if isinstance(choices.task, Pretraining) and choices.task.nsp:
-        told += " " + translate(
-            "Train", "It also learns whether one span of sentences follows another."
-        )
-    return told
+    goal, size = choices.present_goal, choices.scratch.size
+    if goal.from_scratch:
+        model = translate("Train", "own size") if size == OWN_SIZE else size
+    else:
+        model = choices.model.name if choices.model else ""
+    plan = Plan(
+        task=choices.task,
+        from_scratch=goal.from_scratch,
+        model=model,
+        data=choices.data.name,
+        labels=len(label_names(choices)),
+        trained=_trained(choices),
+    )
+    return part_of(goal.kind).plan(plan)
 
 
 def _trained(choices: Choices) -> str:
-    """Which weights learn, as the end of a sentence."""
+    """Which weights are trained, as a phrase."""
     training, vectors = choices.training, choices.reader.vectors
     if choices.reader.trains_probe:
-        template = translate(
-            "Train", "it stays as it is, and a reader of its vectors ({vectors}) is trained"
-        )
+        template = translate("Train", "probe on frozen features: {vectors}")
     elif vectors == LAYER_SWEEP:
         template = translate(
             "Train",
-            "six readers of its vectors are trained one after another, and then all its weights",
+            "layer probing sweep",
         )
     elif training.lora_rank:
-        template = translate("Train", "only adapters of rank {rank} and its head are trained")
+        template = translate("Train", "LoRA rank {rank}")
     elif training.frozen_layers:
-        template = translate("Train", "its lowest layers ({frozen}) stay as they are")
+        template = translate("Train", "lowest {frozen} layers frozen")
     else:
-        template = translate("Train", "all its weights are trained")
+        template = translate("Train", "all weights")
     return template.format(rank=training.lora_rank, frozen=training.frozen_layers, vectors=vectors)
 
 
@@ -470,14 +363,14 @@ def _how(choices: Choices) -> str:
         training = training.model_copy(update={"epochs": choices.reader.epochs})
     spec = choices.data.spec
     values = {
-        "batch_size": numbers.count(training.batch_size),
+        "batch": numbers.count(training.batch_size),
         "epochs": value_in_words(training.epochs),
         "steps": numbers.count(training.steps),
-        "train_fraction": value_in_words(round(100 * training.train_fraction, 1)),
+        "share": value_in_words(round(100 * training.train_fraction, 1)),
         "rows": numbers.count(round(training.train_fraction * spec.rows.get("train", 0)))
         if spec
         else "",
-        "validation": numbers.count(spec.rows.get("validation", 0)) if spec else "",
+        "dev": numbers.count(spec.rows.get("validation", 0)) if spec else "",
     }
     if training.steps:
         seen = translate("Train", "It makes {steps} steps of {batch} examples.")
@@ -515,7 +408,7 @@ def changed_by_advanced(choices: Choices) -> list[str]:
     found += _differences(Features, choices.reader, NO_READER, {"cache"})
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())
     task = choices.task
-    return found + _differences(type(task), task, choices.aim.task, {"kind", "labels"})
+    return found + _differences(type(task), task, choices.present_goal.task, {"kind", "labels"})
 
 
 def _differences(

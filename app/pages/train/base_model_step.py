@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.train import advice
-from app.pages.train.choices import Kind, network
+from app.pages.train.choices import network
 from app.pages.train.estimate_box import EstimateBox, verdict_word
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.scratch_form import ScratchForm
@@ -60,7 +60,7 @@ class StartStep(QWidget):
 
     def focus(self) -> None:
         """Give the keyboard to the list of models, or to the sizes."""
-        if self._state.choices.kind is Kind.SCRATCH:
+        if self._state.choices.from_scratch:
             self.scratch.focus()
         else:
             self.list.setFocus()
@@ -81,7 +81,7 @@ class StartStep(QWidget):
 
     def _show(self) -> None:
         choices = self._state.choices
-        self._left.setCurrentIndex(1 if choices.kind is Kind.SCRATCH else 0)
+        self._left.setCurrentIndex(1 if choices.from_scratch else 0)
         entries = self._state.models
         self._none.setVisible(entries is not None and not entries)
         chosen = choices.model.path if choices.model else None
@@ -134,7 +134,7 @@ class StartStep(QWidget):
         ]
         choices = self._state.choices
         info = choices.model.info if choices.model else None
-        if choices.kind is Kind.SCRATCH or info is None:
+        if choices.from_scratch or info is None:
             parameters = advice.parameters(spec)
         else:
             parameters = info.parameters

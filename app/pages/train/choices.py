@@ -2,24 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from pathlib import Path
 
 from engine.messages.reports import CheckpointInfo
-from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
+from engine.spec.dataset import DatasetSpec, DataSource, StoredData
 from engine.spec.features import Features
 from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, BertSpec
-from engine.spec.task import (
-    MultiLabel,
-    MultipleChoice,
-    Pretraining,
-    QuestionAnswering,
-    Regression,
-    TaskSpec,
-    TextClassification,
-    TokenClassification,
-)
+from engine.spec.task import TaskSpec
+from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 OWN_SIZE = "own"
@@ -29,7 +21,6 @@ LONGEST_NAME = 200  # characters, as in JobSpec
 
 ANY_HARDWARE = HardwareSpec()
 NO_READER = Features()  # the model itself is fine-tuned
-FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 
 class Step(IntEnum):
@@ -42,48 +33,46 @@ class Step(IntEnum):
     REVIEW = 4
 
 
-class Kind(StrEnum):
-    """What a person wants; the cards of the first step, in their order."""
+@dataclass(frozen=True)
+class Goal:
+    """What a person wants: a task, from a base model or from scratch. A card of the first step."""
 
-    SENTENCE = "sentence"
-    PAIR = "pair"
-    LABELS = "labels"
-    NUMBER = "number"
-    TAGS = "tags"
-    QUESTIONS = "questions"
-    CHOICES = "choices"
-    ONWARD = "onward"
-    SCRATCH = "scratch"
+    kind: str
+    from_scratch: bool = False
 
     @property
-    def pretrains(self) -> bool:
-        return self in (Kind.ONWARD, Kind.SCRATCH)
+    def task(self) -> TaskSpec:
+        """The task with its usual settings."""
+        return TASKS[self.kind](kind=self.kind)
+
+    @property
+    def training(self) -> TrainingSpec:
+        """The usual settings of its training."""
+        facts = TASKS[self.kind].facts
+        return facts.from_scratch or facts.training if self.from_scratch else facts.training
+
+    @property
+    def is_pretraining(self) -> bool:
+        return self.task.is_pretraining
 
 
-@dataclass(frozen=True)
-class Aim:
-    """What a kind amounts to when nothing was changed."""
+def goals() -> list[Goal]:
+    """All cards in their order."""
+    found = []
+    for kind, task in TASKS.items():
+        found.append(Goal(kind))
+        if task.facts.from_scratch is not None:
+            found.append(Goal(kind, from_scratch=True))
+    return found
 
-    task: TaskSpec
-    training: TrainingSpec = FINE_TUNING
 
-
-# Pre-training has rates that suit masked words with few steps.
-AIMS: dict[Kind, Aim] = {
-    Kind.SENTENCE: Aim(TextClassification()),
-    Kind.PAIR: Aim(TextClassification()),
-    Kind.LABELS: Aim(MultiLabel()),
-    Kind.NUMBER: Aim(Regression()),
-    Kind.TAGS: Aim(TokenClassification()),
-    Kind.CHOICES: Aim(MultipleChoice(), TrainingSpec(batch_size=16, learning_rate=2e-5)),
-    Kind.QUESTIONS: Aim(QuestionAnswering(), TrainingSpec(epochs=2, max_length=384)),
-    Kind.ONWARD: Aim(
-        Pretraining(), TrainingSpec(epochs=1, batch_size=32, learning_rate=1e-4, max_length=128)
-    ),
-    Kind.SCRATCH: Aim(
-        Pretraining(), TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_length=128)
-    ),
-}
+def first_goal(pretrains: bool, from_scratch: bool = False) -> Goal:
+    """The first card for pre-training, or for fine-tuning."""
+    return next(
+        goal
+        for goal in goals()
+        if (goal.is_pretraining, goal.from_scratch) == (pretrains, from_scratch)
+    )
 
 
 @dataclass(frozen=True)
@@ -120,12 +109,12 @@ class Scratch:
 class Choices:
     """Everything that the wizard keeps. What one task does not need stays for the others."""
 
-    kind: Kind | None = None
+    goal: Goal | None = None
     data: Data | None = None
     model: Model | None = None
     scratch: Scratch = Scratch()
     tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # what was changed, by kind of task
-    trainings: Mapping[str, TrainingSpec] = field(default_factory=dict)  # two for pre-training
+    trainings: Mapping[Goal, TrainingSpec] = field(default_factory=dict)
     features: Features = NO_READER
     hardware: HardwareSpec = ANY_HARDWARE
     usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
@@ -133,21 +122,35 @@ class Choices:
     name: str = ""
 
     @property
-    def aim(self) -> Aim:
-        return AIMS[self.kind or Kind.SENTENCE]
+    def present_goal(self) -> Goal:
+        """The goal, or the first of them while none is chosen."""
+        return self.goal or goals()[0]
+
+    @property
+    def from_scratch(self) -> bool:
+        """Whether the network will have fresh weights."""
+        return self.goal is not None and self.goal.from_scratch
+
+    @property
+    def continues(self) -> bool:
+        """Whether a base model is pre-trained further."""
+        return self.is_pretraining and not self.from_scratch
+
+    @property
+    def is_pretraining(self) -> bool:
+        return self.goal is not None and self.goal.is_pretraining
 
     @property
     def task(self) -> TaskSpec:
         """The present task with its settings."""
-        task = self.tasks.get(self.aim.task.kind, self.aim.task)
-        if isinstance(task, Pretraining) and task.objective == "next_token":
-            return task.model_copy(update={"nsp": False})
-        return task
+        goal = self.present_goal
+        task = self.tasks.get(goal.kind, goal.task)
+        return task.model_copy(update={"nsp": False}) if task.causal else task
 
     @property
     def training(self) -> TrainingSpec:
         """The settings of the present task; the usual length is no more than the network reads."""
-        kept = self.trainings.get(self._training_name, self.aim.training)
+        kept = self.trainings.get(self.present_goal, self.defaults)
         spec = None if self.length_by_hand else network(self)
         if spec is None or spec.max_positions >= kept.max_length:
             return kept
@@ -155,17 +158,12 @@ class Choices:
 
     @property
     def defaults(self) -> TrainingSpec:
-        return self.aim.training
-
-    @property
-    def _training_name(self) -> str:
-        kind = self.kind or Kind.SENTENCE
-        return kind if kind.pretrains else self.aim.task.kind
+        return self.present_goal.training
 
     @property
     def reader(self) -> Features:
         """The settings of a reader of the model, where the present task can have one."""
-        return NO_READER if self.kind is not None and self.kind.pretrains else self.features
+        return NO_READER if self.is_pretraining else self.features
 
     @property
     def quick_look(self) -> bool:
@@ -174,7 +172,7 @@ class Choices:
     @property
     def is_causal(self) -> bool:
         """Whether the next word is to be learned, from left to right."""
-        return isinstance(self.task, Pretraining) and self.task.objective == "next_token"
+        return bool(self.task.causal)
 
     def with_task(self, task: TaskSpec) -> "Choices":
         """The same with other settings of a task."""
@@ -182,17 +180,13 @@ class Choices:
 
     def with_data(self, data: Data) -> "Choices":
         """Other data; what was said about the labels of the former is taken back."""
-        said: dict[str, object] = {"labels": (), "class_weights": {}}
-        plain = {
-            kind: task.model_copy(update=said) if hasattr(task, "labels") else task
-            for kind, task in self.tasks.items()
-        }
+        plain = {kind: task.without_labels() for kind, task in self.tasks.items()}
         return replace(self, data=data, tasks=plain)
 
     def with_training(self, training: TrainingSpec) -> "Choices":
         """The same with other settings of the present task."""
         by_hand = self.length_by_hand or training.max_length != self.training.max_length
-        trainings = {**self.trainings, self._training_name: training}
+        trainings = {**self.trainings, self.present_goal: training}
         return replace(self, trainings=trainings, length_by_hand=by_hand)
 
     def with_quick_look(self, wanted: bool) -> "Choices":
@@ -209,7 +203,7 @@ class Choices:
 
 def network(choices: Choices) -> BertSpec | None:
     """The size of the network that will be trained; None while it is unknown."""
-    if choices.kind is Kind.SCRATCH:
+    if choices.from_scratch:
         scratch = choices.scratch
         spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
         known = scratch.vocabulary.info if scratch.vocabulary else None
@@ -235,7 +229,7 @@ def job(choices: Choices) -> JobSpec:
     Raises:
         ValueError: a choice is still missing, or values that do not go together (pydantic's).
     """
-    if choices.kind is None or choices.data is None:
+    if choices.goal is None or choices.data is None:
         raise ValueError("task and data are not chosen yet")
     return JobSpec(
         name=choices.name.strip() or suggested_name(choices),
@@ -249,7 +243,7 @@ def job(choices: Choices) -> JobSpec:
 
 
 def _start(choices: Choices) -> BaseModelSource:
-    if choices.kind is Kind.SCRATCH:
+    if choices.from_scratch:
         spec = network(choices)
         assert spec is not None
         vocabulary = choices.scratch.vocabulary
@@ -267,7 +261,7 @@ def _start(choices: Choices) -> BaseModelSource:
 def suggested_name(choices: Choices) -> str:
     """A name made of the data and what it starts from."""
     data = choices.data.name if choices.data else ""
-    if choices.kind is Kind.SCRATCH:
+    if choices.from_scratch:
         start = f"BERT {choices.scratch.size}"
     else:
         start = choices.model.name if choices.model else ""
@@ -291,7 +285,7 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         name=given.name,
         length_by_hand=True,
     )
-    choices = replace(choices, kind=_kind_of(given, data)).with_task(given.task)
+    choices = replace(choices, goal=_goal_of(given)).with_task(given.task)
     if isinstance(given.base_model, FromScratch):
         choices = replace(choices, scratch=_scratch_of(given.base_model, models))
     else:
@@ -299,21 +293,10 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     return choices.with_training(given.training)
 
 
-def _kind_of(given: JobSpec, data: Data) -> Kind:
+def _goal_of(given: JobSpec) -> Goal:
     """The card that leads to a job."""
-    if isinstance(given.task, Pretraining):
-        return Kind.SCRATCH if isinstance(given.base_model, FromScratch) else Kind.ONWARD
-    if isinstance(given.task, TextClassification):
-        return Kind.PAIR if _has_pair(data) else Kind.SENTENCE
-    return next(kind for kind, aim in AIMS.items() if aim.task.kind == given.task.kind)
-
-
-def _has_pair(data: Data) -> bool:
-    """Whether each row has two texts, as far as is known before files are read."""
-    if data.spec is not None:
-        return data.spec.mapping.pair is not None
-    mapping = data.source.mapping if isinstance(data.source, FileData) else None
-    return mapping is not None and mapping.pair is not None
+    can_be_fresh = given.task.facts.from_scratch is not None
+    return Goal(given.task.kind, can_be_fresh and isinstance(given.base_model, FromScratch))
 
 
 def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:

@@ -5,7 +5,6 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.library import DataEntry
 from app.pages.train import advice
-from app.pages.train.choices import Kind
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.preview import Example
 from app.pages.train.state import TrainState
@@ -96,8 +95,8 @@ class DataStep(QWidget):
     def _pick(self, entry: DataEntry) -> Pick:
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", entry.problem)
-        spec, kind = entry.spec, self._state.choices.kind
-        problems = advice.misfits(spec, kind) if kind else []
+        spec, goal = entry.spec, self._state.choices.goal
+        problems = advice.misfits(spec, goal.kind) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))
@@ -133,7 +132,7 @@ class DataStep(QWidget):
         if state.look is None:
             return self.tr("Reading the first rows …") if state.is_looking else ""
         known = state.vocabulary()
-        if known is None and state.choices.kind is not Kind.SCRATCH:
+        if known is None and not state.choices.from_scratch:
             return self.tr("The words as they are: word pieces follow once there is a model.")
         if known is None:
             return self.tr("The words as they are: a new vocabulary is made when the run starts.")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.library import DataEntry, ModelEntry, own_models
-from app.pages.train.choices import Choices, Kind
+from app.pages.train.choices import Choices, first_goal
 from app.pages.train.entries import data_of, model_of
 from app.sample import sample_entry
 from engine.errors import StudioError
@@ -21,7 +21,8 @@ def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
         raise StudioError(
             "The starter model did not come with this program.", "Import a model first."
         )
-    choices = replace(Choices(), kind=Kind.SENTENCE, data=data_of(entry), model=model_of(starter))
+    goal = first_goal(pretrains=False)
+    choices = replace(Choices(), goal=goal, data=data_of(entry), model=model_of(starter))
     return choices.with_training(first_training())
 
 

@@ -15,7 +15,8 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.packing.pairs import sentences
 from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping
-from engine.spec.task import Pretraining, TaskSpec
+from engine.spec.task import TaskSpec
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 3
@@ -106,7 +107,7 @@ def _example(
     if tokenizer is None:
         return Example(text[:400], (), label, len(text) > 400)
     first, second = row.text, None if masking else row.pair
-    if masking and masking.objective == "next_token":
+    if masking and masking.objective == "clm":
         masking = None  # nothing is hidden, and nothing follows
     elif masking and masking.nsp:
         first, second = _spans(row.text)

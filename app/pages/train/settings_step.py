@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.train import advice
-from app.pages.train.choices import AIMS, Kind, Step
+from app.pages.train.choices import Step, goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
@@ -21,20 +21,16 @@ from app.widgets.text import Text
 from app.widgets.weights import Weights
 from engine.spec.features import FINE_TUNED, Features
 from engine.spec.fields import extra_of, fields_at
-from engine.spec.task import Pretraining, TaskSpec
+from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
-NOT_IN_FORMS = ("kind", "labels", "range")  # chosen before, or read off the data
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 
 
 def task_forms() -> list[tuple[str, TaskSpec, tuple[str, ...]]]:
     """Each task by its kind, with the fields that a form shows; tasks without any are left out."""
-    tasks = {aim.task.kind: aim.task for aim in AIMS.values()}
-    fields = {
-        kind: tuple(f for f in type(task).model_fields if f not in NOT_IN_FORMS)
-        for kind, task in tasks.items()
-    }
+    tasks = {goal.kind: goal.task for goal in goals()}
+    fields = {kind: fields_at(type(task), "simple", "advanced") for kind, task in tasks.items()}
     return [(kind, task, fields[kind]) for kind, task in tasks.items() if fields[kind]]
 
 
@@ -138,8 +134,7 @@ class SettingsStep(QWidget):
         return *usual, *self.tasks.values()
 
     def _pretrains(self) -> bool:
-        kind = self._state.choices.kind
-        return kind is not None and kind.pretrains
+        return self._state.choices.is_pretraining
 
     def _simple_form(self) -> SpecForm:
         return self.pre_training if self._pretrains() else self.fine_tuning
@@ -189,8 +184,8 @@ class SettingsStep(QWidget):
             if isinstance(weights, Weights):
                 weights.set_names(advice.label_names(choices))
             _put(asked, choices.task)
-        if isinstance(choices.task, Pretraining) and asked is not None:
-            causal = choices.task.objective == "next_token"
+        if choices.is_pretraining and asked is not None:
+            causal = choices.is_causal
             asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
         _put(self.features, choices.features)
         self.features.hide_fields(_unused(choices.features))
@@ -214,9 +209,9 @@ class SettingsStep(QWidget):
         """What becomes of long inputs."""
         choices = self._state.choices
         longest = choices.training.max_length
-        if choices.kind in (Kind.SCRATCH, Kind.ONWARD):
+        if choices.is_pretraining:
             return self.tr("The texts are cut into pieces of {0} word pieces.").format(longest)
-        if choices.kind is Kind.QUESTIONS:
+        if not choices.task.facts.cuts_long_texts:
             template = self.tr("Longer passages are read in windows of {0} word pieces.")
             return template.format(longest)
         lengths = self._state.look.lengths if self._state.look else None

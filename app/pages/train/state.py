@@ -12,12 +12,13 @@ from app import background
 from app.library import DataEntry, ModelEntry
 from app.pages.train import advice
 from app.pages.train.choices import (
-    AIMS,
     NO_READER,
     Choices,
-    Kind,
+    Goal,
     Step,
     choices_of,
+    first_goal,
+    goals,
     job,
     network,
 )
@@ -26,7 +27,7 @@ from app.pages.train.first import first_of
 from app.pages.train.preview import Look, look
 from app.sample import sample_entry
 from app.studio import Studio
-from engine.data.formats.reading import likely_task
+from engine.data.columns.fit import likely_task
 from engine.errors import StudioError
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Answer, Refused, Working
@@ -147,8 +148,8 @@ class TrainState(QObject):
             self._pause.start()
             self.looked.emit()
 
-    def choose_kind(self, kind: Kind) -> None:
-        self.set(replace(self.choices, kind=kind))
+    def choose_goal(self, goal: Goal) -> None:
+        self.set(replace(self.choices, goal=goal))
 
     def choose_data(self, entry: DataEntry) -> None:
         self.set(self.choices.with_data(data_of(entry)))
@@ -174,7 +175,7 @@ class TrainState(QObject):
         simple = {name: getattr(self.choices.training, name) for name in advice.SIMPLE_FIELDS}
         training = self.choices.defaults.model_copy(update=simple)
         back = replace(
-            self.choices.with_training(training).with_task(self.choices.aim.task),
+            self.choices.with_training(training).with_task(self.choices.present_goal.task),
             features=NO_READER,
             hardware=self.choices.usual_hardware,
             length_by_hand=False,
@@ -235,12 +236,12 @@ class TrainState(QObject):
                     )
                 )
                 return
-            spec, present = entry.spec, self.choices.kind
-            if present is None or advice.misfits(spec, present):
+            spec, present = entry.spec, self.choices.goal
+            if present is None or advice.misfits(spec, present.kind):
                 likely = likely_task(spec.mapping, spec.labels).kind
-                fitting = [kind for kind in Kind if not advice.misfits(spec, kind)]
-                fitting.sort(key=lambda kind: AIMS[kind].task.kind != likely)
-                self.choose_kind(next(iter(fitting), Kind.ONWARD))
+                fitting = [goal for goal in goals() if not advice.misfits(spec, goal.kind)]
+                fitting.sort(key=lambda goal: goal.kind != likely)
+                self.choose_goal(next(iter(fitting), first_goal(pretrains=True)))
             self.choose_data(entry)
 
         self._with_lists(act)
@@ -257,8 +258,8 @@ class TrainState(QObject):
                     )
                 )
                 return
-            if self.choices.kind is Kind.SCRATCH:
-                self.choose_kind(Kind.ONWARD)
+            if self.choices.from_scratch:
+                self.choose_goal(replace(self.choices.present_goal, from_scratch=False))
             self.choose_model(entry)
 
         self._with_lists(act)
@@ -289,20 +290,20 @@ class TrainState(QObject):
     def vocabulary(self) -> tuple[str, Path] | None:
         """Whose word pieces are shown; None where a new vocabulary will be made."""
         choices = self.choices
-        fresh = choices.kind is Kind.SCRATCH
+        fresh = choices.from_scratch
         chosen = choices.scratch.vocabulary if fresh else choices.model
         if chosen is not None and chosen.info is not None:
             return chosen.name, chosen.path
-        if choices.kind is not Kind.SCRATCH:
+        if not choices.from_scratch:
             usable = next((m for m in self.models or () if m.info is not None), None)
             return (usable.name, usable.path) if usable else None
         return None
 
     def _wanted_sight(self) -> _Sight | None:
-        data, kind = self.choices.data, self.choices.kind
-        if data is None or kind is None or data.spec is None:
+        data, goal = self.choices.data, self.choices.goal
+        if data is None or goal is None or data.spec is None:
             return None
-        if not isinstance(data.source, StoredData) or advice.misfits(data.spec, kind):
+        if not isinstance(data.source, StoredData) or advice.misfits(data.spec, goal.kind):
             return None
         vocabulary = self.vocabulary()
         task = self.choices.task
@@ -329,11 +330,11 @@ class TrainState(QObject):
     def _with_suggested_length(self, choices: Choices) -> Choices:
         """With a length that suits the data, where one is known and not all are cut to it."""
         lengths = self.look.lengths if self.look else None
-        if lengths is None or choices.kind is None or choices.kind.pretrains:
+        if lengths is None or choices.goal is None or choices.is_pretraining:
             return choices
         spec = network(choices)
         longest = spec.max_positions if spec else 512
-        if choices.kind is Kind.QUESTIONS:  # what is longer is read in windows
+        if not choices.task.facts.cuts_long_texts:  # what is longer is read in windows
             longest = min(longest, choices.defaults.max_length)
         return choices.with_suggested_length(lengths.suggested(longest))
 

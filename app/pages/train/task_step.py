@@ -4,12 +4,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.pages.train.card import ChoiceCard
-from app.pages.train.choices import Kind
-from app.pages.train.pictures import TaskPicture
+from app.pages.train.choices import Goal, goals
 from app.pages.train.state import TrainState
-from app.pages.train.texts import sentence, title
+from app.tasks import part_of
+from app.tasks.picture import TaskPicture
 from app.theme import SPACE
 from app.widgets.text import Text
+
+COLUMNS = 3
 
 
 class TaskStep(QWidget):
@@ -21,18 +23,18 @@ class TaskStep(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(3 * SPACE)
-        columns = 2 if len(Kind) <= 4 else 3
-        self.cards: dict[Kind, ChoiceCard] = {}
-        for number, kind in enumerate(Kind):
-            card = ChoiceCard(title(kind), self)
-            card.add(Text(sentence(kind), "muted"))
+        self.cards: dict[Goal, ChoiceCard] = {}
+        for number, goal in enumerate(goals()):
+            part, fresh = part_of(goal.kind), goal.from_scratch
+            card = ChoiceCard(part.card_title(fresh), self)
+            card.add(Text(part.description(fresh), "muted"))
             card.body.addStretch()
-            card.add(TaskPicture(kind))
-            card.setAccessibleName(title(kind))
-            card.setAccessibleDescription(sentence(kind))
-            card.clicked.connect(lambda _=False, kind=kind: state.choose_kind(kind))
-            grid.addWidget(card, *divmod(number, columns))
-            self.cards[kind] = card
+            card.add(TaskPicture(part.scene(fresh)))
+            card.setAccessibleName(part.card_title(fresh))
+            card.setAccessibleDescription(part.description(fresh))
+            card.clicked.connect(lambda _=False, goal=goal: state.choose_goal(goal))
+            grid.addWidget(card, *divmod(number, COLUMNS))
+            self.cards[goal] = card
         grid.setRowStretch(grid.rowCount(), 1)
         grid.setAlignment(Qt.AlignmentFlag.AlignTop)
         state.changed.connect(self._show)
@@ -40,11 +42,11 @@ class TaskStep(QWidget):
 
     def focus(self) -> None:
         """Give the keyboard to the card that is chosen, or to the first."""
-        chosen = self._state.choices.kind or next(iter(self.cards))
+        chosen = self._state.choices.goal or next(iter(self.cards))
         self.cards[chosen].setFocus()
 
     def _show(self) -> None:
-        for kind, card in self.cards.items():
-            if kind is self._state.choices.kind:
+        for goal, card in self.cards.items():
+            if goal == self._state.choices.goal:
                 card.setChecked(True)
             card.update()

@@ -8,20 +8,21 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app.pages.train import advice
 from app.pages.train.base_model_step import StartStep
-from app.pages.train.choices import OWN_SIZE, Kind, Step
+from app.pages.train.choices import OWN_SIZE, Step, first_goal
 from app.pages.train.data_step import DataStep
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.state import TrainState
 from app.pages.train.step_bar import StepBar
 from app.pages.train.task_step import TaskStep
-from app.pages.train.texts import title
 from app.studio import Studio
+from app.tasks import part_of
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Page, rule, scrolling
 from app.widgets.text import Text
 from engine.spec.job import JobSpec
+from engine.spec.tasks import TASKS
 
 PAUSE = 300  # ms after the last change before the job under review is measured
 
@@ -89,21 +90,21 @@ class TrainPage(Page):
             self._go(Step.REVIEW)
         elif isinstance(folder := wish.get("data"), str | Path):
             self.state.take_data(Path(folder))
-            self._go(Step.TASK if self.state.choices.kind is None else Step.DATA)
+            self._go(Step.TASK if self.state.choices.goal is None else Step.DATA)
         elif isinstance(path := wish.get("model"), str | Path):
             self.state.take_model(Path(path))
             self._go(Step.TASK)
-        elif wish.get("task") in ("text_classification", "pretraining"):
-            self._choose_family(pretrains=wish["task"] == "pretraining")
+        elif (kind := wish.get("task")) in TASKS:
+            self._choose_family(pretrains=TASKS[kind].facts.head is None)
         elif isinstance(given := wish.get("job"), JobSpec):
             self.state.take_job(given)
             self._go(Step.SETTINGS)
 
     def _choose_family(self, pretrains: bool) -> None:
         """Choose a task of this family, unless one is chosen already."""
-        kind = self.state.choices.kind
-        if kind is None or kind.pretrains != pretrains:
-            self.state.choose_kind(Kind.SCRATCH if pretrains else Kind.SENTENCE)
+        goal = self.state.choices.goal
+        if goal is None or goal.is_pretraining != pretrains:
+            self.state.choose_goal(first_goal(pretrains, from_scratch=pretrains))
         self._go(Step.TASK)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -194,14 +195,14 @@ class TrainPage(Page):
         """What was chosen in each step, in a few words for the bar."""
         choices = self.state.choices
         found = {}
-        if choices.kind is not None:
-            found[Step.TASK] = title(choices.kind)
+        if (goal := choices.goal) is not None:
+            found[Step.TASK] = part_of(goal.kind).card_title(goal.from_scratch)
             found[Step.SETTINGS] = (
                 self.tr("changed in Advanced") if advice.changed_by_advanced(choices) else ""
             )
         if choices.data is not None:
             found[Step.DATA] = choices.data.name
-        if choices.kind is Kind.SCRATCH:
+        if choices.from_scratch:
             size = choices.scratch.size
             found[Step.START] = self.tr("own size") if size == OWN_SIZE else size
         elif choices.model is not None:

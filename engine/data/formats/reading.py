@@ -1,14 +1,11 @@
-"""Open, recognise, preview and check files of data."""
+"""Open, recognise and preview files of data."""
 
 from collections.abc import Callable, Iterator
-from collections.abc import Mapping as Counts
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.data.columns.label_sets import counted
 from engine.data.columns.mapping import guess_mapping
-from engine.data.columns.numbers import is_scale, number_in
 from engine.data.formats.conll import SUFFIXES as CONLL
 from engine.data.formats.conll import guess_conll, open_conll
 from engine.data.formats.encodings import recognise_encoding
@@ -19,19 +16,9 @@ from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.squad import guess_squad, open_squad
 from engine.data.formats.table import guess_table, open_table
-from engine.errors import BadFile, MissingColumn, StudioError
+from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import FormatName, Mapping, Reading
-from engine.spec.task import (
-    MultiLabel,
-    MultipleChoice,
-    Pretraining,
-    QuestionAnswering,
-    Regression,
-    TaskSpec,
-    TextClassification,
-    TokenClassification,
-)
 
 __all__ = [
     "FORMATS",
@@ -40,8 +27,6 @@ __all__ = [
     "Recognised",
     "Row",
     "Table",
-    "check",
-    "likely_task",
     "preview",
     "read",
     "recognise",
@@ -201,197 +186,3 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
 
 def _cut(cell: str) -> str:
     return cell if len(cell) <= SHOWN_CHARACTERS else cell[:SHOWN_CHARACTERS] + "…"
-
-
-def check(
-    columns: tuple[str, ...],
-    mapping: Mapping,
-    task: TaskSpec,
-    labels: Counts[str, int] | None = None,
-) -> list[StudioError]:
-    """Everything that keeps this data from this task; `labels` None means not yet counted."""
-    problems: list[StudioError] = [
-        MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
-    ]
-    match task:
-        case TextClassification():
-            problems += _label_problems(mapping, task, labels)
-        case MultiLabel():
-            problems += _label_set_problems(mapping, task, labels)
-        case Regression():
-            problems += _number_problems(mapping, labels)
-        case MultipleChoice():
-            problems += _choice_problems(mapping)
-        case QuestionAnswering():
-            problems += _answer_problems(mapping)
-        case TokenClassification() if mapping.tags is None:
-            problems.append(
-                StudioError(
-                    phrase("Tagging needs a tag for each word."),
-                    phrase("Choose the column that holds the tags: as many as the text has words."),
-                )
-            )
-    return problems
-
-
-def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
-    """What rows with these columns are most likely for."""
-    if mapping.endings:
-        return MultipleChoice()
-    if mapping.answers is not None:
-        return QuestionAnswering()
-    if mapping.tags is not None:
-        return TokenClassification()
-    if mapping.flags:
-        return MultiLabel()
-    if mapping.label is None:
-        return Pretraining()
-    if labels and is_scale(labels):
-        return Regression()
-    if labels and counted(labels) is not None:
-        return MultiLabel()
-    return TextClassification()
-
-
-def _label_set_problems(
-    mapping: Mapping, task: MultiLabel, labels: Counts[str, int] | None
-) -> Iterator[StudioError]:
-    if mapping.label is None and not mapping.flags:
-        yield StudioError(
-            phrase("Several labels for each row need a column that holds them."),
-            phrase(
-                "Choose one with all labels of a row, or several that say yes or no to a "
-                "label each."
-            ),
-        )
-    if labels is None or mapping.flags:
-        return
-    names = set(counted(labels) or labels) - {""}
-    if not names:
-        yield StudioError(phrase("No row has a label."), phrase("Choose another column as label."))
-    if len(names) > MOST_CLASSES:
-        yield StudioError(
-            phrase("There are {count:,} different labels, too many to learn.", count=len(names)),
-            phrase("Choose another column as label."),
-        )
-    strange = sorted(names - set(task.labels)) if task.labels else []
-    if strange:
-        yield _unnamed(strange)
-
-
-def _number_problems(mapping: Mapping, labels: Counts[str, int] | None) -> Iterator[StudioError]:
-    if mapping.label is None:
-        yield StudioError(
-            phrase("Regression needs a number for each row."),
-            phrase("Choose the column that holds the number."),
-        )
-        return
-    wrong = [label for label in labels or () if number_in(label) is None]
-    if labels and wrong:
-        rows = sum(labels[label] for label in wrong)
-        yield StudioError(
-            phrase(
-                "{rows:,} of {sum:,} rows have no number as label: there stands “{wrong}”.",
-                rows=rows,
-                sum=sum(labels.values()),
-                wrong=_short(wrong[0]),
-            ),
-            phrase("Choose another column as label, or write numbers such as 3.5 there."),
-        )
-    elif labels and len({number_in(label) for label in labels}) == 1:
-        yield StudioError(
-            phrase(
-                "The number is {short} in all rows: nothing can be learned.",
-                short=_short(next(iter(labels))),
-            ),
-            phrase("Choose another column as label."),
-        )
-
-
-def _choice_problems(mapping: Mapping) -> Iterator[StudioError]:
-    if not mapping.endings:
-        yield StudioError(
-            phrase("Multiple choice needs the endings to choose from in each row."),
-            phrase("Choose the columns that hold them, or the one that holds a list of them."),
-        )
-    if mapping.label is None:
-        yield StudioError(
-            phrase("Multiple choice needs to know which ending is right."),
-            phrase(
-                "Choose the column that holds the number, the letter or the text of "
-                "the right ending."
-            ),
-        )
-
-
-def _answer_problems(mapping: Mapping) -> Iterator[StudioError]:
-    if mapping.pair is None or mapping.answers is None:
-        yield StudioError(
-            phrase("Question answering needs a question, a passage and its answers in each row."),
-            phrase("Import a file in the form of SQuAD, or choose the columns that hold them."),
-        )
-
-
-def _label_problems(
-    mapping: Mapping, task: TextClassification, labels: Counts[str, int] | None
-) -> Iterator[StudioError]:
-    if mapping.label is None:
-        yield StudioError(
-            phrase("Classification needs a label for each row."),
-            phrase("Choose the column that holds the class."),
-        )
-        return
-    if labels is None:
-        return
-    rows = sum(labels.values())
-    if not rows:
-        yield StudioError(
-            phrase("There are no rows to learn from."), phrase("Choose another file.")
-        )
-        return
-    if labels.get("", 0):
-        yield StudioError(
-            phrase("{labels:,} of {rows:,} rows have no label.", labels=labels[""], rows=rows),
-            phrase("Fill in their labels, or leave these rows out of the file."),
-        )
-    classes = [label for label in labels if label]
-    if len(classes) == 1:
-        yield StudioError(
-            phrase(
-                "Every label is “{classes}”: there is nothing to tell apart.",
-                classes=_short(classes[0]),
-            ),
-            phrase("Choose another column as label, or a file with two classes at least."),
-        )
-    if is_scale(labels):
-        yield StudioError(
-            phrase(
-                "The labels are {count:,} different numbers on a scale, and no classes.",
-                count=len(classes),
-            ),
-            phrase("Learn the numbers themselves, or choose another column as label."),
-        )
-    elif len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
-        yield StudioError(
-            phrase(
-                "There are {count:,} labels in {rows:,} rows, too many to be classes.",
-                count=len(classes),
-                rows=rows,
-            ),
-            phrase("Choose another column as label."),
-        )
-    strange = sorted(set(classes) - set(task.labels)) if task.labels else []
-    if strange:
-        yield _unnamed(strange)
-
-
-def _unnamed(labels: list[str]) -> StudioError:
-    names = ", ".join(f"“{_short(name)}”" for name in labels[:5])
-    return StudioError(
-        phrase("The data has labels that the task does not name: {names}.", names=names),
-        phrase("Add them to the task, or leave the labels of the task empty."),
-    )
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 60 else label[:60] + "…"

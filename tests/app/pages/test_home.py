@@ -20,7 +20,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
-from engine.spec.task import TextClassification
+from engine.spec.tasks.text_classification import TextClassification
 from tests.app.accessible import assert_accessible
 
 

@@ -17,7 +17,7 @@ from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, St
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.task import TextClassification
+from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 

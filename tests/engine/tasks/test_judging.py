@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.evaluating import for_each, judge
 from engine.tasks.learner import AnswerTally, Progress
 from engine.training.preparing import Prepared, prepare

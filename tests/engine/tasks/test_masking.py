@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.data.datasets.store import Rows
 from engine.models.network import Network
 from engine.spec.model import BertSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, guesses, hide
 from engine.tokenizers.tokenizer import Tokenizer

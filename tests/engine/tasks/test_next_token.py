@@ -20,7 +20,8 @@ from engine.models import checkpoint
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.task import Pretraining, TextClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks.learner import Examples, total
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.loop import train
@@ -29,7 +30,7 @@ from tests.engine.models.small import ALL, SPEC
 from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
 
 CAUSAL = SPEC.model_copy(update={"causal": True})
-TASK = Pretraining(objective="next_token")
+TASK = Pretraining(objective="clm")
 WORDS_HEAD = PretrainingLearner(TASK).heads
 IGNORED = -100
 
@@ -177,7 +178,7 @@ def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
         ({"task": TASK.model_copy(update={"nsp": True})}, "CLS"),
         ({"task": Pretraining()}, "base_model.model.causal"),
         ({"base_model": FromScratch(model=NETWORK)}, "base_model.model.causal"),
-        ({"base_model": good.base_model.model_copy(update={"warm_init": True})}, "head start"),
+        ({"base_model": good.base_model.model_copy(update={"warm_init": True})}, "warm init"),
     ):
         with pytest.raises(ValidationError, match=says):
             JobSpec.model_validate(good.model_copy(update=change).model_dump())
@@ -230,6 +231,6 @@ def test_the_command_line_makes_such_a_job(
     text = tmp_path / "text.txt"
     text.write_text("a b c\n\nd e f\n", encoding="utf-8")
     options = ["--data", str(text), "--task", "pretraining", "--size", "tiny"]
-    assert command(["job", *options, "--set", "task.objective=next_token"]) == 0
+    assert command(["job", *options, "--set", "task.objective=clm"]) == 0
     job = JobSpec.model_validate_json(capsys.readouterr().out)
     assert isinstance(job.base_model, FromScratch) and job.base_model.model.causal

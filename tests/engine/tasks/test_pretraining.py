@@ -11,7 +11,7 @@ from engine.data.datasets.store import Rows
 from engine.models.checkpoint import save
 from engine.models.network import Network
 from engine.spec.model import BertSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Examples, special_ids, total
 from engine.tasks.pretraining import PretrainingLearner, hide
 from engine.tokenizers.tokenizer import Tokenizer

@@ -15,7 +15,7 @@ from engine.models.checkpoint import load, save
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SPLITS, Split
-from engine.spec.task import QuestionAnswering
+from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor

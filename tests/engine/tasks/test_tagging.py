@@ -17,7 +17,7 @@ from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.task import TokenClassification
+from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor

@@ -16,7 +16,11 @@ from engine.errors import MissingColumn, StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.spec.model import BertSpec
-from engine.spec.task import MultiLabel, MultipleChoice, Regression, TaskSpec, TextClassification
+from engine.spec.task import TaskSpec
+from engine.spec.tasks.multi_label import MultiLabel
+from engine.spec.tasks.multiple_choice import MultipleChoice
+from engine.spec.tasks.regression import Regression
+from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks import learner_for, learner_of
 from engine.tasks.evaluating import judge
 from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total

@@ -10,16 +10,14 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import BertSpec
-from engine.spec.task import (
-    MultiLabel,
-    MultipleChoice,
-    Pretraining,
-    QuestionAnswering,
-    Regression,
-    TaskSpec,
-    TextClassification,
-    TokenClassification,
-)
+from engine.spec.task import TaskSpec
+from engine.spec.tasks.multi_label import MultiLabel
+from engine.spec.tasks.multiple_choice import MultipleChoice
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.question_answering import QuestionAnswering
+from engine.spec.tasks.regression import Regression
+from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.tasks.token_classification import TokenClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(

@@ -16,7 +16,8 @@ from engine.runs.reproducibility import certificate, damages
 from engine.runs.retention import check_removal, kept, kept_checkpoints, most_kept
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining, TextClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import TrainingSpec
 from engine.training.estimate import estimate
 from engine.worker.train import main as work

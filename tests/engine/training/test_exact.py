@@ -12,7 +12,7 @@ from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import certificate
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.killing import Killer, Place
@@ -55,7 +55,7 @@ def with_long_inputs(folder: Path) -> JobSpec:
 def next_words(folder: Path) -> JobSpec:
     job = small.pretraining(folder)
     network = small.NETWORK.model_copy(update={"causal": True})
-    update = {"task": Pretraining(objective="next_token"), "base_model": FromScratch(model=network)}
+    update = {"task": Pretraining(objective="clm"), "base_model": FromScratch(model=network)}
     return job.model_copy(update=update)
 
 

@@ -12,7 +12,7 @@ from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
 from engine.spec.features import Features
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.training.small import answering, classifying, has_seen, new_run, pretraining

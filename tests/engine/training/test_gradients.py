@@ -13,7 +13,7 @@ from engine.models.checkpoint import load
 from engine.models.fast.dropout import drawing
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import gradients
 from engine.training.loop import train

@@ -14,7 +14,7 @@ from engine.runs import launch
 from engine.runs.reproducibility import certificate
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import PRESETS
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.training.memory import peak_memory
 from tests.engine.training import small
 

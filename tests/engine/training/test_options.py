@@ -12,7 +12,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Batch
 from engine.tasks.text_classification import TextClassificationLearner

@@ -26,7 +26,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
 from engine.runs.reproducibility import certificate
 from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch
 from engine.training.estimate import estimate
 from engine.training.loop import agree

@@ -28,7 +28,7 @@ from engine.runs.groups import split
 from engine.spec.dataset import FileData, Mapping, Reading
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.training import small
 

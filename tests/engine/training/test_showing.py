@@ -15,7 +15,7 @@ from engine.home import Home
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Refused
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch, Learner
 from engine.training.batch_preview import Showing
 from engine.training.loop import train
@@ -40,7 +40,7 @@ def whole_words_static(folder: Path) -> JobSpec:
 
 def left_to_right(folder: Path) -> JobSpec:
     start = FromScratch(model=small.NETWORK.model_copy(update={"causal": True}))
-    changed = {"task": Pretraining(objective="next_token"), "base_model": start}
+    changed = {"task": Pretraining(objective="clm"), "base_model": start}
     return small.pretraining(folder, steps=8).model_copy(update=changed)
 
 

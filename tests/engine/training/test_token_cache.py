@@ -15,7 +15,7 @@ from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
 from engine.spec.dataset import Split, SplitName, StoredData
 from engine.spec.job import JobSpec
-from engine.spec.task import Pretraining
+from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from engine.training.token_cache import KEPT, TokenCache, shared_tokens
 from tests.engine.training import small

@@ -28,9 +28,8 @@ from app.widgets.data_texts import split_title
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
-from engine.data.formats.reading import likely_task
+from engine.data.columns.fit import likely_task
 from engine.spec.dataset import SPLITS
-from engine.spec.task import Pretraining
 
 SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
 SIDE_WIDTH = 92 * SPACE  # px
@@ -160,7 +159,7 @@ class DatasetView(Page):
             return
         spec = self.state.spec
         self.set_title(spec.name, line_of(spec))
-        teaches = not isinstance(likely_task(spec.mapping), Pretraining)
+        teaches = not likely_task(spec.mapping).is_pretraining
         text = self.tr("Fine-tune on this…") if teaches else self.tr("Pre-train on this…")
         self.train.setText(text)
         self.train.setAccessibleName(text)

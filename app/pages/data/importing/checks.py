@@ -7,8 +7,8 @@ from typing import Self
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
+from engine.data.columns.fit import likely_task, problems_of
 from engine.data.datasets.collecting import Collected
-from engine.data.formats.reading import check, likely_task
 from engine.errors import StudioError
 from engine.spec.dataset import Mapping, SplitName
 
@@ -89,5 +89,5 @@ def problems_of_rows(
 ) -> list[Problem]:
     """What would keep the likeliest task from learning from the rows; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    wrong = check(columns, mapping, task, counted.labels)
+    wrong = problems_of(columns, mapping, task, counted.labels)
     return [Problem.of(error, blocks=False) for error in wrong]

@@ -7,10 +7,10 @@ import torch
 from PySide6.QtCore import QPoint, Qt
 
 from app.library import describe_model
-from app.pages.explore.bars import chance
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.widgets import figure as figures
+from app.widgets.bars import chance
 from app.widgets.numbers import decimal
 from engine.explore import pseudo_perplexity
 from engine.messages.explore.pseudo_perplexity import perplexity

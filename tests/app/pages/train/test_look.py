@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from app.pages.train.preview import EXAMPLES, look
-from engine.spec.task import Pretraining, TextClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import MakeData, text_of
 

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.pages.train.choices import Kind, Step, job
+from app.pages.train.choices import Step, job
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.errors import StudioError
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.runs import all_runs
+from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import MakeData
 
 
@@ -56,7 +57,7 @@ def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainSt
 
 def choose_all(state: TrainState, qtbot: QtBot) -> None:
     assert state.datasets and state.models
-    state.choose_kind(Kind.SENTENCE)
+    state.choose_goal(SENTENCE)
     state.choose_data(next(d for d in state.datasets if d.name == "films"))
     state.choose_model(next(m for m in state.models if m.name == "little"))
     qtbot.waitUntil(lambda: state.look is not None and not state.is_looking)
@@ -90,8 +91,8 @@ def test_the_longest_input_follows_the_data_until_it_is_set_by_hand(
     assert 16 <= suggested < 128
     training = state.choices.training.model_copy(update={"max_length": 100})
     state.choose_settings(training, state.choices.hardware, state.choices.task)
-    state.choose_kind(Kind.ONWARD)
-    state.choose_kind(Kind.SENTENCE)
+    state.choose_goal(ONWARD)
+    state.choose_goal(SENTENCE)
     qtbot.waitUntil(lambda: state.look is not None and not state.is_looking)
     assert state.choices.training.max_length == 100
     state.reset_advanced()
@@ -204,21 +205,21 @@ def test_a_data_set_from_elsewhere_brings_a_task_that_it_fits(
     folder = make_data("two", pair=True)
     with qtbot.waitSignal(state.listed):
         state.take_data(folder)
-    assert state.choices.kind is Kind.PAIR
+    assert state.choices.goal == PAIR
     assert state.choices.data is not None and state.choices.data.name == "two"
     bare = make_data("bare", label=False)
     with qtbot.waitSignal(state.listed):
         state.take_data(bare)
-    assert state.choices.kind is Kind.ONWARD
+    assert state.choices.goal == ONWARD
 
 
 def test_a_model_from_elsewhere_leaves_the_scratch(
     state: TrainState, qtbot: QtBot, model: Path
 ) -> None:
-    state.choose_kind(Kind.SCRATCH)
+    state.choose_goal(SCRATCH)
     with qtbot.waitSignal(state.listed):
         state.take_model(model)
-    assert state.choices.kind is Kind.ONWARD
+    assert state.choices.goal == ONWARD
     assert state.choices.model is not None and state.choices.model.path == model
 
 
@@ -234,7 +235,7 @@ def test_what_is_gone_is_refused_in_words(
 def test_a_job_comes_back_to_be_changed(state: TrainState, qtbot: QtBot) -> None:
     choose_all(state, qtbot)
     given = job(replace(state.choices, name="again").with_quick_look(True))
-    state.choose_kind(Kind.SCRATCH)
+    state.choose_goal(SCRATCH)
     with qtbot.waitSignal(state.listed):
         state.take_job(given)
     assert state.job() == given

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.train.choices import Kind, Step, job
+from app.pages.train.choices import Step, job
 from app.pages.train.pickers import PICK, Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
@@ -18,6 +18,7 @@ from app.theme import Choice
 from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
+from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import MakeData
 from tests.app.pages.train.test_state import AskedErrand, errands  # noqa: F401 - a fixture
 
@@ -80,7 +81,7 @@ def pick(qtbot: QtBot, picks: PickList, title: str) -> None:
 
 def go_through(qtbot: QtBot, page: TrainPage) -> None:
     """Choose everything for a fine-tuning with the mouse; ends at the review."""
-    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")
     press(qtbot, page.next)
@@ -110,7 +111,7 @@ def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot:
 def test_next_says_why_it_waits_until_something_is_chosen(page: TrainPage, qtbot: QtBot) -> None:
     assert not page.next.isEnabled()
     assert page.why.text() == "Choose what the model should learn."
-    press(qtbot, page.task.cards[Kind.PAIR])
+    press(qtbot, page.task.cards[PAIR])
     assert page.next.isEnabled() and not page.why.text()
     press(qtbot, page.next)
     assert not page.next.isEnabled()
@@ -127,7 +128,7 @@ def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
     for _ in range(4):
         press(qtbot, page.back)
     assert page.step is Step.TASK and not page.back.isEnabled()
-    assert page.task.cards[Kind.SENTENCE].isChecked()
+    assert page.task.cards[SENTENCE].isChecked()
     press(qtbot, page.next)
     assert page.data.list.chosen() == before.data.source.folder  # type: ignore[union-attr]
     press(qtbot, page.next)
@@ -138,9 +139,9 @@ def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
 def test_the_keyboard_alone_goes_through(page: TrainPage, qtbot: QtBot) -> None:
     page.activateWindow()
     qtbot.waitUntil(page.isActiveWindow)
-    page.task.cards[Kind.SENTENCE].setFocus()
-    qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Space)
-    qtbot.keyClick(page.task.cards[Kind.SENTENCE], Qt.Key.Key_Return)
+    page.task.cards[SENTENCE].setFocus()
+    qtbot.keyClick(page.task.cards[SENTENCE], Qt.Key.Key_Space)
+    qtbot.keyClick(page.task.cards[SENTENCE], Qt.Key.Key_Return)
     assert page.step is Step.DATA
     qtbot.keyClick(page.data.list, Qt.Key.Key_Down)
     assert page.data.list.chosen() is not None
@@ -262,7 +263,7 @@ def test_a_reader_is_chosen_under_advanced(
     fields["vectors"].combo.setCurrentText("one layer")  # type: ignore[attr-defined]
     assert not fields["layer"].isHidden() and not fields["probe_size"].isHidden()
     fields["layer"].put(2)
-    fields["reader"].combo.setCurrentText("linear")  # type: ignore[attr-defined]
+    fields["probe"].combo.setCurrentText("linear")  # type: ignore[attr-defined]
     assert fields["probe_size"].isHidden()
     composed = page.state.job()
     assert composed is not None
@@ -310,9 +311,9 @@ def test_a_value_that_is_none_stops_the_wizard_with_its_reason(
 def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     page: TrainPage, qtbot: QtBot
 ) -> None:
-    press(qtbot, page.task.cards[Kind.SCRATCH])
+    press(qtbot, page.task.cards[SCRATCH])
     page.arrive({"task": "pretraining"})
-    assert page.step is Step.TASK and page.state.choices.kind is Kind.SCRATCH
+    assert page.step is Step.TASK and page.state.choices.goal == SCRATCH
     settings = page.settings
     assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
     rate = settings.pre_training.fields["learning_rate"].segments  # type: ignore[attr-defined]
@@ -324,18 +325,18 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
 
 
 def test_the_next_word_as_objective_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
-    press(qtbot, page.task.cards[Kind.SCRATCH])
+    press(qtbot, page.task.cards[SCRATCH])
     fields = page.settings.tasks["pretraining"].fields
-    fields["objective"].put("next_token")
+    fields["objective"].put("clm")
     assert page.state.choices.is_causal
     shown = {name for name, field in fields.items() if not field.isHidden()}
     assert shown == {"objective", "long_length", "long_share"}
-    fields["objective"].put("masked")
+    fields["objective"].put("mlm")
     assert not any(field.isHidden() for field in fields.values())
 
 
 def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: QtBot) -> None:
-    press(qtbot, page.task.cards[Kind.SCRATCH])
+    press(qtbot, page.task.cards[SCRATCH])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")
     press(qtbot, page.next)
@@ -364,7 +365,7 @@ def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: 
 
 
 def test_import_leads_to_the_page_for_it(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
-    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
     with qtbot.waitSignal(studio.go) as gone:
         press(qtbot, page.data.import_button)
@@ -377,7 +378,7 @@ def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, mod
     with qtbot.waitExposed(page):
         page.show()
     qtbot.waitUntil(lambda: page.state.datasets == [])
-    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
     with qtbot.waitSignal(page.state.listed, timeout=20_000):
         press(qtbot, page.data.sample_button)
@@ -405,7 +406,7 @@ def test_names_with_markup_are_shown_as_they_are(
     make_data(HOSTILE)
     with qtbot.waitSignal(page.state.listed):
         page.state.read_lists()
-    press(qtbot, page.task.cards[Kind.SENTENCE])
+    press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, HOSTILE)
     press(qtbot, page.next)

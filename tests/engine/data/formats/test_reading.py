@@ -11,11 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.data.columns.fit import problems_of
 from engine.data.datasets.store import import_dataset, open_dataset
-from engine.data.formats.reading import FORMATS, Cancelled, check, preview, read, recognise
+from engine.data.formats.reading import FORMATS, Cancelled, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.task import Pretraining, TextClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
 
 cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 tables = st.integers(1, 4).flatmap(
@@ -206,18 +208,18 @@ MAPPED = Mapping(text="text", label="label")
     ],
 )
 def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
-    problems = check(COLUMNS, mapping, TextClassification(), labels)
+    problems = problems_of(COLUMNS, mapping, TextClassification(), labels)
     assert [says in problem.problem for problem in problems] == ([True] if says else [])
 
 
 def test_labels_must_be_those_of_the_task():
-    problems = check(COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1})
+    problems = problems_of(COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1})
     assert "“c”" in problems[0].problem
 
 
 def test_pretraining_needs_only_text():
-    assert check(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
-    assert isinstance(check(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)
+    assert problems_of(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
+    assert isinstance(problems_of(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)
 
 
 def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):

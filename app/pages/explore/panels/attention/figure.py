@@ -10,12 +10,12 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
-from app.pages.explore.chips import AS_STORED
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.drawing import head_role, paint_links
 from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
 from app.theme import Role
+from app.widgets.chips import AS_STORED
 from app.widgets.figure import ink
 
 GAP = 24.0

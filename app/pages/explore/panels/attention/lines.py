@@ -24,7 +24,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.attention.drawing import (
     FAINTEST,
     FEW,
@@ -38,6 +37,7 @@ from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, is_dark, repaints
+from app.widgets.chips import AS_STORED, painted
 from engine.messages.explore.text import Token
 
 FADED = 0.12  # opacity of all lines while one token's stand out

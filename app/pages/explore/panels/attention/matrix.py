@@ -17,11 +17,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
+from app.widgets.chips import AS_STORED, painted
 from engine.messages.explore.text import Token
 
 READABLE = 13  # px of a cell from which the tokens are written beside it

@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from app.pages.explore.chips import painted
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SPACE, Role, colour
+from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text, font

@@ -8,13 +8,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.chips import painted
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.links import MOST, NO_LINKS, Links, Ranking, ranked
 from app.pages.explore.panels.attention.tensor import opened
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
+from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from engine.messages.explore.attention import Attend, Attended, Measure, QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token

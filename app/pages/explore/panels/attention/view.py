@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.chips import painted
 from app.pages.explore.panel import Panel, source
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.legend import Legend
@@ -29,6 +28,7 @@ from app.pages.explore.panels.attention.table import LinkTable
 from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
 from app.widgets import buttons, numbers
+from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton

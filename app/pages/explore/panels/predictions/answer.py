@@ -5,10 +5,10 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
 from app import theme
-from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import Role
+from app.widgets.bars import Bar, Bars, chance
 from engine.messages.explore.prediction import Predicted
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.state import AnswersState
 from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
+from app.widgets.bars import Bar, Bars, chance
 from app.widgets.text import Text
 from engine.messages.explore.prediction import Predicted
 

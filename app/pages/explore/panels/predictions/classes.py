@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.state import AnswersState
+from app.widgets.bars import Bar, Bars, chance
 from engine.messages.explore.prediction import Predicted
 
 MOST = 100  # classes that are shown

@@ -4,11 +4,11 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
-from app.pages.explore.bars import chance
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import Role
+from app.widgets.bars import chance
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from engine.messages.explore.prediction import Predicted

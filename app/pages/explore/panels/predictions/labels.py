@@ -1,8 +1,8 @@
 """Any number of labels as bars, those that are given in front."""
 
-from app.pages.explore.bars import Bar, Bars
 from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.state import AnswersState
+from app.widgets.bars import Bar, Bars
 from engine.messages.explore.prediction import Predicted
 
 MOST = 100  # labels that are shown

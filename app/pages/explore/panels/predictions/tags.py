@@ -6,10 +6,10 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app import theme
-from app.pages.explore.bars import Bar, Bars, chance
 from app.pages.explore.panels.predictions.face import WIDE, Face, ReadOnlyText
 from app.pages.explore.panels.predictions.state import AnswersState
 from app.theme import CHART, Role
+from app.widgets.bars import Bar, Bars, chance
 from app.widgets.text import font
 from engine.data.columns.tags import are_spans
 from engine.messages.explore.prediction import Predicted, SpanPrediction

@@ -6,12 +6,12 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.panels.tokens.table import ADDENDS, DIGITS
 from app.resources import mono_font
 from app.theme import Role
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 
 ROW = 20  # px

@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.text import tooltip
 from engine.messages.explore.embeddings import Table
 

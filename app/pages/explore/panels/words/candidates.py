@@ -12,8 +12,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.bars import chance
-from app.pages.explore.chips import painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.drawn import Column
@@ -23,6 +21,8 @@ from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.bars import chance
+from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState

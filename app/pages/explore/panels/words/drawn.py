@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
-from app.pages.explore.bars import chance
-from app.pages.explore.chips import AS_STORED, painted
 from app.theme import Role
+from app.widgets.bars import chance
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import ink, paper_font
 
 ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px

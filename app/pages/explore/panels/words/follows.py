@@ -4,9 +4,9 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
-from app.pages.explore.bars import chance
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE, Role, colour
+from app.widgets.bars import chance
 from app.widgets.help import HelpButton
 from app.widgets.text import Text
 

@@ -4,14 +4,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QS
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.pages.explore.bars import chance
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
+from app.widgets.bars import chance
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text, font

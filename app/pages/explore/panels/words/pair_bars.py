@@ -7,11 +7,11 @@ from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.pages.explore.bars import chance, paint_emphasis, paint_share
-from app.pages.explore.chips import AS_STORED, painted
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import numbers
+from app.widgets.bars import chance, paint_emphasis, paint_share
+from app.widgets.chips import AS_STORED, painted
 
 ROW = 10 * SPACE
 LABEL_SHARE = 0.4  # of the width, at the most

@@ -3,8 +3,6 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from app.pages.explore.bars import Bar, Bars, chance
-from app.pages.explore.chips import painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.drawn import Column
@@ -12,6 +10,8 @@ from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import MOST_PLACES, TOP, TOP_COMPARED, Place, WordsState
 from app.theme import SPACE
+from app.widgets.bars import Bar, Bars, chance
+from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.page import Card, EmptyState
 from app.widgets.text import OneLine, Text

@@ -6,9 +6,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from app.pages.explore import chips
-from app.pages.explore.bars import chance
-from app.pages.explore.chips import AS_STORED, painted
 from app.pages.explore.panel import source
 from app.pages.explore.panels.words.numbers_table import NumbersTable
 from app.pages.explore.panels.words.part import Part
@@ -16,7 +13,9 @@ from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
-from app.widgets import buttons, numbers
+from app.widgets import buttons, chips, numbers
+from app.widgets.bars import chance
+from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from app.widgets.page import scrolling

@@ -7,10 +7,10 @@ from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.pages.explore.chips import AS_STORED
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import numbers
+from app.widgets.chips import AS_STORED
 from app.widgets.text import visible
 
 ROW = 6 * SPACE

@@ -7,7 +7,6 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.pages.train.choices import Kind
 from app.theme import Role
 
 translate = QCoreApplication.translate
@@ -20,53 +19,23 @@ ARROW = 18
 
 @dataclass(frozen=True)
 class Scene:
-    """What one picture shows: words below, the network, a head at `at`, an answer above."""
+    """What one picture shows: words below, the network, a head at `at`, an output above."""
 
     words: tuple[str, ...]
     second: int  # the first word of the second text; len(words) without one
     at: int
     head: str
     answer: str
-    fresh: bool  # the network has fresh weights
-
-
-def scene(kind: Kind) -> Scene:
-    masked: tuple[str, ...] = ("[CLS]", "Paris", "is", "the", "[MASK]", "of", "France", "[SEP]")
-    match kind:
-        case Kind.SENTENCE:
-            words: tuple[str, ...] = ("[CLS]", "a", "quiet", "wonder", "[SEP]")
-            return Scene(words, 5, 0, translate("Train", "label"), "positive", False)
-        case Kind.PAIR:
-            words = ("[CLS]", "he", "left", "[SEP]", "he", "is", "gone", "[SEP]")
-            return Scene(words, 4, 0, translate("Train", "label"), "same meaning", False)
-        case Kind.TAGS:
-            words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
-            return Scene(words, 7, 5, translate("Train", "tag"), "B-place", False)
-        case Kind.LABELS:
-            words = ("[CLS]", "cheap", "but", "slow", "[SEP]")
-            return Scene(words, 5, 0, translate("Train", "labels"), "price, speed", False)
-        case Kind.NUMBER:
-            words = ("[CLS]", "a", "dog", "runs", "[SEP]", "dogs", "run", "[SEP]")
-            return Scene(words, 5, 0, translate("Train", "number"), "4.6", False)
-        case Kind.CHOICES:
-            words = ("[CLS]", "she", "sang", "[SEP]", "a", "song", "[SEP]")
-            return Scene(words, 4, 0, translate("Train", "score"), "a song, not a tree", False)
-        case Kind.QUESTIONS:
-            words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
-            return Scene(words, 4, 6, translate("Train", "first, last"), "Ada", False)
-        case Kind.SCRATCH:
-            return Scene(masked, 8, 4, translate("Train", "word"), "capital", True)
-        case Kind.ONWARD:
-            return Scene(masked, 8, 4, translate("Train", "word"), "capital", False)
+    fresh: bool = False  # the network has fresh weights
 
 
 class TaskPicture(QWidget):
     """One scene, drawn in the colours of the theme at any size. Says nothing to a screen reader:
     the card it stands on does."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, scene: Scene) -> None:
         super().__init__()
-        self._scene = scene(kind)
+        self._scene = scene
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
@@ -121,7 +90,7 @@ class TaskPicture(QWidget):
         painter.setPen(pen)
         painter.drawRoundedRect(block, 7, 7)
         painter.setPen(theme.colour(Role.ACCENT))
-        text = translate("Train", "fresh BERT") if self._scene.fresh else "BERT"
+        text = translate("Tasks", "new BERT") if self._scene.fresh else "BERT"
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:

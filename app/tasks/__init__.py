@@ -1,0 +1,12 @@
+"""What the window says and shows of each task: its card, its sentences, its predictions."""
+
+from importlib import import_module
+
+from app.tasks.part import TaskPart
+from engine.spec.tasks import class_name
+
+
+def part_of(kind: str) -> TaskPart:
+    """The part of the window that belongs to a task."""
+    found: type[TaskPart] = getattr(import_module(f"{__name__}.{kind}"), f"{class_name(kind)}Part")
+    return found()

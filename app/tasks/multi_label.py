@@ -1,0 +1,51 @@
+"""Multi-label classification in the window."""
+
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import Given, PredictionView
+from app.widgets.bars import Bar, Bars
+from engine.messages.explore.prediction import Predicted
+
+MAX_BARS = 100  # labels that are shown
+THRESHOLD = 0.5  # as in evaluation and prediction
+
+
+class LabelsView(PredictionView):
+    """Each label with a probability of its own, those that are predicted in front."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars = Bars(self.tr("Labels"))
+        self.lay_out(self.bars)
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        ranked = prediction.predictions[0].ranked
+        chosen = [one.label for one in ranked if one.probability >= THRESHOLD]
+        self.verdict.setText(", ".join(chosen) or self.tr("No label reaches 50 %"))
+        bars = [
+            Bar(one.label, one.probability, n < len(chosen), apart=n == len(chosen))
+            for n, one in enumerate(ranked[:MAX_BARS])
+        ]
+        self.bars.show_bars(bars)
+        said = self.tr("Each label has its own probability and is predicted from 50 % on.")
+        if len(ranked) > MAX_BARS:
+            template = self.tr("Showing the top {0} of {1} labels.")
+            said += " " + template.format(MAX_BARS, len(ranked))
+        self.note.setText(said)
+
+
+class MultiLabelPart(TaskPart):
+    kind = "multi_label"
+    view = LabelsView
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate(
+            "Tasks", "Any number of labels per text or pair: topics, tones, what a text mentions."
+        )
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "cheap", "but", "slow", "[SEP]")
+        return Scene(words, 5, 0, translate("Tasks", "labels"), "price, speed")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "%n label(s)", "", count)

@@ -1,0 +1,90 @@
+"""Multiple choice in the window."""
+
+from dataclasses import replace
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import Given, PredictionView
+from app.theme import SPACE
+from app.widgets.bars import Bar, Bars, chance
+from app.widgets.text import Text
+from engine.messages.explore.prediction import Predicted
+
+FIRST_LINES = 4  # another one comes when the last is typed in
+MAX_LINES = 10
+MAX_CHARACTERS = 10_000  # of a choice
+TYPING_PAUSE_MS = 150
+
+
+class ChoicesView(PredictionView):
+    """A line for each choice, and how likely each of them is."""
+
+    asks_for_choices = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars = Bars(self.tr("Choices"))
+        self.lines: list[QLineEdit] = []
+        typed = QWidget()
+        self._fields = QVBoxLayout(typed)
+        self._fields.setContentsMargins(0, 0, 0, 0)
+        self._fields.setSpacing(2 * SPACE)
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._say)
+        self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), typed))
+        for _ in range(FIRST_LINES):
+            self._add_line()
+        self.show_nothing()
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        ranked = prediction.predictions[0].ranked
+        bars = [Bar(one.label, one.probability) for one in ranked]
+        self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
+        self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")
+        self.note.setText(self.tr("A second text above becomes the beginning of every choice."))
+        self.verdict.show()
+        self.bars.show()
+
+    def show_nothing(self) -> None:
+        """There is no prediction, because there are not two choices yet."""
+        self.verdict.hide()
+        self.bars.hide()
+        self.note.setText(self.tr("Type at least two choices; the text above comes first."))
+
+    def _add_line(self) -> None:
+        line = QLineEdit()
+        line.setMaxLength(MAX_CHARACTERS)
+        name = self.tr("Choice {0}").format(len(self.lines) + 1)
+        line.setPlaceholderText(name)
+        line.setAccessibleName(name)
+        line.textEdited.connect(lambda _: self._on_edited())
+        self._fields.addWidget(line)
+        self.lines.append(line)
+
+    def _on_edited(self) -> None:
+        if self.lines[-1].text() and len(self.lines) < MAX_LINES:
+            self._add_line()
+        self._pause.start()
+
+    def _say(self) -> None:
+        self.choices_typed.emit(tuple(line.text() for line in self.lines if line.text().strip()))
+
+
+class MultipleChoicePart(TaskPart):
+    kind = "multiple_choice"
+    view = ChoicesView
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate(
+            "Tasks", "A text and several choices: which one fits? Also for quiz questions."
+        )
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "she", "sang", "[SEP]", "a", "song", "[SEP]")
+        return Scene(words, 4, 0, translate("Tasks", "score"), "a song, not a tree")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "multiple-choice head")

@@ -1,0 +1,111 @@
+"""Extractive question answering in the window."""
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QTextEdit
+
+from app import theme
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
+from app.theme import Role
+from app.widgets.bars import Bar, Bars, chance
+from engine.messages.explore.prediction import Predicted
+
+
+class AnswerView(PredictionView):
+    """The best answer, the passage with it marked, and what else was likely."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passage = Passage(self.tr("Passage with the answer"))
+        self.bars = Bars(self.tr("Answers"))
+        self.lay_out(self.passage, self.bars, width=WIDE)
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        nothing = prediction.value or 0.0
+        best = prediction.spans[0] if prediction.spans and prediction.answered else None
+        text = given.pair or ""
+        if best is None:
+            self.verdict.setText(self.tr("No answer in the passage · {0}").format(chance(nothing)))
+            self.passage.show_text(text)
+        else:
+            self.verdict.setText(f"{best.text} · {chance(best.probability)}")
+            self.passage.show_text(text, best.start, best.end)
+        bars = [
+            Bar(one.text, one.probability, emphasised=one is best)
+            for one in prediction.spans
+            if one.text
+        ]
+        if nothing:
+            bars.append(Bar(self.tr("no answer"), nothing, best is None, apart=True))
+        self.bars.show_bars(bars)
+        self.note.setText(
+            self.tr(
+                "The first text is the question, the second the passage; a long passage is read in "
+                "overlapping windows."
+            )
+        )
+
+
+class Passage(ReadOnlyText):
+    """A text with one stretch marked by colour and a line."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._marked: tuple[int, int] | None = None
+
+    def show_text(self, text: str, start: int = 0, end: int = 0) -> None:
+        """Show `text` with the characters from `start` up to, but not with, `end` marked."""
+        if self.toPlainText() != text:
+            self.setPlainText(text)
+        self._marked = (units(text[:start]), units(text[:end])) if start < end else None
+        self._mark()
+        if self._marked is not None:
+            cursor = self.textCursor()
+            cursor.setPosition(self._marked[0])
+            self.setTextCursor(cursor)
+            self.ensureCursorVisible()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self._mark()
+
+    def _mark(self) -> None:
+        if self._marked is None:
+            self.setExtraSelections([])
+            return
+        stretch = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(self._marked[0])
+        cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
+        look = QTextCharFormat()
+        look.setBackground(theme.colour(Role.ACCENT, 0.25))
+        look.setFontWeight(QFont.Weight.DemiBold)
+        look.setFontUnderline(True)
+        stretch.cursor, stretch.format = cursor, look
+        self.setExtraSelections([stretch])
+
+
+def units(text: str) -> int:
+    """How many UTF-16 units Qt counts in a text."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+class QuestionAnsweringPart(TaskPart):
+    kind = "question_answering"
+    view = AnswerView
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate(
+            "Tasks",
+            "A question and a passage: find the answer in the passage, or that there is none.",
+        )
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
+        return Scene(words, 4, 6, translate("Tasks", "start, end"), "Ada")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "question-answering head")

@@ -1,0 +1,48 @@
+"""Text classification in the window."""
+
+from dataclasses import replace
+
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import Given, PredictionView
+from app.widgets.bars import Bar, Bars, chance
+from engine.messages.explore.prediction import Predicted
+
+MAX_BARS = 100  # classes that are shown
+
+
+class ClassesView(PredictionView):
+    """The classes as bars, the most likely first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars = Bars(self.tr("Classes"))
+        self.lay_out(self.bars)
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        ranked = prediction.predictions[0].ranked
+        bars = [Bar(one.label, one.probability) for one in ranked[:MAX_BARS]]
+        self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
+        self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")
+        self.note.setText(self._note(len(ranked)))
+
+    def _note(self, count: int) -> str:
+        said = self.tr("Prediction for the text above; masked tokens stay masked.")
+        if count > MAX_BARS:
+            said += " " + self.tr("Showing the top {0} of {1} classes.").format(MAX_BARS, count)
+        return said
+
+
+class TextClassificationPart(TaskPart):
+    kind = "text_classification"
+    view = ClassesView
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate("Tasks", "One label per text: sentiment, topic, intent.")
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "a", "quiet", "wonder", "[SEP]")
+        return Scene(words, 5, 0, translate("Tasks", "label"), "positive")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "%n label(s)", "", count)

@@ -1,0 +1,128 @@
+"""Token classification in the window."""
+
+from itertools import chain
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+
+from app import theme
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
+from app.theme import CHART, Role
+from app.widgets.bars import Bar, Bars, chance
+from app.widgets.text import font
+from engine.data.columns.tags import are_spans
+from engine.messages.explore.prediction import Predicted, SpanPrediction
+
+MAX_BARS = 100  # spans that are listed
+THIN = "\u202f"  # a narrow space that no line is broken at
+
+
+class TagsView(PredictionView):
+    """The text with its spans marked where they stand, and a list of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = TaggedText(self.tr("Text with its tags"))
+        self.bars = Bars(self.tr("Tags"))
+        self.lay_out(self.text, self.bars, width=WIDE)
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        of_spans = are_spans(given.labels) if given.labels else True
+        names = (label[2:] if of_spans else label for label in given.labels)
+        types = [t for t in dict.fromkeys(names) if t]
+        self.verdict.setText(self._verdict(prediction, of_spans))
+        self.text.show_text(given.text, prediction.spans, types)
+        self.bars.show_bars(
+            [
+                Bar(f"{one.text} · {one.label}" if one.label else one.text, one.probability)
+                for one in prediction.spans[:MAX_BARS]
+            ]
+        )
+        self.note.setText(self._note(prediction, of_spans))
+
+    def _verdict(self, prediction: Predicted, of_spans: bool) -> str:
+        if not of_spans:
+            return self.tr("%Ln word(s)", "", len(prediction.spans))
+        if not prediction.spans:
+            return self.tr("No spans in this text")
+        return self.tr("%Ln span(s)", "", len(prediction.spans))
+
+    def _note(self, prediction: Predicted, of_spans: bool) -> str:
+        said = [self.tr("A word gets the tag of its first token; masked tokens stay masked.")]
+        if of_spans:
+            said.append(self.tr("The probability of a span is the mean over its words."))
+        if prediction.cut:
+            said.append(self.tr("The end of the text is truncated and has no tags."))
+        if len(prediction.spans) > MAX_BARS:
+            said.append(self.tr("Showing the first {0}.").format(MAX_BARS))
+        return " ".join(said)
+
+
+class TaggedText(ReadOnlyText):
+    """A text with stretches marked by a line, a colour and a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
+
+    def show_text(self, text: str, found: tuple[SpanPrediction, ...], types: list[str]) -> None:
+        """Show `text` with the stretches `found` marked; the place in `types` tells the colour."""
+        if (text, found, types) != self._shown:
+            self._shown = text, found, types
+            self._write()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if theme.repaints(event):
+            self._write()
+
+    def _write(self) -> None:
+        text, found, types = self._shown
+        self.clear()
+        cursor = QTextCursor(self.document())
+        place = 0
+        for one in found:
+            role = CHART[types.index(one.label) % len(CHART)] if one.label in types else CHART[0]
+            cursor.insertText(text[place : one.start], QTextCharFormat())
+            cursor.insertText(text[one.start : one.end], _marked(role))
+            cursor.insertText(f"{THIN}{one.label}" if one.label else "", _named(role))
+            place = one.end
+        cursor.insertText(text[place:], QTextCharFormat())
+        said = chain.from_iterable((one.text, one.label, chance(one.probability)) for one in found)
+        self.setAccessibleDescription(" ".join(said))
+
+
+def _marked(role: Role) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setBackground(theme.colour(role, 0.2))
+    look.setFontWeight(QFont.Weight.DemiBold)
+    look.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
+    look.setUnderlineColor(theme.colour(role))
+    return look
+
+
+def _named(role: Role) -> QTextCharFormat:
+    look = QTextCharFormat()
+    look.setForeground(theme.colour(role))
+    look.setFontPointSize(font("small").pointSizeF())
+    look.setFontWeight(QFont.Weight.DemiBold)
+    return look
+
+
+class TokenClassificationPart(TaskPart):
+    kind = "token_classification"
+    view = TagsView
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate(
+            "Tasks", "A tag for each word: names of people and places (NER), parts of speech (POS)."
+        )
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
+        return Scene(words, 7, 5, translate("Tasks", "tag"), "B-place")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "%n tag(s)", "", count)

@@ -1,0 +1,32 @@
+"""A label column whose cells were counted, as tasks ask about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from engine.data.columns.label_sets import counted
+from engine.data.columns.numbers import is_scale, number_in
+
+
+@dataclass(frozen=True)
+class CountedLabels:
+    """How many rows have each cell, and what follows: a `LabelColumn`."""
+
+    cells: Mapping[str, int]
+
+    @cached_property
+    def sets(self) -> dict[str, int] | None:
+        return counted(self.cells)
+
+    @cached_property
+    def is_scale(self) -> bool:
+        return is_scale(self.cells)
+
+    @cached_property
+    def not_numbers(self) -> dict[str, int]:
+        return {cell: rows for cell, rows in self.cells.items() if number_in(cell) is None}
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        found = (number_in(cell) for cell in self.cells)
+        return frozenset(number for number in found if number is not None)
