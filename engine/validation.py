@@ -28,13 +28,13 @@ def problem_of(item: Any) -> str:
     context = item.get("ctx", {})
     match item["type"]:
         case "greater_than":
-            return phrase("must be greater than {bound}", bound=context["gt"])
+            return phrase("must be greater than {bound}", bound=_plain(context["gt"]))
         case "greater_than_equal":
-            return phrase("must be at least {bound}", bound=context["ge"])
+            return phrase("must be at least {bound}", bound=_plain(context["ge"]))
         case "less_than":
-            return phrase("must be less than {bound}", bound=context["lt"])
+            return phrase("must be less than {bound}", bound=_plain(context["lt"]))
         case "less_than_equal":
-            return phrase("must be at most {bound}", bound=context["le"])
+            return phrase("must be at most {bound}", bound=_plain(context["le"]))
         case "int_parsing" | "int_type" | "int_from_float":
             return phrase("must be a whole number")
         case "float_parsing" | "float_type" | "finite_number":
@@ -53,3 +53,8 @@ def problem_of(item: Any) -> str:
             found = context["error"].args[0]
             return found if isinstance(found, str) else str(found)
     return str(item["msg"])
+
+
+def _plain(bound: float) -> float:
+    """A bound without “.0” behind a whole number."""
+    return int(bound) if bound == int(bound) else bound

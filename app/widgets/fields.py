@@ -2,9 +2,9 @@
 
 import math
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from app.widgets.buttons import Segments
 from app.widgets.field import Field
 from app.widgets.number_field import NumberField, Stepping, written
-from app.widgets.spec_texts import value_in_words
+from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.weights import Weights
 from engine.spec.fields import extra_of, ticks_of
@@ -123,7 +123,7 @@ class OneOf(Field):
         self._values = list(values)
         self.combo = QComboBox()
         self.combo.setAccessibleName(title)
-        self.combo.addItems([value_in_words(value) for value in values])
+        self.combo.addItems([value_text(value) for value in values])
         self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.combo.setMinimumWidth(160)
         self.row.addWidget(self.combo)
@@ -138,7 +138,7 @@ class OneOf(Field):
         return [self.combo]
 
 
-class Words(Field):
+class TextLine(Field):
     """A line of text."""
 
     def __init__(self) -> None:
@@ -179,28 +179,40 @@ def field_for(info: FieldInfo, title: str) -> Field:
         number = NumberField(0, stepping, kind is int, low, high)
         field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str:
-        field, start = Words(), ""
+        field, start = TextLine(), ""
     elif typing.get_origin(kind) is dict:
         field, start = Weights(title), {}
     else:
         raise TypeError(f"no control for {info.annotation}")
     if NoneType in kinds:
-        field = Optional(field, field.tr("As the model has it"), start)
+        field = Optional(field, field.tr("As in the model"), start)
     default = None if info.is_required() else info.get_default(call_default_factory=True)
     field.put(start if info.is_required() else default)
     return field
 
 
 def _kinds(annotation: object) -> tuple[Any, ...]:
+    """The types that a field may have, without the rules on their values."""
     if typing.get_origin(annotation) in (typing.Union, UnionType):
-        return typing.get_args(annotation)
+        return tuple(kind for part in typing.get_args(annotation) for kind in _kinds(part))
+    if typing.get_origin(annotation) is Annotated:
+        return _kinds(typing.get_args(annotation)[0])
     return (annotation,)
+
+
+def _rules(info: FieldInfo) -> Iterator[object]:
+    """The rules on the value of a field, also where they stand at one of its types."""
+    yield from info.metadata
+    for part in typing.get_args(info.annotation):
+        if typing.get_origin(part) is Annotated:
+            for rule in typing.get_args(part)[1:]:
+                yield from rule.metadata if isinstance(rule, FieldInfo) else (rule,)
 
 
 def _range(info: FieldInfo) -> tuple[float, float]:
     """The smallest and largest value; a bound that is itself left out counts as one."""
     low, high = -math.inf, math.inf
-    for rule in info.metadata:
+    for rule in _rules(info):
         match rule:
             case Ge(ge=bound) | Gt(gt=bound):
                 low = float(cast(float, bound))

@@ -6,7 +6,7 @@ spec = TrainingSpec.model_validate({**others, **form.value()})
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from app.theme import SPACE
 from app.widgets.field import Field
 from app.widgets.fields import field_for
-from app.widgets.spec_texts import help_of, problem_in_words, title_of, value_in_words
+from app.widgets.spec_texts import help_of, problem_text, title_of
 from app.widgets.text import Text, tooltip
 
 
@@ -76,11 +76,6 @@ class SpecForm(QWidget):
         self._setting = False
         self._on_changed()
 
-    def set_others(self, others: Mapping[str, object]) -> None:
-        """What the fields that are not shown say, for rules that need both."""
-        self._others = dict(others)
-        self._check()
-
     def hide_fields(self, names: Collection[str]) -> None:
         """Show all fields but these, which mean nothing at present; they keep their values."""
         self._hidden = set(names)
@@ -98,26 +93,12 @@ class SpecForm(QWidget):
             for item in error.errors():
                 name = str(item["loc"][0]) if item["loc"] else ""
                 key = name if name in self.fields else ""
-                found.setdefault(key, problem_in_words(cast(dict[str, Any], item)))
+                found.setdefault(key, problem_text(item))
             return found
         return {}
 
     def is_valid(self) -> bool:
         return not self.problems()
-
-    def differences(self) -> list[str]:
-        """What differs from the defaults, in words."""
-        said = []
-        for name, value in self.value().items():
-            info = self._model.model_fields[name]
-            default = info.get_default(call_default_factory=True)
-            if not info.is_required() and value != default:
-                said.append(
-                    self.tr("{0}: {1} instead of {2}").format(
-                        title_of(name, info), value_in_words(value), value_in_words(default)
-                    )
-                )
-        return said
 
     def _add(self, name: str, info: FieldInfo) -> None:
         title, description = title_of(name, info), help_of(info)

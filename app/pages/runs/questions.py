@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.translation import tr
+from app.pages.runs.texts import translate
 from app.widgets.dialogs import Choice, ask
 
 LONGEST_NAME = 200  # characters
@@ -15,15 +15,15 @@ LONGEST_NAME = 200  # characters
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for another name of a run."""
     field = QLineEdit(row.name, maxLength=LONGEST_NAME)
-    field.setAccessibleName(tr("Name"))
+    field.setAccessibleName(translate("Runs", "Name"))
     field.selectAll()
     question = ask(
         owner,
-        tr("Rename the run"),
-        tr("The folder on disk keeps its name."),
+        translate("Runs", "Rename the run"),
+        translate("Runs", "The folder on disk keeps its name."),
         [
-            Choice("rename", tr("&Rename"), "primary"),
-            Choice("cancel", tr("&Cancel")),
+            Choice("rename", translate("Runs", "&Rename"), "primary"),
+            Choice("cancel", translate("Runs", "&Cancel")),
         ],
         lambda key: runs.rename(row.id, field.text()) if key == "rename" else None,
     )
@@ -34,15 +34,15 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
 def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for the notes on a run."""
     field = QPlainTextEdit(row.notes)
-    field.setAccessibleName(tr("Notes"))
+    field.setAccessibleName(translate("Runs", "Notes"))
     field.setTabChangesFocus(True)
     question = ask(
         owner,
-        tr("Notes on “{0}”").format(row.name),
-        tr("Only you edit these notes. They are included in search."),
+        translate("Runs", "Notes on “{0}”").format(row.name),
+        translate("Runs", "Only you edit these notes. They are included in search."),
         [
-            Choice("save", tr("&Save"), "primary"),
-            Choice("cancel", tr("&Cancel")),
+            Choice("save", translate("Runs", "&Save"), "primary"),
+            Choice("cancel", translate("Runs", "&Cancel")),
         ],
         lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
     )
@@ -59,19 +59,20 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
                 runs.remove(row.id)
 
     if len(rows) == 1:
-        title = tr("Delete the run “{0}”?").format(rows[0].name)
+        title = translate("Runs", "Delete the run “{0}”?").format(rows[0].name)
     else:
-        title = tr("Delete %Ln run(s)?", "", len(rows))
+        title = translate("Runs", "Delete %Ln run(s)?", "", len(rows))
     ask(
         owner,
         title,
-        tr(
+        translate(
+            "Runs",
             "The run with its curves, log and checkpoints moves to the system trash. Its data set"
             " and base model are not affected.",
         ),
         [
-            Choice("delete", tr("&Delete"), "danger"),
-            Choice("cancel", tr("&Cancel")),
+            Choice("delete", translate("Runs", "&Delete"), "danger"),
+            Choice("cancel", translate("Runs", "&Cancel")),
         ],
         answer,
     )

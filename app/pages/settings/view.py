@@ -15,7 +15,7 @@ from app.widgets import buttons
 from app.widgets.buttons import Segments
 from app.widgets.number_field import pad
 from app.widgets.page import Card, Page
-from app.widgets.spec_texts import value_in_words
+from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
 
@@ -128,7 +128,7 @@ class SettingsPage(Page):
         box = QComboBox()
         box.setAccessibleName(title)
         box.setMinimumWidth(160)
-        box.addItems([value_in_words(device) for device in DEVICES])
+        box.addItems([value_text(device) for device in DEVICES])
         box.setCurrentIndex(DEVICES.index(getattr(self._studio.settings.preferences, name)))
         box.currentIndexChanged.connect(
             lambda place: self._studio.settings.set(name, DEVICES[place])

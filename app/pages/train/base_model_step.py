@@ -1,4 +1,4 @@
-"""Third step: what the training starts from: a checkpoint, or a fresh network of some size."""
+"""Third step: the base model: a checkpoint, or a new network of some size."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
@@ -9,11 +9,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.train import advice
-from app.pages.train.choices import network
-from app.pages.train.estimate_box import EstimateBox, verdict_word
+from app.pages.train.estimate_box import EstimateBox
+from app.pages.train.estimate_texts import verdict, verdict_word
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.scratch_form import ScratchForm
+from app.pages.train.sizes import parameters
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
@@ -22,7 +22,7 @@ from app.widgets.page import Card, scrolling
 from app.widgets.text import Text
 
 
-class StartStep(QWidget):
+class BaseModelStep(QWidget):
     """Models or sizes on the left; facts and the verdict on the right.
 
     Signals:
@@ -40,8 +40,8 @@ class StartStep(QWidget):
         self._left = QStackedWidget()
         self._left.addWidget(self._models())
         self._left.addWidget(scrolling(self.scratch))
-        self._facts = Facts(self.tr("What is trained"))
-        self.about = Card(self.tr("What is trained"))
+        self._facts = Facts(self.tr("About this model"))
+        self.about = Card(self.tr("About this model"))
         self.about.body.addWidget(self._facts)
         right = QVBoxLayout()
         right.setSpacing(4 * SPACE)
@@ -53,9 +53,9 @@ class StartStep(QWidget):
         row.setSpacing(5 * SPACE)
         row.addWidget(self._left, 4)
         row.addLayout(right, 3)
-        state.listed.connect(self._show)
+        state.lists.changed.connect(self._show)
         state.changed.connect(self._show)
-        state.measured.connect(self._show)
+        state.estimate.changed.connect(self._show)
         self._show()
 
     def focus(self) -> None:
@@ -73,7 +73,7 @@ class StartStep(QWidget):
         head = QHBoxLayout()
         head.addWidget(Text(self.tr("Models"), "heading"), 1)
         head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
-        self._none = Text(self.tr("There is no model here yet. Import one to start from."), "muted")
+        self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         column.addLayout(head)
         column.addWidget(self._none)
         column.addWidget(self.list, 1)
@@ -82,7 +82,7 @@ class StartStep(QWidget):
     def _show(self) -> None:
         choices = self._state.choices
         self._left.setCurrentIndex(1 if choices.from_scratch else 0)
-        entries = self._state.models
+        entries = self._state.lists.models
         self._none.setVisible(entries is not None and not entries)
         chosen = choices.model.path if choices.model else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], chosen)
@@ -93,53 +93,52 @@ class StartStep(QWidget):
             return Pick(entry.path, entry.name, "", entry.problem)
         info = entry.info
         facts = [
-            self.tr("{0} layers of width {1}").format(info.layers, info.hidden_size),
+            self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
             self.tr("{0} parameters").format(numbers.short(info.parameters)),
             self._origin(entry),
         ]
         chosen = self._state.choices.model
-        estimate = self._state.estimate if chosen and chosen.path == entry.path else None
+        estimate = self._state.estimate.found if chosen and chosen.path == entry.path else None
         return Pick(
             entry.path,
             entry.name,
             " · ".join(facts),
             verdict=verdict_word(estimate) if estimate else "",
-            warns=estimate is not None and advice.verdict(estimate) != "fits",
+            warns=estimate is not None and verdict(estimate) != "fits",
         )
 
     def _origin(self, entry: ModelEntry) -> str:
         match entry.origin:
             case "starter":
-                return self.tr("comes with BERT Studio")
+                return self.tr("included with BERT Studio")
             case "imported":
                 return self.tr("imported")
             case "run":
-                return self.tr("saved by a run at step {0}").format(numbers.count(entry.step))
+                return self.tr("run checkpoint, step {0}").format(numbers.count(entry.step))
 
     def _on_picked(self, path: object) -> None:
-        for entry in self._state.models or ():
+        for entry in self._state.lists.models or ():
             if entry.path == path:
                 self._state.choose_model(entry)
 
     def _what(self) -> list[tuple[str, str]]:
-        spec = network(self._state.choices)
+        spec = self._state.choices.network
         if spec is None:
-            return [(self.tr("Model"), self.tr("none chosen yet"))]
+            return [(self.tr("Model"), self.tr("none chosen"))]
         facts = [
             (self.tr("Layers"), numbers.count(spec.layers)),
-            (self.tr("Width"), numbers.count(spec.hidden_size)),
-            (self.tr("Heads"), self.tr("{0} in each layer").format(spec.heads)),
-            (self.tr("Vocabulary"), self.tr("%Ln word piece(s)", "", spec.vocab_size)),
-            (self.tr("Longest input"), self.tr("%Ln word piece(s)", "", spec.max_positions)),
+            (self.tr("Hidden size"), numbers.count(spec.hidden_size)),
+            (self.tr("Attention heads"), self.tr("{0} per layer").format(spec.heads)),
+            (self.tr("Vocabulary"), self.tr("%Ln token(s)", "", spec.vocab_size)),
+            (self.tr("Max. positions"), self.tr("%Ln token(s)", "", spec.max_positions)),
         ]
         choices = self._state.choices
         info = choices.model.info if choices.model else None
         if choices.from_scratch or info is None:
-            parameters = advice.parameters(spec)
+            count = parameters(spec)
         else:
-            parameters = info.parameters
-            case = self.tr("ignored") if info.lowercase else self.tr("kept")
-            facts.append((self.tr("Upper and lower case"), case))
-            facts.append((self.tr("Heads for"), ", ".join(info.task_heads) or self.tr("none")))
-        facts.append((self.tr("Parameters"), numbers.short(parameters)))
+            count = info.parameters
+            case = self.tr("uncased") if info.lowercase else self.tr("cased")
+            facts.append((self.tr("Case"), case))
+        facts.append((self.tr("Parameters"), numbers.short(count)))
         return facts

@@ -4,9 +4,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.library import DataEntry
-from app.pages.train import advice
+from app.pages.train.fit import misfits
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.preview import Example
+from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
@@ -26,9 +27,9 @@ class DataStep(QWidget):
 
     import_wanted = Signal()
 
-    def __init__(self, state: TrainState) -> None:
+    def __init__(self, state: TrainState, requests: Requests) -> None:
         super().__init__()
-        self._state = state
+        self._state, self._requests = state, requests
         self.list = PickList(self.tr("Data sets"))
         self.list.picked.connect(self._on_picked)
         self._views = QStackedWidget()
@@ -37,11 +38,11 @@ class DataStep(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._views)
-        state.listed.connect(self._show_list)
+        state.lists.changed.connect(self._show_list)
         state.changed.connect(self._show_list)
-        state.looked.connect(self._show_look)
+        state.preview.changed.connect(self._show_preview)
         self._show_list()
-        self._show_look()
+        self._show_preview()
 
     def _chooser(self) -> QWidget:
         head = QHBoxLayout()
@@ -72,11 +73,11 @@ class DataStep(QWidget):
         return whole
 
     def _nothing(self) -> QWidget:
-        self.sample_button = buttons.plain(self.tr("Use the &sample"), self._state.take_sample)
+        self.sample_button = buttons.plain(self.tr("Use &sample data"), self._requests.take_sample)
         return EmptyState(
             "database",
             self.tr("No data yet"),
-            self.tr("Import a file with your texts, or begin with the sample that comes along."),
+            self.tr("Import your own file, or start with the sample data."),
             buttons.primary(self.tr("&Import a file…"), self.import_wanted.emit, "import"),
             self.sample_button,
         )
@@ -84,7 +85,7 @@ class DataStep(QWidget):
     # ── the list ─────────────────────────────────────────────────────────────────────────────
 
     def _show_list(self) -> None:
-        entries = self._state.datasets
+        entries = self._state.lists.datasets
         nothing = entries is not None and not entries and self._state.choices.data is None
         self._views.setCurrentIndex(1 if nothing else 0)
         chosen = self._state.choices.data
@@ -96,48 +97,47 @@ class DataStep(QWidget):
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
-        problems = advice.misfits(spec, goal.kind) if goal else []
+        problems = misfits(spec, goal.kind) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))
-        if dev := spec.rows.get("validation"):
-            facts.append(self.tr("{0} for dev").format(numbers.count(dev)))
+        if validation := spec.rows.get("validation"):
+            facts.append(self.tr("{0} for validation").format(numbers.count(validation)))
         return Pick(
             entry.folder, entry.name, " · ".join(facts), str(problems[0]) if problems else ""
         )
 
     def _on_picked(self, folder: object) -> None:
-        for entry in self._state.datasets or ():
+        for entry in self._state.lists.datasets or ():
             if entry.folder == folder:
                 self._state.choose_data(entry)
 
     # ── the examples ─────────────────────────────────────────────────────────────────────────
 
-    def _show_look(self) -> None:
+    def _show_preview(self) -> None:
         clear(self._rows)
         self._note.setText(self._sentence())
-        self._note.set_look("bad" if self._state.look_problem else "muted")
-        found = self._state.look
+        self._note.set_look("bad" if self._state.preview.problem else "muted")
+        found = self._state.preview.found
         for example in found.examples if found else ():
             self._rows.addWidget(self._example(example, found.unknown if found else -1))
 
     def _sentence(self) -> str:
-        state = self._state
-        if state.look_problem is not None:
-            return str(state.look_problem)
-        if state.choices.data is None:
-            return self.tr("Choose a data set to see its first examples in word pieces.")
-        if state.choices.data.spec is None:
-            return self.tr("These are plain files: the run reads them by itself when it starts.")
-        if state.look is None:
-            return self.tr("Reading the first rows …") if state.is_looking else ""
-        known = state.vocabulary()
-        if known is None and not state.choices.from_scratch:
-            return self.tr("The words as they are: word pieces follow once there is a model.")
-        if known is None:
-            return self.tr("The words as they are: a new vocabulary is made when the run starts.")
-        template = self.tr("The first rows in the word pieces of “{0}”.")
-        return template.format(known[0])
+        preview, choices = self._state.preview, self._state.choices
+        if preview.problem is not None:
+            return str(preview.problem)
+        if choices.data is None:
+            return self.tr("Choose a data set to see its first rows as tokens.")
+        if choices.data.spec is None:
+            return self.tr("These are plain files. They are read when the run starts.")
+        if preview.found is None:
+            return self.tr("Reading the first rows…") if preview.is_reading else ""
+        known = self._state.vocabulary()
+        if known is not None:
+            return self.tr("The first rows in the tokens of “{0}”.").format(known.name)
+        if choices.from_scratch:
+            return self.tr("Plain text: a new vocabulary is trained when the run starts.")
+        return self.tr("Plain text: import a model to see the rows as tokens.")
 
     def _example(self, example: Example, unknown: int) -> QWidget:
         whole = QWidget()

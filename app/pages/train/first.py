@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 
+from PySide6.QtCore import QCoreApplication
+
 from app.library import DataEntry, ModelEntry, own_models
-from app.pages.train.choices import Choices, first_goal
+from app.pages.train.choices import Choices
 from app.pages.train.entries import data_of, model_of
+from app.pages.train.goals import first_goal
 from app.sample import sample_entry
 from engine.errors import StudioError
 from engine.home import Home
 from engine.shipped import first_training
+
+translate = QCoreApplication.translate
 
 
 def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
@@ -19,7 +24,8 @@ def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
     starter = next((m for m in models if m.origin == "starter" and m.info is not None), None)
     if starter is None:
         raise StudioError(
-            "The starter model did not come with this program.", "Import a model first."
+            translate("Train", "The starter model was not installed with this program."),
+            translate("Train", "Import a model first."),
         )
     goal = first_goal(pretrains=False)
     choices = replace(Choices(), goal=goal, data=data_of(entry), model=model_of(starter))

@@ -1,4 +1,4 @@
-"""What a network will see of a data set: a few examples in word pieces, and how long all are.
+"""What a network will read of a data set: a few examples in tokens, and how long all are.
 
 Reads files; runs off the window's thread.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.pages.train.advice import Lengths
+from app.pages.train.lengths import Lengths
 from engine.data.columns.choices import list_in
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
@@ -20,8 +20,9 @@ from engine.spec.tasks.pretraining import Pretraining
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 3
-SHOWN_PIECES = 64  # of each example
-PLACES, ROWS = 8, 64  # how many rows are measured, in so many places of the data set
+SHOWN_TOKENS = 64  # of each example
+MEASURED_ROWS = 64  # in each of so many places of the data set:
+MEASURED_PLACES = 8
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Look:
+class Preview:
     """The first examples, and the lengths of a sample; no lengths without a vocabulary."""
 
     examples: tuple[Example, ...]
@@ -43,12 +44,12 @@ class Look:
     unknown: int = -1  # the id of [UNK]
 
 
-def look(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Look:
+def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
     """Read the first training rows of a version of a data set.
 
     Args:
-        vocabulary: the checkpoint folder whose word pieces are shown; None: it is made later.
-        task: shown as it will be asked, with words hidden for pre-training.
+        vocabulary: the checkpoint folder whose tokens are shown; None: it is made later.
+        task: with tokens masked for pre-training.
 
     Raises:
         StudioError: the data set or the vocabulary cannot be read.
@@ -59,8 +60,8 @@ def look(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Look:
     rows = _rows(dataset, 0, EXAMPLES)
     examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:
-        return Look(examples, None)
-    return Look(examples, _lengths(dataset, tokenizer), tokenizer.unknown)
+        return Preview(examples, None)
+    return Preview(examples, _lengths(dataset, tokenizer), tokenizer.unknown)
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,13 @@ def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
 
 
 def _second(mapping: Mapping, cells: dict[str, Any]) -> str | None:
-    """The second text; where there are endings to choose from, the longest of them."""
+    """The second text; where there are choices, the longest of them."""
     if not mapping.endings:
         return None if mapping.pair is None else str(cells[mapping.pair])
     given = [str(cells[name]) for name in mapping.endings]
-    endings = given if len(given) > 1 else list_in(given[0]) or given
+    choices = given if len(given) > 1 else list_in(given[0]) or given
     begun = "" if mapping.beginning is None else str(cells[mapping.beginning])
-    return f"{begun} {max(endings, key=len)}".strip()
+    return f"{begun} {max(choices, key=len)}".strip()
 
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
@@ -108,10 +109,10 @@ def _example(
         return Example(text[:400], (), label, len(text) > 400)
     first, second = row.text, None if masking else row.pair
     if masking and masking.objective == "clm":
-        masking = None  # nothing is hidden, and nothing follows
+        masking = None  # nothing is masked, and nothing follows
     elif masking and masking.nsp:
         first, second = _spans(row.text)
-    encoded = tokenizer.encode(first, second, SHOWN_PIECES)
+    encoded = tokenizer.encode(first, second, SHOWN_TOKENS)
     tokens = encoded.tokens
     if masking:
         tokens = _masked(tokens, tokenizer, masking, random.Random(number))
@@ -119,30 +120,30 @@ def _example(
 
 
 def _spans(text: str) -> tuple[str, str | None]:
-    """The first two sentences of a text; the worker draws longer spans, and others."""
+    """The first two sentences of a text; the worker takes longer ones, and others."""
     found = sentences(text)
     return (found[0], found[1]) if len(found) > 1 else (text, None)
 
 
 def _masked(
-    tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, chance: random.Random
+    tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, rng: random.Random
 ) -> tuple[Token, ...]:
-    """Some tokens hidden, to show what pre-training asks; the worker draws others."""
-    open_places = [n for n, token in enumerate(tokens) if not token.special]
-    count = min(len(open_places), max(1, round(masking.mlm_probability * len(open_places))))
-    hidden = set(chance.sample(open_places, count))
+    """Some tokens masked, to show what pre-training asks; the worker masks others."""
+    maskable = [n for n, token in enumerate(tokens) if not token.special]
+    count = min(len(maskable), max(1, round(masking.mlm_probability * len(maskable))))
+    masked = set(rng.sample(maskable, count))
     mask = tokenizer.piece(tokenizer.mask)
     return tuple(
-        token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in hidden else token
+        token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in masked else token
         for n, token in enumerate(tokens)
     )
 
 
 def _lengths(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
-    """How long rows from all over the training part are, with [CLS] and [SEP]."""
+    """How long rows from all over the training set are, with [CLS] and [SEP]."""
     total = dataset.spec.rows.get("train", 0)
-    step = max(ROWS, total // PLACES)
-    rows = [row for first in range(0, total, step) for row in _rows(dataset, first, ROWS)]
+    step = max(MEASURED_ROWS, total // MEASURED_PLACES)
+    rows = [row for first in range(0, total, step) for row in _rows(dataset, first, MEASURED_ROWS)]
     if not rows:
         return None
     pairs = None if rows[0].pair is None else [row.pair or "" for row in rows]

@@ -1,4 +1,4 @@
-"""Last step: what will happen, what it takes, what to know before, and the way without a window."""
+"""Last step: what the run does, what it takes, what to know before, and the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +15,11 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
-from app.pages.train import advice
-from app.pages.train.choices import LONGEST_NAME, suggested_name
+from app.pages.train.choices import LONGEST_NAME
 from app.pages.train.estimate_box import EstimateBox
+from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
+from app.pages.train.summary import command, summary
 from app.resources import mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons
@@ -41,8 +42,8 @@ class ReviewStep(QWidget):
         self._warned.setSpacing(2 * SPACE)
         left = QVBoxLayout()
         left.setSpacing(4 * SPACE)
-        what = Card(self.tr("What will happen"))
-        what.body.addLayout(labelled(self.tr("Name of the run"), self.name))
+        what = Card(self.tr("Summary"))
+        what.body.addLayout(labelled(self.tr("Run name"), self.name))
         what.body.addWidget(self.summary)
         what.body.addLayout(self._warned)
         left.addWidget(what)
@@ -56,35 +57,31 @@ class ReviewStep(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(3 * SPACE)
         row.addWidget(scrolling(inner), 1)
-        row.addWidget(self._without_window(), 1)
+        row.addWidget(self._command_line(), 1)
         state.changed.connect(self._show)
-        state.measured.connect(self._show)
-        state.looked.connect(self._show)
+        state.estimate.changed.connect(self._show)
+        state.preview.changed.connect(self._show)
         self._show()
 
-    def _without_window(self) -> QWidget:
-        card = Card(self.tr("The same without the window"))
+    def _command_line(self) -> QWidget:
+        card = Card(self.tr("Run it from the command line"))
+        card.body.addWidget(
+            Text(
+                self.tr("Train with this job file on a server or in a script:"),
+                "muted",
+            )
+        )
+        self.command = self._line(card, self.tr("Command"), self.tr("Copy command"))
         card.body.addWidget(
             Text(
                 self.tr(
-                    "This command makes the same run from this file, on a server or in a script."
+                    "Print the torchrun / Slurm commands for a cluster. Drop the run folder on this"
+                    " window afterwards to see the run here."
                 ),
                 "muted",
             )
         )
-        self.command = self._line(card, self.tr("Command"), self.tr("Copy the command"))
-        card.body.addWidget(
-            Text(
-                self.tr(
-                    "This one prints the lines with which torchrun or Slurm train it elsewhere."
-                    " Drop the folder of the run on this window to see it here."
-                ),
-                "muted",
-            )
-        )
-        self.cluster = self._line(
-            card, self.tr("Command for many machines"), self.tr("Copy this command")
-        )
+        self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
         self.file = QPlainTextEdit(readOnly=True)
         self.file.setFont(mono_font())
         self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -94,9 +91,9 @@ class ReviewStep(QWidget):
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         text = self._copier(self.file.toPlainText)
-        self.copy_job = buttons.plain(self.tr("&Copy the job"), text, "copy")
+        self.copy_job = buttons.plain(self.tr("&Copy job file"), text, "copy")
         row.addWidget(self.copy_job)
-        row.addWidget(buttons.plain(self.tr("&Save the job…"), self._on_save, "save"))
+        row.addWidget(buttons.plain(self.tr("&Save job file…"), self._on_save, "save"))
         row.addStretch()
         card.body.addLayout(row)
         return card
@@ -116,7 +113,7 @@ class ReviewStep(QWidget):
     def _show_commands(self, file: Path | None) -> None:
         """The commands for the job in a file; none where there is no job."""
         for line, verb in ((self.command, "train"), (self.cluster, "cluster")):
-            line.setText("" if file is None else advice.command(verb, file))
+            line.setText("" if file is None else command(verb, file))
             line.setCursorPosition(0)
 
     def _copier(self, text: Callable[[], str]) -> Callable[[], None]:
@@ -138,7 +135,7 @@ class ReviewStep(QWidget):
             self.file.setPlainText("")
             self._show_warnings([])
             return
-        self.summary.setText(advice.summary(choices))
+        self.summary.setText(summary(choices))
         self._show_commands(Path(f"{folder_name(job.name)}.json"))
         text = job.model_dump_json(indent=2)
         if self.file.toPlainText() != text:
@@ -163,9 +160,9 @@ class ReviewStep(QWidget):
         job = self._state.job()
         if job is None:
             return
-        dialog = QFileDialog(self, self.tr("Save the job"), f"{folder_name(job.name)}.json")
+        dialog = QFileDialog(self, self.tr("Save job file"), f"{folder_name(job.name)}.json")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Job (*.json)"))
+        dialog.setNameFilter(self.tr("Job file (*.json)"))
         dialog.setDefaultSuffix("json")
         dialog.fileSelected.connect(self.save_to)
         dialog.finished.connect(dialog.deleteLater)

@@ -1,4 +1,4 @@
-"""The size of a fresh network, and where its vocabulary comes from."""
+"""The size of a new network, and where its vocabulary comes from."""
 
 from dataclasses import replace
 
@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.train import advice
-from app.pages.train.choices import OWN_SIZE, Scratch, Step
+from app.pages.train.choices import CUSTOM_SIZE, Scratch, Step
 from app.pages.train.entries import model_of
+from app.pages.train.sizes import size_text
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
@@ -18,12 +18,12 @@ from app.widgets.text import Text, plain_menu_text
 from engine.spec.fields import fields_at
 from engine.spec.model import PRESETS, BertSpec
 
-SIZES = (*PRESETS, OWN_SIZE)
-OWN_FIELDS = fields_at(BertSpec, "simple", "advanced")
+SIZES = (*PRESETS, CUSTOM_SIZE)
+CUSTOM_FIELDS = fields_at(BertSpec, "simple", "advanced")
 
 
 class ScratchForm(QWidget):
-    """Preset sizes or one's own; a new vocabulary or that of a model."""
+    """Preset sizes or a custom one; a new vocabulary or that of a model."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class ScratchForm(QWidget):
         column.addWidget(self._vocabulary_card())
         column.addStretch()
         state.changed.connect(self._show)
-        state.listed.connect(self._list_models)
+        state.lists.changed.connect(self._list_models)
         self._list_models()
         self._show()
 
@@ -48,24 +48,24 @@ class ScratchForm(QWidget):
 
     def _size_card(self) -> Card:
         card = Card(self.tr("Size"))
-        titles = [*PRESETS, self.tr("own")]
+        titles = [*PRESETS, self.tr("custom")]
         self.sizes = buttons.Segments(titles, self.tr("Size"))
         self.sizes.chosen.connect(self._on_size)
         self._size_note = Text("", "muted")
-        self.own = SpecForm(BertSpec, OWN_FIELDS)
-        self.own.changed.connect(self._on_own)
+        self.custom = SpecForm(BertSpec, CUSTOM_FIELDS)
+        self.custom.changed.connect(self._on_custom)
         card.body.addWidget(self.sizes)
         card.body.addWidget(self._size_note)
-        card.body.addWidget(self.own)
-        self.head_start = QCheckBox(self.tr("&Head start (not in the paper)"))
-        self.head_start.setAccessibleName(self.tr("Head start (not in the paper)"))
-        self.head_start.toggled.connect(lambda on: self._change(head_start=on))
-        card.body.addWidget(self.head_start, 0, Qt.AlignmentFlag.AlignLeft)
+        card.body.addWidget(self.custom)
+        self.warm_init = QCheckBox(self.tr("&Warm initialisation (not in the paper)"))
+        self.warm_init.setAccessibleName(self.tr("Warm initialisation (not in the paper)"))
+        self.warm_init.toggled.connect(lambda on: self._change(warm_init=on))
+        card.body.addWidget(self.warm_init, 0, Qt.AlignmentFlag.AlignLeft)
         card.body.addWidget(
             Text(
                 self.tr(
-                    "Begins with word vectors from counts and with heads that look at the nearest"
-                    " words, instead of chance alone. It saves a small budget many steps."
+                    "Starts from co-occurrence word vectors and local attention instead of random"
+                    " weights; converges faster on small budgets."
                 ),
                 "muted",
             )
@@ -74,45 +74,45 @@ class ScratchForm(QWidget):
 
     def _on_size(self, number: int) -> None:
         self._change(size=SIZES[number])
-        wrong = self.own.problems() if SIZES[number] == OWN_SIZE else {}
-        self._state.set_invalid(Step.START, next(iter(wrong.values()), ""))
+        wrong = self.custom.problems() if SIZES[number] == CUSTOM_SIZE else {}
+        self._state.set_invalid(Step.BASE_MODEL, next(iter(wrong.values()), ""))
 
-    def _on_own(self) -> None:
+    def _on_custom(self) -> None:
         if self._showing:
             return
-        problems = self.own.problems()
+        problems = self.custom.problems()
         if problems:
-            self._state.set_invalid(Step.START, next(iter(problems.values())))
+            self._state.set_invalid(Step.BASE_MODEL, next(iter(problems.values())))
             return
-        kept = self._state.choices.scratch.own.model_dump()
-        self._change(own=BertSpec.model_validate({**kept, **self.own.value()}))
-        self._state.set_invalid(Step.START, "")
+        kept = self._state.choices.scratch.custom.model_dump()
+        self._change(custom=BertSpec.model_validate({**kept, **self.custom.value()}))
+        self._state.set_invalid(Step.BASE_MODEL, "")
 
     # ── vocabulary ───────────────────────────────────────────────────────────────────────────
 
     def _vocabulary_card(self) -> Card:
         card = Card(self.tr("Vocabulary"))
         self.source = buttons.Segments(
-            [self.tr("New, from the texts"), self.tr("That of a model")], self.tr("Vocabulary")
+            [self.tr("Train a new one"), self.tr("From a model")], self.tr("Vocabulary")
         )
         self.source.chosen.connect(self._on_source)
-        self.pieces = QSpinBox()
-        self.pieces.setRange(100, 200_000)
-        self.pieces.setSingleStep(1000)
-        self.pieces.setGroupSeparatorShown(True)
-        self.pieces.valueChanged.connect(lambda value: self._change(pieces=value))
-        self.lowercase = QCheckBox(self.tr("Ignore &case and accents"))
-        self.lowercase.setAccessibleName(self.tr("Ignore case and accents"))
+        self.vocab_size = QSpinBox()
+        self.vocab_size.setRange(100, 200_000)
+        self.vocab_size.setSingleStep(1000)
+        self.vocab_size.setGroupSeparatorShown(True)
+        self.vocab_size.valueChanged.connect(lambda value: self._change(vocab_size=value))
+        self.lowercase = QCheckBox(self.tr("&Uncased (ignore case and accents)"))
+        self.lowercase.setAccessibleName(self.tr("Uncased (ignore case and accents)"))
         self.lowercase.toggled.connect(lambda on: self._change(lowercase=on))
         self._new = QWidget()
         row = QHBoxLayout(self._new)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4 * SPACE)
-        row.addLayout(labelled(self.tr("Word pieces"), self.pieces))
+        row.addLayout(labelled(self.tr("Vocabulary size (tokens)"), self.vocab_size))
         row.addWidget(self.lowercase)
         row.addStretch()
         self.models = QComboBox()
-        self.models.setAccessibleName(self.tr("Model whose vocabulary is taken"))
+        self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
         self.models.activated.connect(self._on_model)
         card.body.addWidget(self.source)
         card.body.addWidget(self._new)
@@ -120,8 +120,8 @@ class ScratchForm(QWidget):
         card.body.addWidget(
             Text(
                 self.tr(
-                    "A new vocabulary suits a language or field of its own; 8,000 pieces are enough"
-                    " for some megabytes of text, BERT used 30,522."
+                    "Train a new vocabulary for another language or a specialised domain. 8,000"
+                    " tokens are enough for a few megabytes of text; BERT has 30,522."
                 ),
                 "muted",
             )
@@ -136,7 +136,7 @@ class ScratchForm(QWidget):
         self._show()
 
     def _usable(self) -> list[ModelEntry]:
-        return [entry for entry in self._state.models or () if entry.info is not None]
+        return [entry for entry in self._state.lists.models or () if entry.info is not None]
 
     def _on_source(self, number: int) -> None:
         if number == 0:
@@ -161,20 +161,20 @@ class ScratchForm(QWidget):
         self._showing = True
         scratch = self._state.choices.scratch
         self.sizes.choose(SIZES.index(scratch.size))
-        spec = scratch.own if scratch.size == OWN_SIZE else PRESETS[scratch.size]
-        self._size_note.setText(advice.describe(spec))
-        self.own.setVisible(scratch.size == OWN_SIZE)
-        if self.own.is_valid() and not self.own.hasFocus():
-            shown = {name: getattr(scratch.own, name) for name in OWN_FIELDS}
-            if self.own.value() != shown:
-                self.own.set_value(shown)
+        spec = scratch.custom if scratch.size == CUSTOM_SIZE else PRESETS[scratch.size]
+        self._size_note.setText(size_text(spec))
+        self.custom.setVisible(scratch.size == CUSTOM_SIZE)
+        if self.custom.is_valid() and not self.custom.hasFocus():
+            shown = {name: getattr(scratch.custom, name) for name in CUSTOM_FIELDS}
+            if self.custom.value() != shown:
+                self.custom.set_value(shown)
         new = scratch.vocabulary is None
         self.source.choose(0 if new else 1)
         self._new.setVisible(new)
         self.models.setVisible(not new)
-        self.pieces.setValue(scratch.pieces)
+        self.vocab_size.setValue(scratch.vocab_size)
         self.lowercase.setChecked(scratch.lowercase)
-        self.head_start.setChecked(scratch.head_start)
+        self.warm_init.setChecked(scratch.warm_init)
         if scratch.vocabulary is not None:
             self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
         self._showing = False

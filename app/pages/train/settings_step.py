@@ -1,4 +1,4 @@
-"""Fourth step: how it is trained. Few ticks in Simple; Advanced is the same form, more open."""
+"""Fourth step: how it is trained. A few settings in Simple; Advanced shows all of them."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -8,14 +8,16 @@ from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.pages.train import advice
-from app.pages.train.choices import Step, goals
+from app.pages.train.changes import changed_by_advanced
+from app.pages.train.choices import Step
+from app.pages.train.fit import label_names
+from app.pages.train.goals import goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.form import SpecForm
 from app.widgets.page import Card
-from app.widgets.spec_texts import value_in_words
+from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import Text
 from app.widgets.weights import Weights
@@ -80,31 +82,33 @@ class SettingsStep(QWidget):
         column.addWidget(self._advanced_cards())
         column.addStretch()
         state.changed.connect(self._show)
-        state.looked.connect(self._show)
+        state.preview.changed.connect(self._show)
         self._show()
 
     def _simple_card(self) -> Card:
         card = Card(self.tr("Training"))
         card.body.addWidget(self.fine_tuning)
         card.body.addWidget(self.pre_training)
-        self.quick = Switch(self.tr("Quick look"))
+        self.quick = Switch(self.tr("Quick trial"))
         self.quick.toggled.connect(self._on_quick)
-        words = Text(self.tr("Train on a tenth of the rows, to see whether it works."), "small")
+        explained = Text(
+            self.tr("Train on 10 % of the rows to check that everything works."), "small"
+        )
         right = QVBoxLayout()
         right.setSpacing(SPACE)
         right.addWidget(self.quick)
-        right.addWidget(words)
+        right.addWidget(explained)
         row = QGridLayout()  # in line with the form above
         row.setHorizontalSpacing(6 * SPACE)
         row.setColumnMinimumWidth(0, 160)
         row.setColumnStretch(1, 1)
-        name = Text(self.tr("Quick look"), "strong")
+        name = Text(self.tr("Quick trial"), "strong")
         row.addWidget(name, 0, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(right, 0, 1)
         card.body.addLayout(row)
         card.body.addWidget(self.length)
         self.changes = Text("", "warn")
-        self.reset = buttons.quiet(self.tr("&Take back"), self._state.reset_advanced, "undo-2")
+        self.reset = buttons.quiet(self.tr("&Reset"), self._state.reset_advanced, "undo-2")
         line = QHBoxLayout()
         line.setSpacing(2 * SPACE)
         line.addWidget(self.changes, 1)
@@ -116,12 +120,12 @@ class SettingsStep(QWidget):
         column = QVBoxLayout(self.advanced)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4 * SPACE)
-        self.task_card = Card(self.tr("What the task asks"))
+        self.task_card = Card(self.tr("Task"))
         for form in self.tasks.values():
             self.task_card.body.addWidget(form)
-        self.features_card = Card(self.tr("The model, or a reader of it"))
+        self.features_card = Card(self.tr("Fine-tune, or train a classifier on frozen features"))
         self.features_card.body.addWidget(self.features)
-        more = Card(self.tr("More of the training"))
+        more = Card(self.tr("More training settings"))
         more.body.addWidget(self.more)
         hardware = Card(self.tr("Hardware"))
         hardware.body.addWidget(self.hardware)
@@ -166,7 +170,7 @@ class SettingsStep(QWidget):
 
     def _on_quick(self, on: bool) -> None:
         if not self._showing:
-            self._state.set(self._state.choices.with_quick_look(on))
+            self._state.set(self._state.choices.with_quick_trial(on))
 
     # ── from the choices to the forms ────────────────────────────────────────────────────────
 
@@ -182,7 +186,7 @@ class SettingsStep(QWidget):
         if asked is not None:
             weights = asked.fields.get("class_weights")
             if isinstance(weights, Weights):
-                weights.set_names(advice.label_names(choices))
+                weights.set_names(label_names(choices))
             _put(asked, choices.task)
         if choices.is_pretraining and asked is not None:
             causal = choices.is_causal
@@ -195,34 +199,34 @@ class SettingsStep(QWidget):
         self.pre_training.setVisible(self._pretrains())
         self.task_card.setVisible(asked is not None)
         self.advanced.setVisible(self.mode.choice() == 1)
-        self.quick.setChecked(choices.quick_look)
-        self.length.setText(self._length_sentence())
-        changes = advice.changed_by_advanced(choices)
+        self.quick.setChecked(choices.quick_trial)
+        self.length.setText(self._length_text())
+        changes = changed_by_advanced(choices)
         self.changes.setText(
-            self.tr("Advanced has changed: {0}.").format("; ".join(changes)) if changes else ""
+            self.tr("Changed in Advanced: {0}").format("; ".join(changes)) if changes else ""
         )
         self.changes.setVisible(bool(changes))
         self.reset.setVisible(bool(changes))
         self._showing = False
 
-    def _length_sentence(self) -> str:
+    def _length_text(self) -> str:
         """What becomes of long inputs."""
         choices = self._state.choices
         longest = choices.training.max_length
         if choices.is_pretraining:
-            return self.tr("The texts are cut into pieces of {0} word pieces.").format(longest)
+            return self.tr("Texts are split into blocks of {0} tokens.").format(longest)
         if not choices.task.facts.cuts_long_texts:
-            template = self.tr("Longer passages are read in windows of {0} word pieces.")
+            template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
             return template.format(longest)
-        lengths = self._state.look.lengths if self._state.look else None
-        if lengths is None:
-            return self.tr("Inputs longer than {0} word pieces are cut.").format(longest)
-        cut = lengths.share_cut(longest)
+        found = self._state.preview.found
+        if found is None or found.lengths is None:
+            return self.tr("Inputs longer than {0} tokens are truncated.").format(longest)
+        cut = found.lengths.share_above(longest)
         if cut == 0:
-            template = self.tr("Inputs may have {0} word pieces; none of those seen is longer.")
+            template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
             return template.format(longest)
-        template = self.tr("Inputs longer than {0} word pieces are cut: about {1} % of them.")
-        return template.format(longest, value_in_words(max(0.1, round(100 * cut, 1))))
+        template = self.tr("Inputs longer than {0} tokens are truncated (about {1} % of them).")
+        return template.format(longest, value_text(max(0.1, round(100 * cut, 1))))
 
 
 def _unused(features: Features) -> set[str]:

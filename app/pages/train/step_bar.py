@@ -9,7 +9,7 @@ from app.pages.train.choices import Step
 from app.theme import SPACE, Role
 from app.widgets.text import font, tooltip, visible
 
-DISC = 24  # px
+DISC_SIZE = 24  # px
 
 
 class StepBar(QWidget):
@@ -24,7 +24,7 @@ class StepBar(QWidget):
         titles = {
             Step.TASK: self.tr("Task"),
             Step.DATA: self.tr("Data"),
-            Step.START: self.tr("Start from"),
+            Step.BASE_MODEL: self.tr("Base model"),
             Step.SETTINGS: self.tr("Settings"),
             Step.REVIEW: self.tr("Review"),
         }
@@ -94,7 +94,7 @@ class _StepButton(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         words = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
-        return QSize(round(DISC + 7 * SPACE + max(words, 24 * SPACE)), 11 * SPACE)
+        return QSize(round(DISC_SIZE + 7 * SPACE + max(words, 24 * SPACE)), 11 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -102,7 +102,7 @@ class _StepButton(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        disc = QRectF(4, (self.height() - DISC) / 2, DISC, DISC)
+        disc = QRectF(4, (self.height() - DISC_SIZE) / 2, DISC_SIZE, DISC_SIZE)
         self._paint_disc(painter, disc)
         left = disc.right() + 2 * SPACE
         strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))

@@ -6,10 +6,12 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
-from app.pages.train import advice
-from app.pages.train.base_model_step import StartStep
-from app.pages.train.choices import OWN_SIZE, Step, first_goal
+from app.pages.train.base_model_step import BaseModelStep
+from app.pages.train.changes import changed_by_advanced
+from app.pages.train.choices import CUSTOM_SIZE, Step
 from app.pages.train.data_step import DataStep
+from app.pages.train.goals import first_goal
+from app.pages.train.requests import Requests
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.state import TrainState
@@ -24,29 +26,31 @@ from app.widgets.text import Text
 from engine.spec.job import JobSpec
 from engine.spec.tasks import TASKS
 
-PAUSE = 300  # ms after the last change before the job under review is measured
+MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is measured
 
 
 class TrainPage(Page):
-    """From a task to a run that starts. Back loses nothing; Next says why it waits."""
+    """From a task to a run that starts. Back loses nothing; Next says what is missing."""
 
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
         super().__init__("", parent=parent)
         self.set_title(self.tr("Train"))
         self._studio, self._seen = studio, Step.TASK
         self.state = TrainState(studio, self)
+        self.requests = Requests(studio, self.state)
         self.bar = StepBar()
         self.bar.wanted.connect(self._on_wanted)
         self.steps = QStackedWidget()
-        self.data, self.start = DataStep(self.state), StartStep(self.state)
+        self.data = DataStep(self.state, self.requests)
+        self.base_model = BaseModelStep(self.state)
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
-        self.start.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
+        self.base_model.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
         self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
         self.review = ReviewStep(self.state)
         pages = (
             scrolling(self.task),
             self.data,
-            self.start,
+            self.base_model,
             scrolling(self.settings),
             self.review,
         )
@@ -56,16 +60,15 @@ class TrainPage(Page):
         self.body.addWidget(rule())
         self.body.addWidget(self.steps, 1)
         self.body.addLayout(self._footer())
-        self._settled = QTimer(self, singleShot=True, interval=PAUSE)
+        self._settled = QTimer(self, singleShot=True, interval=MEASURE_PAUSE_MS)
         self._settled.timeout.connect(self._measure)
         self.state.changed.connect(self._show)
-        for signal in (self.state.changed, self.state.looked):
+        for signal in (self.state.changed, self.state.preview.changed):
             signal.connect(self._settled.start)
-        self.state.listed.connect(self._show)
-        self.state.looked.connect(self._show)
-        self.state.measured.connect(self._show)
+        for changed in (self.state.lists, self.state.preview, self.state.estimate):
+            changed.changed.connect(self._show)
         self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
-        self.state.refused.connect(studio.notices.show)
+        self.requests.refused.connect(studio.notices.show)
         self._show()
 
     def _footer(self) -> QHBoxLayout:
@@ -83,21 +86,21 @@ class TrainPage(Page):
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: object) -> None:
-        """Come here with a wish: the first fine-tuning, a data set, a model, or a job to change."""
-        wish = argument if isinstance(argument, dict) else {}
-        if wish.get("preset") == "first":
-            self.state.take_first()
+        """Come here with the first fine-tuning, a data set, a model, or a job to change."""
+        request = argument if isinstance(argument, dict) else {}
+        if request.get("preset") == "first":
+            self.requests.take_first()
             self._go(Step.REVIEW)
-        elif isinstance(folder := wish.get("data"), str | Path):
-            self.state.take_data(Path(folder))
+        elif isinstance(folder := request.get("data"), str | Path):
+            self.requests.take_data(Path(folder))
             self._go(Step.TASK if self.state.choices.goal is None else Step.DATA)
-        elif isinstance(path := wish.get("model"), str | Path):
-            self.state.take_model(Path(path))
+        elif isinstance(path := request.get("model"), str | Path):
+            self.requests.take_model(Path(path))
             self._go(Step.TASK)
-        elif (kind := wish.get("task")) in TASKS:
+        elif (kind := request.get("task")) in TASKS:
             self._choose_family(pretrains=TASKS[kind].facts.head is None)
-        elif isinstance(given := wish.get("job"), JobSpec):
-            self.state.take_job(given)
+        elif isinstance(given := request.get("job"), JobSpec):
+            self.requests.take_job(given)
             self._go(Step.SETTINGS)
 
     def _choose_family(self, pretrains: bool) -> None:
@@ -109,8 +112,8 @@ class TrainPage(Page):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self.state.datasets is None:
-            self.state.read_lists()
+        if self.state.lists.datasets is None:
+            self.state.lists.read()
         self._studio.stand_by()
         self._focus()
 
@@ -152,8 +155,8 @@ class TrainPage(Page):
 
     def _measure(self) -> None:
         """Measure what is under review, once nothing about it changes by itself any more."""
-        if self.step is Step.REVIEW and self.isVisible() and not self.state.is_looking:
-            self.state.measure_unasked()
+        if self.step is Step.REVIEW and self.isVisible() and not self.state.preview.is_reading:
+            self.state.estimate.measure_unasked()
 
     def _focus(self) -> None:
         """Give the keyboard to the first thing of the step that is shown."""
@@ -164,8 +167,8 @@ class TrainPage(Page):
                 self.task.focus()
             case Step.DATA:
                 self.data.list.setFocus()
-            case Step.START:
-                self.start.focus()
+            case Step.BASE_MODEL:
+                self.base_model.focus()
             case Step.SETTINGS:
                 self.settings.mode.group.button(self.settings.mode.choice()).setFocus()
             case Step.REVIEW:
@@ -198,13 +201,13 @@ class TrainPage(Page):
         if (goal := choices.goal) is not None:
             found[Step.TASK] = part_of(goal.kind).card_title(goal.from_scratch)
             found[Step.SETTINGS] = (
-                self.tr("changed in Advanced") if advice.changed_by_advanced(choices) else ""
+                self.tr("advanced changes") if changed_by_advanced(choices) else ""
             )
         if choices.data is not None:
             found[Step.DATA] = choices.data.name
         if choices.from_scratch:
             size = choices.scratch.size
-            found[Step.START] = self.tr("own size") if size == OWN_SIZE else size
+            found[Step.BASE_MODEL] = self.tr("custom size") if size == CUSTOM_SIZE else size
         elif choices.model is not None:
-            found[Step.START] = choices.model.name
+            found[Step.BASE_MODEL] = choices.model.name
         return found

@@ -11,7 +11,6 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
 from app.theme import SPACE
-from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.text import OneLine, Text
 
@@ -156,7 +155,7 @@ class RunHeader(QWidget):
     def _stage_text(self, row: RunRow) -> str:
         if self._stage is None or not row.is_working:
             return ""
-        stage, done, total = translated(self._stage[0]), *self._stage[1:]
+        stage, done, total = self._stage
         of = self.tr("{0} of {1}").format(numbers.count(done), numbers.count(total))
         return f"{stage}: {of}" if total else f"{stage} …"
 

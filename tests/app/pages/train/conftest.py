@@ -2,17 +2,25 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from app import library
+from app.pages.train.requests import Requests
+from app.pages.train.state import TrainState
+from app.studio import Studio
 from engine.data.datasets.store import import_dataset
 from engine.home import Home
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.app.pages.train.cards import SENTENCE
 
 WORDS = [
     "a",
@@ -128,3 +136,56 @@ def pairs(make_data: MakeData) -> Path:
 
 def spec_of(folder: Path) -> DatasetSpec:
     return DatasetSpec.model_validate_json((folder / "spec.json").read_bytes())
+
+
+@dataclass
+class AskedErrand:
+    """An errand that the test answers."""
+
+    question: Question
+    done: Callable[[Answer], object]
+    refused: Callable[[Refused], object]
+    working: Callable[[Working], object]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@pytest.fixture
+def errands(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedErrand]:
+    """What was asked of processes, which are not started."""
+    asked: list[AskedErrand] = []
+
+    def errand(
+        question: Question, done: Any, refused: Any, working: Any, owner: Any
+    ) -> AskedErrand:
+        asked.append(AskedErrand(question, done, refused, working))
+        return asked[-1]
+
+    monkeypatch.setattr(studio, "errand", errand)
+    return asked
+
+
+@pytest.fixture
+def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainState:
+    """With lists that were read: one data set and one model."""
+    made = TrainState(studio, studio)
+    with qtbot.waitSignal(made.lists.changed):
+        made.lists.read()
+    return made
+
+
+@pytest.fixture
+def requests(studio: Studio, state: TrainState) -> Requests:
+    """What other pages can ask of that state."""
+    return Requests(studio, state)
+
+
+def choose_all(state: TrainState, qtbot: QtBot) -> None:
+    """Choose a fine-tuning of the one model on the one data set."""
+    assert state.lists.datasets and state.lists.models
+    state.choose_goal(SENTENCE)
+    state.choose_data(next(d for d in state.lists.datasets if d.name == "films"))
+    state.choose_model(next(m for m in state.lists.models if m.name == "little"))
+    qtbot.waitUntil(lambda: state.preview.found is not None and not state.preview.is_reading)

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.train.choices import Step, job
+from app.pages.train.choices import Step
+from app.pages.train.job import job
 from app.pages.train.pickers import PICK, Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
@@ -19,8 +20,7 @@ from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
-from tests.app.pages.train.conftest import MakeData
-from tests.app.pages.train.test_state import AskedErrand, errands  # noqa: F401 - a fixture
+from tests.app.pages.train.conftest import AskedErrand, MakeData
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -31,7 +31,7 @@ def page(
     qtbot: QtBot,
     sentences: Path,
     model: Path,
-    errands: list[AskedErrand],  # noqa: F811
+    errands: list[AskedErrand],
 ) -> TrainPage:
     """The wizard on the screen, with its lists read."""
     made = TrainPage(studio)
@@ -39,27 +39,27 @@ def page(
     made.resize(1180, 760)
     with qtbot.waitExposed(made):
         made.show()
-    qtbot.waitUntil(lambda: made.state.datasets is not None)
+    qtbot.waitUntil(lambda: made.state.lists.datasets is not None)
     return made
 
 
 def test_while_a_run_is_planned_a_worker_stands_by_if_the_user_likes_that(
     studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wishes: list[str] = []
+    asked: list[str] = []
     for name in ("stand_by", "stand_down"):
-        monkeypatch.setattr(studio.dispatcher, name, lambda name=name: wishes.append(name))
+        monkeypatch.setattr(studio.dispatcher, name, lambda name=name: asked.append(name))
     made = TrainPage(studio)
     qtbot.addWidget(made)
-    assert not wishes
+    assert not asked
     with qtbot.waitExposed(made):
         made.show()
-    assert wishes == ["stand_by"]
+    assert asked == ["stand_by"]
     studio.settings.set("stand_by", False)
-    assert wishes == ["stand_by", "stand_down"]
+    assert asked == ["stand_by", "stand_down"]
     made.hide()
     made.show()
-    assert len(wishes) == 2
+    assert len(asked) == 2
 
 
 def press(qtbot: QtBot, button: QAbstractButton) -> None:
@@ -85,11 +85,11 @@ def go_through(qtbot: QtBot, page: TrainPage) -> None:
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")
     press(qtbot, page.next)
-    pick(qtbot, page.start.list, "little")
+    pick(qtbot, page.base_model.list, "little")
     press(qtbot, page.next)
     press(qtbot, page.next)
     assert page.step is Step.REVIEW
-    qtbot.waitUntil(lambda: not page.state.is_looking)
+    qtbot.waitUntil(lambda: not page.state.preview.is_reading)
 
 
 def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
@@ -108,9 +108,9 @@ def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot:
         assert found is not None and found.asked() == composed
 
 
-def test_next_says_why_it_waits_until_something_is_chosen(page: TrainPage, qtbot: QtBot) -> None:
+def test_next_says_what_is_missing_until_something_is_chosen(page: TrainPage, qtbot: QtBot) -> None:
     assert not page.next.isEnabled()
-    assert page.why.text() == "Choose what the model should learn."
+    assert page.why.text() == "Choose a task."
     press(qtbot, page.task.cards[PAIR])
     assert page.next.isEnabled() and not page.why.text()
     press(qtbot, page.next)
@@ -132,7 +132,7 @@ def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
     press(qtbot, page.next)
     assert page.data.list.chosen() == before.data.source.folder  # type: ignore[union-attr]
     press(qtbot, page.next)
-    assert page.start.list.chosen() == before.model.path  # type: ignore[union-attr]
+    assert page.base_model.list.chosen() == before.model.path  # type: ignore[union-attr]
     assert page.state.choices == before
 
 
@@ -146,19 +146,19 @@ def test_the_keyboard_alone_goes_through(page: TrainPage, qtbot: QtBot) -> None:
     qtbot.keyClick(page.data.list, Qt.Key.Key_Down)
     assert page.data.list.chosen() is not None
     qtbot.keyClick(page.data.list, Qt.Key.Key_Return)
-    assert page.step is Step.START
-    pick(qtbot, page.start.list, "little")
-    qtbot.keyClick(page.start.list, Qt.Key.Key_Return)
+    assert page.step is Step.BASE_MODEL
+    pick(qtbot, page.base_model.list, "little")
+    qtbot.keyClick(page.base_model.list, Qt.Key.Key_Return)
     assert page.step is Step.SETTINGS
     qtbot.keyClick(page, Qt.Key.Key_B, Qt.KeyboardModifier.AltModifier)
-    qtbot.waitUntil(lambda: page.step is Step.START)
+    qtbot.waitUntil(lambda: page.step is Step.BASE_MODEL)
     qtbot.keyClick(page, Qt.Key.Key_N, Qt.KeyboardModifier.AltModifier)
     qtbot.waitUntil(lambda: page.step is Step.SETTINGS)
 
 
 def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot) -> None:
-    assert not page.bar.steps[Step.START].isEnabled()
-    assert "Choose what the model should learn" in page.bar.steps[Step.START].toolTip()
+    assert not page.bar.steps[Step.BASE_MODEL].isEnabled()
+    assert "Choose a task" in page.bar.steps[Step.BASE_MODEL].toolTip()
     go_through(qtbot, page)
     press(qtbot, page.bar.steps[Step.DATA])
     assert page.step is Step.DATA
@@ -169,7 +169,7 @@ def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot)
 def test_the_review_shows_the_job_the_command_and_the_estimate(
     page: TrainPage,
     qtbot: QtBot,
-    errands: list[AskedErrand],  # noqa: F811
+    errands: list[AskedErrand],
 ) -> None:
     go_through(qtbot, page)
     assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
@@ -194,26 +194,26 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
         )
     )
     assert page.review.estimate.facts.text().endswith(
-        "On the disk at most 212 MB: 4 checkpoints of 53.0 MB."
+        "Needs up to 212 MB of disk (4 checkpoints of 53.0 MB)."
     )
-    assert page.review.estimate.verdict.text() == "Tight on this machine: about 1 min 30 s in all."
+    assert page.review.estimate.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
     assert "4.4 M parameters on cpu, fp32, 2 thread(s)." in page.review.estimate.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
-    press(qtbot, page.bar.steps[Step.START])
-    assert "tight" in [p.verdict for p in page.start.list.picks.picks]
+    press(qtbot, page.bar.steps[Step.BASE_MODEL])
+    assert "tight" in [p.verdict for p in page.base_model.list.picks.picks]
 
 
 def test_leaving_the_estimate_is_possible_at_once(
     page: TrainPage,
     qtbot: QtBot,
-    errands: list[AskedErrand],  # noqa: F811
+    errands: list[AskedErrand],
 ) -> None:
     go_through(qtbot, page)
     qtbot.waitUntil(lambda: len(errands) == 1)
     press(qtbot, page.review.estimate.cancel)
     assert errands[0].cancelled
     assert not page.review.estimate.measure.isHidden()
-    page.state.measure_unasked()
+    page.state.estimate.measure_unasked()
     assert len(errands) == 1
     press(qtbot, page.review.estimate.measure)
     assert len(errands) == 2
@@ -251,7 +251,7 @@ def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) 
     assert page.state.choices.training.train_fraction == 0.1
 
 
-def test_a_reader_is_chosen_under_advanced(
+def test_a_probe_is_chosen_under_advanced(
     page: TrainPage, qtbot: QtBot, screen: Callable[[QWidget, str], Path]
 ) -> None:
     go_through(qtbot, page)
@@ -260,10 +260,10 @@ def test_a_reader_is_chosen_under_advanced(
     press(qtbot, settings.mode.group.button(1))
     fields = settings.features.fields
     assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
-    fields["vectors"].combo.setCurrentText("one layer")  # type: ignore[attr-defined]
+    fields["vectors"].combo.setCurrentText("One layer")  # type: ignore[attr-defined]
     assert not fields["layer"].isHidden() and not fields["probe_size"].isHidden()
     fields["layer"].put(2)
-    fields["probe"].combo.setCurrentText("linear")  # type: ignore[attr-defined]
+    fields["probe"].combo.setCurrentText("Linear layer")  # type: ignore[attr-defined]
     assert fields["probe_size"].isHidden()
     composed = page.state.job()
     assert composed is not None
@@ -286,7 +286,7 @@ def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
     assert not settings.advanced.isHidden()
     settings.more.fields["warmup_ratio"].put(0.3)
     assert page.state.choices.training.warmup_ratio == 0.3
-    assert settings.changes.text() == "Advanced has changed: Warm-up ratio: 0.3 instead of 0.1."
+    assert settings.changes.text() == "Changed in Advanced: Warm-up ratio 0.3 (default 0.1)"
     press(qtbot, settings.mode.group.button(0))
     assert not settings.changes.isHidden()
     press(qtbot, settings.reset)
@@ -302,7 +302,7 @@ def test_a_value_that_is_none_stops_the_wizard_with_its_reason(
     seed = page.settings.fine_tuning.fields["seed"]
     seed.number.lineEdit().setText("often")  # type: ignore[attr-defined]
     assert not page.next.isEnabled()
-    assert page.why.text() == "This must be a whole number."
+    assert page.why.text() == "Must be a whole number."
     seed.number.lineEdit().setText("7")  # type: ignore[attr-defined]
     assert page.next.isEnabled()
     assert page.state.choices.training.seed == 7
@@ -324,7 +324,7 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     assert page.state.choices.task.mlm_probability == 0.2
 
 
-def test_the_next_word_as_objective_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
+def test_causal_language_modelling_shows_no_masks(page: TrainPage, qtbot: QtBot) -> None:
     press(qtbot, page.task.cards[SCRATCH])
     fields = page.settings.tasks["pretraining"].fields
     fields["objective"].put("clm")
@@ -340,28 +340,28 @@ def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: 
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")
     press(qtbot, page.next)
-    form = page.start.scratch
+    form = page.base_model.scratch
     press(qtbot, form.sizes.group.button(0))
     assert page.state.choices.scratch.size == "tiny"
-    assert form.own.isHidden()
+    assert form.custom.isHidden()
     press(qtbot, form.sizes.group.button(6))
-    assert not form.own.isHidden()
-    form.own.fields["layers"].put(3)
-    assert page.state.choices.scratch.own.layers == 3
-    form.own.fields["heads"].put(5)
+    assert not form.custom.isHidden()
+    form.custom.fields["layers"].put(3)
+    assert page.state.choices.scratch.custom.layers == 3
+    form.custom.fields["heads"].put(5)
     assert "do not divide" in page.why.text() and not page.next.isEnabled()
-    form.own.fields["heads"].put(4)
+    form.custom.fields["heads"].put(4)
     assert page.next.isEnabled()
     press(qtbot, form.source.group.button(1))
     chosen = page.state.choices.scratch.vocabulary
     assert chosen is not None and chosen.name == "little"
     press(qtbot, form.source.group.button(0))
-    form.pieces.setValue(500)
+    form.vocab_size.setValue(500)
     press(qtbot, form.lowercase)
-    press(qtbot, form.head_start)
+    press(qtbot, form.warm_init)
     scratch = page.state.choices.scratch
-    assert scratch.head_start
-    assert (scratch.vocabulary, scratch.pieces, scratch.lowercase) == (None, 500, False)
+    assert scratch.warm_init
+    assert (scratch.vocabulary, scratch.vocab_size, scratch.lowercase) == (None, 500, False)
 
 
 def test_import_leads_to_the_page_for_it(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
@@ -377,47 +377,47 @@ def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, mod
     qtbot.addWidget(page)
     with qtbot.waitExposed(page):
         page.show()
-    qtbot.waitUntil(lambda: page.state.datasets == [])
+    qtbot.waitUntil(lambda: page.state.lists.datasets == [])
     press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
-    with qtbot.waitSignal(page.state.listed, timeout=20_000):
+    with qtbot.waitSignal(page.state.lists.changed, timeout=20_000):
         press(qtbot, page.data.sample_button)
     qtbot.waitUntil(lambda: page.data.list.chosen() is not None)
     assert page.next.isEnabled()
 
 
 @pytest.mark.parametrize(
-    "wish, step", [("data", Step.TASK), ("model", Step.TASK), ("job", Step.SETTINGS)]
+    "request_, step", [("data", Step.TASK), ("model", Step.TASK), ("job", Step.SETTINGS)]
 )
-def test_wishes_from_elsewhere_are_taken(
-    page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, wish: str, step: Step
+def test_requests_from_elsewhere_are_taken(
+    page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, request_: str, step: Step
 ) -> None:
     go_through(qtbot, page)
     given: dict[str, Any] = {"data": sentences, "model": model, "job": job(page.state.choices)}
-    with qtbot.waitSignal(page.state.listed):
-        page.arrive({wish: given[wish]})
+    with qtbot.waitSignal(page.state.lists.changed):
+        page.arrive({request_: given[request_]})
     assert page.state.choices.data is not None and page.state.choices.model is not None
-    assert page.step is (Step.DATA if wish == "data" else step)
+    assert page.step is (Step.DATA if request_ == "data" else step)
 
 
 def test_names_with_markup_are_shown_as_they_are(
     page: TrainPage, studio: Studio, qtbot: QtBot, make_data: MakeData
 ) -> None:
     make_data(HOSTILE)
-    with qtbot.waitSignal(page.state.listed):
-        page.state.read_lists()
+    with qtbot.waitSignal(page.state.lists.changed):
+        page.state.lists.read()
     press(qtbot, page.task.cards[SENTENCE])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, HOSTILE)
     press(qtbot, page.next)
-    pick(qtbot, page.start.list, "little")
+    pick(qtbot, page.base_model.list, "little")
     press(qtbot, page.next)
     press(qtbot, page.next)
     assert HOSTILE in page.review.summary.text()
     assert page.bar.steps[Step.DATA].accessibleDescription() == HOSTILE
     for label in page.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or HOSTILE not in label.text()
-    qtbot.waitUntil(lambda: not page.state.is_looking)
+    qtbot.waitUntil(lambda: not page.state.preview.is_reading)
 
 
 def test_everything_has_a_name_in_every_step(page: TrainPage, qtbot: QtBot) -> None:

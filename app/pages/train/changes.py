@@ -1,0 +1,41 @@
+"""What the advanced settings changed, and how the form tells it."""
+
+from pydantic import BaseModel
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.train.choices import NO_PROBE, Choices
+from app.widgets.spec_texts import short_title_of, value_text
+from engine.spec.features import Features
+from engine.spec.fields import fields_at
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+translate = QCoreApplication.translate
+
+SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the last: a switch
+
+
+def changed_by_advanced(choices: Choices) -> list[str]:
+    """“Max. length 64 (default 128)” for every field that the simple settings do not show."""
+    without = set(SIMPLE_FIELDS)
+    if not choices.length_by_hand:  # it follows the data, and nobody has changed it
+        without.add("max_length")
+    found = _differences(TrainingSpec, choices.training, choices.defaults, without)
+    found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
+    found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())
+    task = choices.task
+    return found + _differences(type(task), task, choices.present_goal.task, {"kind", "labels"})
+
+
+def _differences(
+    kind: type[BaseModel], now: object, before: object, without: set[str]
+) -> list[str]:
+    template = translate("Train", "{title} {value} (default {default})")
+    return [
+        template.format(
+            title=short_title_of(name, field),
+            value=value_text(getattr(now, name)),
+            default=value_text(old),
+        )
+        for name, field in kind.model_fields.items()
+        if name not in without and getattr(now, name) != (old := getattr(before, name))
+    ]

@@ -1,0 +1,84 @@
+"""What a measured step says of the time, the memory and the disk that a job needs."""
+
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication
+
+from app.widgets import numbers
+from engine.messages.estimating import Estimated
+
+translate = QCoreApplication.translate
+
+Verdict = Literal["fits", "tight", "too big"]
+TIGHT_SHARE = 0.75  # of the memory that is free
+
+
+def verdict(estimate: Estimated) -> Verdict:
+    """Whether the memory of this machine is enough."""
+    share = estimate.memory / max(1, estimate.available)
+    return "fits" if share <= TIGHT_SHARE else "tight" if share <= 1 else "too big"
+
+
+def verdict_word(estimate: Estimated) -> str:
+    """The verdict in a word or two."""
+    words = {
+        "fits": translate("Train", "fits"),
+        "tight": translate("Train", "tight"),
+        "too big": translate("Train", "too large"),
+    }
+    return words[verdict(estimate)]
+
+
+def verdict_sentence(estimate: Estimated) -> str:
+    """The verdict, and how long it takes."""
+    sentences = {
+        "fits": translate("Train", "Fits in memory. Takes about {0}."),
+        "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
+        "too big": translate("Train", "Does not fit in memory. Would take about {0}."),
+    }
+    return sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
+
+
+def estimate_text(estimate: Estimated) -> str:
+    """Steps, memory, size, device and disk."""
+    template = translate(
+        "Train",
+        "{steps} steps at {pace} each. Memory: {memory} of {available} free."
+        " {parameters} parameters on {device}.",
+    )
+    text = template.format(
+        steps=numbers.count(estimate.steps),
+        pace=pace(estimate.seconds_per_step),
+        memory=numbers.size(estimate.memory),
+        available=numbers.size(estimate.available),
+        parameters=numbers.short(estimate.parameters),
+        device=_device(estimate),
+    )
+    return f"{text} {disk_text(estimate)}".strip()
+
+
+def disk_text(estimate: Estimated) -> str:
+    """What the checkpoints take on the disk; nothing where that is not known."""
+    if not estimate.checkpoint:
+        return ""
+    return translate(
+        "Train", "Needs up to {total} of disk ({count} checkpoints of {size})."
+    ).format(
+        total=numbers.size(estimate.checkpoint * estimate.checkpoints),
+        count=numbers.count(estimate.checkpoints),
+        size=numbers.size(estimate.checkpoint),
+    )
+
+
+def pace(seconds: float) -> str:
+    """The time of one step, also where it is short."""
+    if seconds < 1:
+        return translate("Train", "{0} ms").format(max(1, round(1000 * seconds)))
+    if seconds < 10:
+        return translate("Train", "{0} s").format(numbers.decimal(seconds, 1))
+    return numbers.duration(seconds)
+
+
+def _device(estimate: Estimated) -> str:
+    threads = translate("Train", "%n thread(s)", "", estimate.threads) if estimate.threads else ""
+    return ", ".join(part for part in (estimate.device, estimate.precision, threads) if part)

@@ -1,0 +1,49 @@
+"""What a person can want of a training: the cards of the first step."""
+
+from dataclasses import dataclass
+
+from engine.spec.task import TaskSpec
+from engine.spec.tasks import TASKS
+from engine.spec.training import TrainingSpec
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a person wants: a task, from a base model or from scratch. A card of the first step."""
+
+    kind: str
+    from_scratch: bool = False
+
+    @property
+    def task(self) -> TaskSpec:
+        """The task with its usual settings."""
+        return TASKS[self.kind](kind=self.kind)
+
+    @property
+    def training(self) -> TrainingSpec:
+        """The usual settings of its training."""
+        facts = TASKS[self.kind].facts
+        return facts.from_scratch or facts.training if self.from_scratch else facts.training
+
+    @property
+    def is_pretraining(self) -> bool:
+        return self.task.is_pretraining
+
+
+def goals() -> list[Goal]:
+    """All cards in their order."""
+    found = []
+    for kind, task in TASKS.items():
+        found.append(Goal(kind))
+        if task.facts.from_scratch is not None:
+            found.append(Goal(kind, from_scratch=True))
+    return found
+
+
+def first_goal(pretrains: bool, from_scratch: bool = False) -> Goal:
+    """The first card for pre-training, or for fine-tuning."""
+    return next(
+        goal
+        for goal in goals()
+        if (goal.is_pretraining, goal.from_scratch) == (pretrains, from_scratch)
+    )

@@ -1,0 +1,122 @@
+"""From the choices of the wizard to a job, and back. No widgets."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from app.pages.train.choices import CUSTOM_SIZE, LONGEST_NAME, Choices, Data, Model, Scratch
+from app.pages.train.goals import Goal
+from engine.spec.dataset import DataSource, StoredData
+from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
+from engine.spec.model import PRESETS
+
+
+def job(choices: Choices) -> JobSpec:
+    """The job that was composed; `obstacle` must be silent for every step.
+
+    Raises:
+        ValueError: a choice is still missing, or values that do not go together (pydantic's).
+    """
+    if choices.goal is None or choices.data is None:
+        raise ValueError("task and data are not chosen yet")
+    return JobSpec(
+        name=choices.name.strip() or suggested_name(choices),
+        task=choices.task,
+        base_model=_base_model(choices),
+        data=choices.data.source,
+        training=choices.training,
+        features=choices.probe,
+        hardware=choices.hardware,
+    )
+
+
+def _base_model(choices: Choices) -> BaseModelSource:
+    if choices.from_scratch:
+        spec = choices.network
+        assert spec is not None
+        vocabulary = choices.scratch.vocabulary
+        return FromScratch(
+            model=spec,
+            tokenizer=vocabulary.path if vocabulary else None,
+            lowercase=choices.scratch.lowercase,
+            warm_init=choices.scratch.warm_init and not choices.is_causal,
+        )
+    if choices.model is None:
+        raise ValueError("no model is chosen yet")
+    return FromCheckpoint(path=choices.model.path)
+
+
+def suggested_name(choices: Choices) -> str:
+    """A name made of the data and the base model."""
+    data = choices.data.name if choices.data else ""
+    if choices.from_scratch:
+        start = f"BERT {choices.scratch.size}"
+    else:
+        start = choices.model.name if choices.model else ""
+    return " · ".join(part for part in (data, start) if part)[:LONGEST_NAME] or "run"
+
+
+def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
+    """The choices that lead to `given`, so that one thing can be changed and started again.
+
+    Data sets and models that the studio does not list (any more) are kept as the job names them.
+    """
+    data = next(
+        (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
+        Data(_source_name(given.data), given.data),
+    )
+    choices = replace(
+        Choices(),
+        data=data,
+        features=given.features.model_copy(update={"cache": None}),
+        hardware=given.hardware,
+        name=given.name,
+        length_by_hand=True,
+    )
+    choices = replace(choices, goal=_goal_of(given)).with_task(given.task)
+    if isinstance(given.base_model, FromScratch):
+        choices = replace(choices, scratch=_scratch_of(given.base_model, models))
+    else:
+        choices = replace(choices, model=_model_at(given.base_model.path, models))
+    return choices.with_training(given.training)
+
+
+def _goal_of(given: JobSpec) -> Goal:
+    """The card that leads to a job."""
+    can_be_fresh = given.task.facts.from_scratch is not None
+    return Goal(given.task.kind, can_be_fresh and isinstance(given.base_model, FromScratch))
+
+
+def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
+    size = next(
+        (
+            name
+            for name, preset in PRESETS.items()
+            if preset.model_copy(
+                update={"vocab_size": start.model.vocab_size, "causal": start.model.causal}
+            )
+            == start.model
+        ),
+        CUSTOM_SIZE,
+    )
+    return Scratch(
+        size=size,
+        custom=start.model,
+        vocabulary=_model_at(start.tokenizer, models) if start.tokenizer else None,
+        vocab_size=start.model.vocab_size,
+        lowercase=start.lowercase,
+        warm_init=start.warm_init,
+    )
+
+
+def _model_at(path: Path, models: list[Model]) -> Model:
+    return next((m for m in models if m.path == path), Model(path.name, path))
+
+
+def _same_folder(one: DataSource, other: DataSource) -> bool:
+    return (
+        isinstance(one, StoredData) and isinstance(other, StoredData) and one.folder == other.folder
+    )
+
+
+def _source_name(source: DataSource) -> str:
+    return source.folder.parent.name if isinstance(source, StoredData) else source.path.name

@@ -1,0 +1,125 @@
+"""Why a step of the wizard is not done yet, in a sentence."""
+
+from pydantic import ValidationError
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.train.choices import Choices, Step
+from app.pages.train.fit import label_names, misfits
+from app.pages.train.job import job, suggested_name
+from app.widgets.spec_texts import problem_text
+from engine.checkpoints.families import FAMILIES
+
+translate = QCoreApplication.translate
+
+
+def obstacle(choices: Choices, step: Step) -> str:
+    """One sentence that says why this step is not done; empty where it is."""
+    match step:
+        case Step.TASK:
+            return "" if choices.goal else translate("Train", "Choose a task.")
+        case Step.DATA:
+            return _of_data(choices)
+        case Step.BASE_MODEL:
+            return _of_base_model(choices)
+        case Step.SETTINGS:
+            return _of_settings(choices)
+        case Step.REVIEW:
+            named = choices.name.strip() or suggested_name(choices)
+            return "" if named else translate("Train", "Give the run a name.")
+
+
+def _of_data(choices: Choices) -> str:
+    if choices.data is None:
+        return translate("Train", "Choose a data set, or import one.")
+    if choices.goal is None or choices.data.spec is None:
+        return ""
+    problems = misfits(choices.data.spec, choices.goal.kind)
+    if not problems:
+        return ""
+    template = translate("Train", "“{name}” does not fit this task: {problem}")
+    return template.format(name=choices.data.name, problem=problems[0])
+
+
+def _of_base_model(choices: Choices) -> str:
+    if choices.from_scratch:
+        vocabulary = choices.scratch.vocabulary
+        if vocabulary is not None and vocabulary.info is None:
+            return _gone(vocabulary.name)
+        return ""
+    if choices.model is None:
+        return translate("Train", "Choose a base model.")
+    if choices.model.info is None:
+        return _gone(choices.model.name)
+    return _of_direction(choices) if choices.continues else ""
+
+
+def _gone(name: str) -> str:
+    return translate("Train", "The model “{name}” no longer exists. Choose another one.").format(
+        name=name
+    )
+
+
+def _of_direction(choices: Choices) -> str:
+    """Masked words need a bidirectional model, the next word a left-to-right one."""
+    assert choices.model is not None and choices.model.info is not None
+    if choices.model.info.causal == choices.is_causal:
+        return ""
+    if choices.is_causal:
+        text = translate(
+            "Train",
+            "“{name}” is bidirectional. Causal language modelling needs a left-to-right model:"
+            " choose one, or train from scratch.",
+        )
+    else:
+        text = translate(
+            "Train",
+            "“{name}” is a left-to-right model. Choose the objective “Causal language modelling”"
+            " in the advanced settings, or another model.",
+        )
+    return text.format(name=choices.model.name)
+
+
+def _of_settings(choices: Choices) -> str:
+    return _of_length(choices) or _of_nsp(choices) or _of_weights(choices) or _of_job(choices)
+
+
+def _of_length(choices: Choices) -> str:
+    spec, asked = choices.network, choices.training.max_length
+    if spec is None or asked <= spec.max_positions:
+        return ""
+    return translate(
+        "Train", "The model reads at most {most} tokens, but “Max. length” is {asked}."
+    ).format(most=spec.max_positions, asked=asked)
+
+
+def _of_nsp(choices: Choices) -> str:
+    """Not every family has a head for next-sentence prediction."""
+    info = choices.model.info if choices.model else None
+    if not choices.continues or info is None:
+        return ""
+    family = FAMILIES.get(info.family)
+    if family is None or family.knows_next_sentence or not choices.task.needs_nsp:
+        return ""
+    return translate(
+        "Train", "{family} has no head for next-sentence prediction (NSP). Turn NSP off."
+    ).format(family=family.title)
+
+
+def _of_weights(choices: Choices) -> str:
+    unknown = choices.task.unknown_weights(label_names(choices))
+    if not unknown:
+        return ""
+    return translate(
+        "Train", "There is a class weight for “{label}”, but the data has no such label."
+    ).format(label=unknown[0])
+
+
+def _of_job(choices: Choices) -> str:
+    """What the rules of a job say, which stand in its spec."""
+    if any(obstacle(choices, step) for step in (Step.TASK, Step.DATA, Step.BASE_MODEL)):
+        return ""
+    try:
+        job(choices)
+    except ValidationError as error:
+        return problem_text(error.errors()[0])
+    return ""

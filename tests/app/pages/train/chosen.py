@@ -1,0 +1,73 @@
+"""What a user may have chosen, by card: data, a model, an estimate."""
+
+from pathlib import Path
+
+from app.pages.train.choices import Choices, Data, Model
+from app.pages.train.goals import Goal
+from engine.messages.estimating import Estimated
+from engine.messages.reports import CheckpointInfo
+from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
+from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, PAIR, QUESTIONS, SENTENCE, TAGS
+
+GB = 1_000_000_000
+
+INFO = CheckpointInfo(
+    layers=2,
+    hidden_size=128,
+    heads=2,
+    intermediate_size=512,
+    max_positions=256,
+    vocab_size=1000,
+    parameters=500_000,
+    task_heads=("masked words",),
+)
+MODEL = Model("little", Path("/models/little"), INFO)
+
+
+MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
+    PAIR: Mapping(text="text", pair="other", label="label"),
+    TAGS: Mapping(text="text", tags="other"),
+    CHOICES: Mapping(text="text", endings=("other", "another"), label="label"),
+    QUESTIONS: Mapping(text="text", pair="other", answers="label"),
+}
+COUNTS = {  # where they are no classes
+    LABELS: {"good|long": 500, "good": 300, "long": 200},
+    NUMBER: {f"{n / 10}": 20 for n in range(50)},
+    CHOICES: {"0": 500, "1": 500},
+}
+
+
+def dataset(kind: Goal = SENTENCE) -> DatasetSpec:
+    return DatasetSpec(
+        name="films",
+        version=1,
+        sources={"all": Path("films.csv")},
+        reading=Reading(),
+        mapping=MAPPINGS.get(kind, Mapping(text="text", label="label")),
+        split=Split(),
+        columns=("text", "other", "another", "label"),
+        rows={"train": 900, "validation": 100},
+        labels=COUNTS.get(kind, {"bad": 500, "good": 500}),
+        fingerprint="f" * 64,
+    )
+
+
+def data(kind: Goal = SENTENCE) -> Data:
+    source = StoredData(folder=Path("/home/datasets/films/1"), fingerprint="f" * 64)
+    return Data("films", source, dataset(kind))
+
+
+def chosen(kind: Goal) -> Choices:
+    return Choices(goal=kind, data=data(kind), model=MODEL)
+
+
+def estimate(memory: int = GB, seconds: float = 60) -> Estimated:
+    return Estimated(
+        steps=100,
+        seconds_per_step=0.6,
+        seconds=seconds,
+        memory=memory,
+        available=8 * GB,
+        parameters=10_000_000,
+        device="cpu",
+    )

@@ -1,0 +1,74 @@
+"""Which data fits which task."""
+
+import pytest
+
+from app.pages.train.fit import misfits
+from app.pages.train.goals import Goal, goals
+from app.pages.train.summary import summary
+from engine.data.columns.fit import likely_task
+from engine.spec.dataset import Mapping
+from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, ONWARD, PAIR, SENTENCE
+from tests.app.pages.train.chosen import chosen, dataset
+
+
+def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
+    assert misfits(dataset(), SENTENCE.kind) == []
+    assert misfits(dataset(PAIR), PAIR.kind) == []
+    assert "two texts" in str(misfits(dataset(PAIR), SENTENCE.kind)[0])
+    assert "needs two" in str(misfits(dataset(), PAIR.kind)[0])
+
+
+def test_classes_need_labels_and_masked_words_do_not() -> None:
+    bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
+    assert misfits(bare, SENTENCE.kind)
+    assert misfits(bare, ONWARD.kind) == []
+    single = dataset().model_copy(update={"labels": {"good": 1000}})
+    assert misfits(single, SENTENCE.kind)
+
+
+def test_a_data_set_without_training_rows_fits_nothing() -> None:
+    empty = dataset().model_copy(update={"rows": {"validation": 5}})
+    assert all("no training rows" in str(misfits(empty, kind.kind)[-1]) for kind in goals())
+
+
+@pytest.mark.parametrize(
+    "kind, others",
+    [
+        (LABELS, {SENTENCE}),  # a cell with several labels may be a class
+        (NUMBER, {LABELS}),
+        (CHOICES, {LABELS, NUMBER}),
+    ],
+)
+def test_each_kind_of_label_fits_its_task(kind: Goal, others: set[Goal]) -> None:
+    spec = dataset(kind)
+    fits = {one for one in goals() if not one.is_pretraining and not misfits(spec, one.kind)}
+    assert kind in fits and fits <= {kind, *others}
+    assert kind.task == likely_task(spec.mapping, spec.labels)
+    assert "little" in summary(chosen(kind))
+
+
+@pytest.mark.parametrize(
+    "kind, mapping, labels, says",
+    [
+        (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
+        (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),
+        (NUMBER, {}, {}, "needs a number for each row"),
+        (LABELS, {}, {}, "a column with the labels"),
+        (LABELS, {"label": "label"}, {"": 5}, "No row has a label"),
+        (CHOICES, {"label": "label"}, {"0": 5, "1": 5}, "needs the choices"),
+        (CHOICES, {"endings": ("a", "b")}, {}, "which choice is right"),
+        (PAIR, {"pair": "other", "label": "label"}, {f"{n / 9}": 9 for n in range(99)},
+         "99 different numbers on a scale"),
+        (SENTENCE, {"endings": ("a", "b"), "label": "label"}, {"0": 5, "1": 5},
+         "several choices"),
+    ],
+)  # fmt: skip
+def test_what_a_task_misses_is_said(kind: Goal, mapping: dict, labels: dict, says: str) -> None:
+    spec = dataset().model_copy(
+        update={
+            "mapping": Mapping(text="text", **mapping),
+            "labels": labels,
+            "columns": ("text", "other", "label", "a", "b"),
+        }
+    )
+    assert any(says in str(problem) for problem in misfits(spec, kind.kind))

@@ -1,0 +1,114 @@
+"""From the choices to a job, and back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.pages.train.choices import CUSTOM_SIZE, LONGEST_NAME, Choices, Data, Model, Scratch
+from app.pages.train.goals import Goal, goals
+from app.pages.train.job import choices_of, job, suggested_name
+from engine.spec.dataset import FileData, Mapping
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.model import bert
+from engine.spec.tasks.pair_classification import PairClassification
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.training import HardwareSpec, TrainingSpec
+from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
+from tests.app.pages.train.chosen import INFO, MODEL, chosen, data
+
+
+def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_settings() -> None:
+    assert job(chosen(SENTENCE)) == JobSpec(
+        name="films · little",
+        task=TextClassification(),
+        base_model=FromCheckpoint(path=MODEL.path),
+        data=data().source,
+        training=TrainingSpec(),
+    )
+
+
+def test_from_scratch_takes_the_size_and_a_vocabulary_of_its_own() -> None:
+    choices = replace(
+        chosen(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
+    )
+    start = job(choices).base_model
+    assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
+
+
+def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> None:
+    choices = replace(chosen(SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
+    start = job(choices).base_model
+    assert isinstance(start, FromScratch)
+    assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
+
+
+def test_a_suggested_name_is_never_too_long_nor_empty() -> None:
+    long = replace(chosen(SENTENCE), data=replace(data(), name="x" * 500))
+    assert len(suggested_name(long)) == LONGEST_NAME
+    assert job(replace(long, name="  ")).name == suggested_name(long)
+    assert suggested_name(Choices()) == "run"
+
+
+def test_an_incomplete_choice_makes_no_job() -> None:
+    with pytest.raises(ValueError, match="not chosen"):
+        job(Choices())
+    with pytest.raises(ValueError, match="no model"):
+        job(Choices(goal=SENTENCE, data=data()))
+
+
+@pytest.mark.parametrize("kind", goals())
+def test_a_job_leads_back_to_the_choices_that_make_it(kind: Goal) -> None:
+    choices = replace(
+        chosen(kind),
+        name="again",
+        hardware=HardwareSpec(device="cpu", threads=2),
+        tasks={"pretraining": Pretraining(mlm_probability=0.2)},
+        scratch=Scratch(size="mini", vocab_size=4000, lowercase=False, warm_init=True),
+    ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
+    composed = job(choices)
+    back = choices_of(composed, [data(kind)], [MODEL])
+    assert job(back) == composed
+    assert back.goal == kind
+    assert back.data == data(kind)
+
+
+def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() -> None:
+    masking = Pretraining(objective="clm", nsp=True)
+    choices = replace(chosen(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
+    composed = job(choices)
+    assert isinstance(composed.base_model, FromScratch)
+    assert composed.base_model.model.causal and not composed.base_model.warm_init
+    assert composed.task == Pretraining(objective="clm")
+    back = choices_of(composed, [data()], [MODEL])
+    assert back.is_causal and back.scratch.size == "small" and job(back) == composed
+    classes = replace(choices, goal=SENTENCE)
+    assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
+
+
+def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
+    def start(spec_of_model: object) -> Choices:
+        given = job(chosen(SCRATCH)).model_copy(
+            update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
+        )
+        return choices_of(given, [], [])
+
+    assert start(bert(8, 512, 123)).scratch == Scratch(
+        size="medium", custom=bert(8, 512, 123), vocab_size=123
+    )
+    assert start(bert(3, 128)).scratch.size == CUSTOM_SIZE
+
+
+def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
+    given = JobSpec(
+        name="elsewhere",
+        task=PairClassification(labels=("b", "a")),
+        base_model=FromCheckpoint(path=Path("/gone/model")),
+        data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
+    )
+    choices = choices_of(given, [data()], [MODEL])
+    assert choices.goal == PAIR
+    assert choices.model == Model("model", Path("/gone/model"))
+    assert choices.data == Data("films.csv", given.data)
+    assert job(choices) == given

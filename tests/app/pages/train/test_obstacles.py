@@ -1,0 +1,164 @@
+"""Each step says what is missing, before anything starts."""
+
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+
+from app.pages.train.changes import changed_by_advanced
+from app.pages.train.choices import Choices, Model, Scratch, Step
+from app.pages.train.fit import label_names
+from app.pages.train.goals import goals
+from app.pages.train.job import choices_of, job
+from app.pages.train.obstacles import obstacle
+from app.pages.train.summary import summary
+from engine.spec.features import Features
+from engine.spec.tasks.multi_label import MultiLabel
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.tasks.token_classification import TokenClassification
+from engine.spec.training import HardwareSpec
+from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
+from tests.app.pages.train.chosen import MODEL, chosen, data
+
+
+def test_each_step_says_in_a_sentence_what_is_missing() -> None:
+    nothing = Choices()
+    assert obstacle(nothing, Step.TASK) == "Choose a task."
+    assert obstacle(nothing, Step.DATA).startswith("Choose a data set")
+    task = Choices(goal=SENTENCE)
+    assert obstacle(task, Step.BASE_MODEL) == "Choose a base model."
+    wrong = replace(chosen(SENTENCE), data=data(PAIR))
+    assert obstacle(wrong, Step.DATA).startswith(
+        "“films” does not fit this task: Every row has two"
+    )
+    gone = replace(chosen(SENTENCE), model=Model("lost", MODEL.path))
+    assert "“lost” no longer exists" in obstacle(gone, Step.BASE_MODEL)
+    for kind in goals():
+        assert [obstacle(chosen(kind), step) for step in Step] == [""] * 5
+
+
+def test_weights_are_for_labels_of_the_data() -> None:
+    for kind, task in ((SENTENCE, TextClassification), (LABELS, MultiLabel)):
+        choices = chosen(kind)
+        right = choices.with_task(task(class_weights={"good": 2.0}))
+        assert obstacle(right, Step.SETTINGS) == ""
+        wrong = choices.with_task(task(class_weights={"great": 2.0}))
+        assert "“great”, but the data has no" in obstacle(wrong, Step.SETTINGS)
+        assert wrong.data is not None
+        assert obstacle(wrong.with_data(wrong.data), Step.SETTINGS) == ""
+
+
+def test_weights_are_for_tags_and_types_of_the_data() -> None:
+    choices = chosen(TAGS)
+    assert choices.data is not None
+    spec = choices.data.spec.model_copy(update={"spans": {"person": 3, "place": 2}})
+    choices = replace(choices, data=replace(choices.data, spec=spec))
+    assert label_names(choices) == ("person", "place", "O")
+    for name in ("person", "B-place", "O"):
+        right = choices.with_task(TokenClassification(class_weights={name: 2.0}))
+        assert obstacle(right, Step.SETTINGS) == ""
+    wrong = choices.with_task(TokenClassification(class_weights={"B-thing": 2.0}))
+    assert "“B-thing”, but the data has no" in obstacle(wrong, Step.SETTINGS)
+
+
+def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None:
+    choices = chosen(SENTENCE)
+    longer = choices.with_training(choices.training.model_copy(update={"max_length": 300}))
+    assert "at most 256" in obstacle(longer, Step.SETTINGS)
+
+
+def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
+    bidirectional = chosen(ONWARD)
+    assert bidirectional.model is not None and bidirectional.model.info is not None
+    info = bidirectional.model.info.model_copy(update={"causal": True})
+    causal = replace(bidirectional, model=replace(bidirectional.model, info=info))
+    causal_task = {"tasks": {"pretraining": Pretraining(objective="clm")}}
+    assert obstacle(bidirectional, Step.BASE_MODEL) == ""
+    assert "is bidirectional" in obstacle(replace(bidirectional, **causal_task), Step.BASE_MODEL)
+    assert "is a left-to-right model" in obstacle(causal, Step.BASE_MODEL)
+    assert obstacle(replace(causal, **causal_task), Step.BASE_MODEL) == ""
+    assert obstacle(replace(causal, goal=SENTENCE), Step.BASE_MODEL) == ""
+    assert "next-token prediction" in summary(replace(causal, **causal_task))
+
+
+def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
+    masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
+    choices = chosen(ONWARD).with_task(masking)
+    assert "more than 1" in obstacle(choices, Step.SETTINGS)
+    assert obstacle(replace(choices, goal=SENTENCE), Step.SETTINGS) == ""
+
+
+def test_new_weights_take_no_adapters() -> None:
+    choices = chosen(SCRATCH)
+    assert not obstacle(choices, Step.SETTINGS)
+    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
+
+
+def test_from_scratch_the_model_of_the_vocabulary_must_exist() -> None:
+    lost = Scratch(vocabulary=Model("lost", MODEL.path))
+    assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
+
+
+def test_a_probe_is_told_and_takes_no_adapters() -> None:
+    choices = replace(chosen(SENTENCE), features=Features(vectors="last", epochs=7))
+    said = summary(choices)
+    assert "(2 label(s), probe on frozen features: Last layer)." in said
+    assert "7 epoch" in said
+    sweep = replace(choices, features=Features(vectors="layer sweep"))
+    assert "layer probing sweep" in summary(sweep)
+    assert any(
+        "Last layer (default Fine-tuning)" in change for change in changed_by_advanced(choices)
+    )
+    assert not obstacle(choices, Step.SETTINGS)
+    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
+    onward = replace(chosen(ONWARD), features=choices.features)
+    assert job(onward).features == Features(), "pre-training has no probe"
+    assert choices_of(job(choices), [], []).features == choices.features
+
+
+@pytest.mark.parametrize(
+    "hardware, training, said",
+    [
+        ({"processes": 2}, {}, ""),
+        ({"processes": 2, "sharded": True}, {}, ""),
+        ({"processes": 8}, {"batch_size": 4}, "batch of 4 cannot be shared by 8"),
+        ({"processes": 2, "device": "mps"}, {}, "A Mac has one GPU"),
+        ({"sharded": True}, {}, "spread over several processes"),
+        ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "trained as they are"),
+        ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "trained as they are"),
+    ],
+)
+def test_what_processes_cannot_do_is_told_before_the_start(
+    hardware: dict[str, object], training: dict[str, object], said: str
+) -> None:
+    choices = chosen(SENTENCE)
+    choices = choices.with_training(choices.training.model_copy(update=training))
+    choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
+    told = obstacle(choices, Step.SETTINGS)
+    assert said in told and bool(said) == bool(told)
+    if said:
+        with pytest.raises(ValidationError):
+            job(choices)
+    else:
+        assert job(choices).hardware == choices.hardware
+
+
+def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() -> None:
+    onward = chosen(ONWARD)
+    assert onward.model is not None and onward.model.info is not None
+    for family, said in (
+        ("bert", ""),
+        ("albert", ""),
+        ("roberta", "RoBERTa"),
+        ("distilbert", "Di"),
+    ):
+        info = onward.model.info.model_copy(update={"family": family})
+        of_family = replace(onward, model=replace(onward.model, info=info))
+        pairs = of_family.with_task(Pretraining(nsp=True))
+        found = obstacle(pairs, Step.SETTINGS)
+        assert found.startswith(said) and bool(found) == bool(said)
+        alone = of_family.with_task(Pretraining(nsp=False))
+        assert obstacle(alone, Step.SETTINGS) == ""

@@ -1,0 +1,57 @@
+"""The sentences of the review."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.pages.train.choices import Data
+from app.pages.train.summary import command, summary
+from engine.spec.dataset import FileData
+from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
+from tests.app.pages.train.chosen import chosen, data
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
+        ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
+    ],
+)
+def test_the_summary_says_which_weights_are_trained(changed: dict[str, int], words: str) -> None:
+    choices = chosen(SENTENCE)
+    training = choices.training.model_copy(update=changed)
+    assert words in summary(choices.with_training(training))
+
+
+def test_the_summary_says_what_is_learned_and_how_long() -> None:
+    said = summary(chosen(SENTENCE))
+    assert said == (
+        "Fine-tune “little” on “films” (2 label(s), all weights)."
+        " 3 epoch(s) over 900 rows, batch size 32."
+        " Validated on 100 rows; the best checkpoint is kept."
+    )
+    quick = chosen(PAIR).with_quick_trial(True)
+    assert "10 % of the training data (90 rows)" in summary(quick)
+    steps = chosen(ONWARD)
+    steps = steps.with_training(steps.training.model_copy(update={"steps": 70}))
+    assert "70 steps, batch size 32." in summary(steps)
+    assert "new BERT (small)" in summary(chosen(SCRATCH))
+    plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path="a.csv")))  # type: ignore[arg-type]
+    assert "The last checkpoint is kept." in summary(plain)
+
+
+def test_names_with_markup_or_braces_are_told_as_they_are() -> None:
+    hostile = "<b>{labels}</b>%n&amp;"
+    choices = replace(chosen(SENTENCE), data=replace(data(), name=hostile))
+    assert hostile in summary(choices)
+
+
+def test_the_command_can_be_pasted_into_a_shell() -> None:
+    file = Path("films-little.json")
+    assert command("train", file) == "bert-studio train films-little.json --into films-little"
+    hostile = Path("$(rm -rf ~); `x` 'y'.json")
+    words = ["bert-studio", "cluster", str(hostile), "--into", str(hostile.with_suffix(""))]
+    assert shlex.split(command("cluster", hostile)) == words
