@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.data.formats.conll import SUFFIXES as CONLL
-from engine.data.formats.folder import holds_texts
+from engine.data.formats.sources import data_suffixes, holds_texts
 
 MODEL_FILES = {
     "config.json",
@@ -14,7 +13,6 @@ MODEL_FILES = {
     "bert_config.json",
     "bert_model.ckpt.index",
 }
-DATA_ENDINGS = {".csv", ".tsv", ".tab", ".txt", ".text", ".jsonl", ".ndjson", ".json", *CONLL}
 
 
 def page_for(paths: Sequence[Path]) -> str:
@@ -38,4 +36,4 @@ def _kind(path: Path) -> str:
         return "data" if holds_texts(path) else ""
     if path.name in MODEL_FILES:
         return "models"
-    return "data" if path.suffix.lower() in DATA_ENDINGS or not path.suffix else ""
+    return "data" if path.suffix.lower() in data_suffixes() or not path.suffix else ""

@@ -13,8 +13,8 @@ from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMN_HELP, chosen_mapping, named_columns
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.folder import holds_texts
 from engine.data.formats.reading import Recognised, read, recognise
+from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
@@ -49,6 +49,10 @@ class Size(StrEnum):
     large = "large"
 
 
+DATA_HELP = (
+    "A file ({formats}), a folder of texts with one sub-folder per label, or the folder of an "
+    "imported data set."
+)
 Assignments = Annotated[
     list[str],
     typer.Option(
@@ -64,12 +68,7 @@ Assignments = Annotated[
 def compose(
     data: Annotated[
         Path,
-        typer.Option(
-            help=(
-                "A file (CSV, TSV, JSONL, CoNLL, SQuAD, plain text), a folder of texts with a "
-                "sub-folder for each label, or the folder of an imported data set."
-            )
-        ),
+        typer.Option(help=DATA_HELP.format(formats=format_titles())),
     ],
     task: Annotated[Task, typer.Option(help="What is learned.")] = Task.text_classification,
     model: Annotated[

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from engine.spec import Spec
 from engine.spec.phrases import PhraseField
 
-FormatName = Literal["csv", "tsv", "jsonl", "conll", "squad", "text", "folder"]
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 
@@ -17,7 +16,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 class Reading(Spec):
     """How the bytes of a file become rows."""
 
-    format: FormatName = Field("csv", title="Format")
+    format: str = Field("csv", max_length=60, title="Format", description="A key of `FORMATS`.")
     encoding: str = Field(
         "utf-8", title="Encoding", description="A name that Python knows: utf-8, utf-16, cp1252, …"
     )

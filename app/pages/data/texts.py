@@ -11,7 +11,7 @@ from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
 from app.widgets.spec_texts import title_of
 from app.widgets.text import Look
-from engine.data.formats.reading import FORMATS
+from engine.data.formats import FORMATS
 from engine.spec.dataset import DatasetSpec, Mapping, SplitName
 
 translate = QCoreApplication.translate
@@ -93,7 +93,7 @@ def _status(source: str) -> tuple[str, Look]:
 def _reading(spec: DatasetSpec) -> str:
     reading = spec.reading
     said = [FORMATS[reading.format].title, reading.encoding]
-    if reading.format in ("csv", "tsv"):
+    if FORMATS[reading.format].delimiter:
         delimiter = DELIMITERS.get(reading.delimiter)
         if delimiter:
             said.append(translate("Data", "delimiter {0}").format(delimiter))

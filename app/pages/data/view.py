@@ -16,8 +16,12 @@ from app.pages.data.state import DATA, SPEC, DataState, Uses
 from app.studio import Studio
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
+from engine.data.formats.sources import data_suffixes
 
-FILTER = "*.csv *.tsv *.tab *.jsonl *.ndjson *.json *.txt *.text *.md *.conll *.bio *.iob"
+
+def file_patterns() -> str:
+    """What a choice of files shows: every format."""
+    return " ".join(f"*{suffix}" for suffix in data_suffixes())
 
 
 class DataPage(QWidget):
@@ -80,7 +84,7 @@ class DataPage(QWidget):
         dialog = QFileDialog(self, self.tr("Import a data set"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters(
-            [self.tr("Data files ({0})").format(FILTER), self.tr("All files (*)")]
+            [self.tr("Data files ({0})").format(file_patterns()), self.tr("All files (*)")]
         )
         dialog.filesSelected.connect(lambda files: self.import_from([Path(f) for f in files]))
         dialog.finished.connect(dialog.deleteLater)

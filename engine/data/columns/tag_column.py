@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
 from engine.data.columns.words import cell_of, words_of
-from engine.data.formats.reading import read
+from engine.data.formats.reading import format_of, read
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -46,7 +46,7 @@ class TagColumn:
             Cancelled: soon after `cancelled()` is true.
         """
         self._path, self._text, self._tags = path, text, tags
-        self._word_lines = reading.format == "conll"  # every word has a line of its own
+        self._word_lines = format_of(reading).has_line_per_word
         lines = array("q")
 
         def sentences() -> Iterator[list[str]]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engine.atomic_write import sha256
 from engine.data.columns.label_sets import yes_or_no
+from engine.data.columns.names import split_named
 from engine.data.columns.tag_column import TagColumn, counted
-from engine.data.datasets.splitting import part_named
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.lines import Progress, size_of
 from engine.data.formats.reading import Table, read, recognise_reading
@@ -274,7 +274,7 @@ class _RowWriter:
         self._flush()
 
     def _part(self, cell: str, path: Path, line: int) -> int:
-        part = part_named(cell)
+        part = split_named(cell)
         if part is None:
             raise BadFile(
                 path,

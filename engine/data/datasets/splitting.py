@@ -3,14 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.spec.dataset import SplitName
-
 TRAIN, DEV, TEST = range(3)  # as in SPLITS
-NAMES: dict[str, SplitName] = {
-    **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("dev", "development", "valid", "validation", "val", "eval"), "validation"),
-    **dict.fromkeys(("test", "testing", "tst", "heldout", "held-out"), "test"),
-}
 
 
 def deal(
@@ -54,8 +47,3 @@ def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> 
             counts[group] += 1
             missing -= 1
     return counts
-
-
-def part_named(cell: str) -> SplitName | None:
-    """The part that a cell of a split column names, in one of its usual spellings."""
-    return NAMES.get(cell.strip().lower())

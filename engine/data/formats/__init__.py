@@ -1,1 +1,17 @@
-"""One file per format of data, each giving rows."""
+"""One file per format of data, each giving rows; `FORMATS` is the one list of them.
+
+A format is added by a file with a `Format` and a line here. Suffixes, the filter of the window's
+file dialog, what may be dropped on it, and the help of the commands follow from the table.
+"""
+
+from engine.data.formats.conll import CONLL
+from engine.data.formats.folder import FOLDER
+from engine.data.formats.jsonl import JSONL
+from engine.data.formats.plain import PLAIN
+from engine.data.formats.rows import Format
+from engine.data.formats.squad import SQUAD
+from engine.data.formats.table import CSV, TSV
+
+FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text takes anything
+    one.name: one for one in (SQUAD, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER)
+}

@@ -7,12 +7,11 @@ from itertools import islice
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import cell_of
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes", ".annotated")
 DOCUMENT = "-DOCSTART-"
 LONGEST_SENTENCE = 100_000  # words
 CONLL_U = (
@@ -149,8 +148,8 @@ def _columns(width: int) -> str:
 
 def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     """A file that calls itself so; or rows with a tag in one place, and empty lines between."""
-    reading = Reading(format="conll")
-    if suffix in SUFFIXES:
+    reading = Reading(format=CONLL.name)
+    if suffix in CONLL.suffixes:
         return reading
     full = [number for number, line in enumerate(lines) if line.strip()]
     has_gap = bool(full) and full[-1] - full[0] + 1 > len(full)
@@ -177,3 +176,13 @@ def _usual(column: tuple[str, ...]) -> set[str]:
             break
         kept.discard(cell)
     return kept
+
+
+CONLL = Format(
+    "conll",
+    "CoNLL",
+    (".conll", ".conllu", ".bio", ".iob", ".iob2", ".bioes", ".annotated"),
+    open_conll,
+    guess_conll,
+    has_line_per_word=True,
+)

@@ -6,46 +6,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from engine.data.datasets.splitting import part_named
 from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, Progress, reason
-from engine.data.formats.plain import LONGEST_TEXT
-from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.plain import LONGEST_TEXT, PLAIN
+from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-SUFFIXES = (".txt", ".text")
 MOST_FILES = 2_000_000
 GLANCED = 2_000  # files where only the first rows are wanted
-FEW = 3  # text files that may be the parts of a data set, and not documents
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts have no label
-ABOUT = ("readme", "licence", "license")
-
-
-def is_text_folder(folder: Path) -> bool:
-    """Whether a folder is one of documents: several sub-folders with texts, or many texts.
-
-    Sub-folders that are parts of a data set are not counted, whatever is in them.
-    """
-    if len([name for name in _labels(folder) if part_named(name) is None]) > 1:
-        return True
-    return _has_texts(folder, FEW + 1) and not any(
-        entry.suffix.lower() in (".csv", ".tsv", ".jsonl", ".json") for entry in folder.iterdir()
-    )
-
-
-def holds_texts(folder: Path) -> bool:
-    """Whether a folder is one of documents, or has one for each part of a data set."""
-    return is_text_folder(folder) or bool(parts_in(folder))
-
-
-def parts_in(folder: Path) -> list[Path]:
-    """The sub-folders of documents that are parts of a data set by their names."""
-    return sorted(
-        entry
-        for entry in folder.iterdir()
-        if part_named(entry.name) and entry.is_dir() and is_text_folder(entry)
-    )
 
 
 def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
@@ -78,16 +48,7 @@ def open_folder(
         BadFile: where there are no texts; with the file, where that cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    labels = _labels(folder)
-    if parts := parts_in(folder):
-        raise BadFile(
-            folder,
-            phrase(
-                "its sub-folders {parts} are parts of a data set.",
-                parts=", ".join(p.name for p in parts),
-            ),
-            phrase("Choose each of them for its part."),
-        )
+    labels = labels_in(folder)
     known = [label for label in labels if label.lower() not in UNLABELLED]
     if len(known) > 1:
         for label in labels:
@@ -97,14 +58,14 @@ def open_folder(
                 )
         columns: tuple[str, ...] = ("text", "label", "file")
         files = [(label, file) for label in known for file in _texts(folder / label)]
-        if _has_texts(folder):
+        if has_texts(folder):
             remarks.saw(phrase("Texts beside the sub-folders have no label and are left out"), 1)
     else:
         columns = ("text", "file")
         files = [("", file) for file in _all_texts(folder)]
     if not files:
         raise BadFile(
-            folder, phrase("there are no .txt files in it."), phrase("Choose a folder with texts.")
+            folder, phrase("there are no text files in it."), phrase("Choose a folder with texts.")
         )
     read = _read(folder, files, encoding, remarks, progress, cancelled)
     rows = (Row(n, (text, label, name) if label else (text, name)) for n, text, label, name in read)
@@ -199,7 +160,7 @@ def sha256_of_folder(folder: Path) -> str:
     return found.hexdigest()
 
 
-def _labels(folder: Path) -> list[str]:
+def labels_in(folder: Path) -> list[str]:
     """The sub-folders with texts, by name."""
     try:
         inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
@@ -207,10 +168,10 @@ def _labels(folder: Path) -> list[str]:
         raise BadFile(
             folder, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
         ) from error
-    return [entry.name for entry in inside if not entry.name.startswith(".") and _has_texts(entry)]
+    return [entry.name for entry in inside if not entry.name.startswith(".") and has_texts(entry)]
 
 
-def _has_texts(folder: Path, count: int = 1) -> bool:
+def has_texts(folder: Path, count: int = 1) -> bool:
     """Whether a folder itself has so many texts at least; it is not read to its end."""
     with os.scandir(folder) as entries:
         texts = (entry for entry in entries if _is_text(entry.name))
@@ -241,4 +202,7 @@ def _all_texts(folder: Path) -> list[Path]:
 
 def _is_text(name: str) -> bool:
     lower = name.lower()
-    return lower.endswith(SUFFIXES) and not lower.startswith((".", *ABOUT))
+    return lower.endswith(PLAIN.suffixes) and not lower.startswith(".") and not is_about_data(name)
+
+
+FOLDER = Format("folder", phrase("Folder of texts"), (), no_lines, never)

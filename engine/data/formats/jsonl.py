@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import MOST_COLUMNS, Content, Remarks, Row, unique_names
+from engine.data.formats.rows import MOST_COLUMNS, Content, Format, Remarks, Row, unique_names
+from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
@@ -138,11 +139,16 @@ def _json(value: object) -> str:
 def guess_jsonl(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     """A file that calls itself so, or whose first line is an object."""
     first = next((line.strip() for line in lines if line.strip()), "")
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return Reading(format="jsonl")
-    if suffix in (".csv", ".tsv", ".tab") or not first.startswith("{"):
+    if suffix in JSONL.suffixes:
+        return Reading(format=JSONL.name)
+    if suffix in TABLE_SUFFIXES or not first.startswith("{"):
         return None
     try:
-        return Reading(format="jsonl") if isinstance(json.loads(first), dict) else None
+        return Reading(format=JSONL.name) if isinstance(json.loads(first), dict) else None
     except (ValueError, RecursionError):
         return None
+
+
+JSONL = Format(
+    "jsonl", phrase("JSON Lines"), (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl
+)

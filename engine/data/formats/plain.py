@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
@@ -82,4 +82,7 @@ def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
 
 def guess_plain(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
     """Whatever is text."""
-    return Reading(format="text", header=False)
+    return Reading(format=PLAIN.name, header=False)
+
+
+PLAIN = Format("text", phrase("Plain text"), (".txt", ".text", ".md"), open_plain, guess_plain)

@@ -6,22 +6,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.data.columns.mapping import guess_mapping
-from engine.data.formats.conll import SUFFIXES as CONLL
-from engine.data.formats.conll import guess_conll, open_conll
+from engine.data.formats import FORMATS
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.folder import first_text, never, no_lines, open_folder
-from engine.data.formats.jsonl import guess_jsonl, open_jsonl
+from engine.data.formats.folder import FOLDER, first_text, open_folder
 from engine.data.formats.lines import Cancelled, Lines, Progress
-from engine.data.formats.plain import guess_plain, open_plain
 from engine.data.formats.rows import Format, Remarks, Row
-from engine.data.formats.squad import guess_squad, open_squad
-from engine.data.formats.table import guess_table, open_table
-from engine.errors import BadFile
+from engine.data.formats.sources import refuse_splits
+from engine.data.formats.table import CSV
+from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import FormatName, Mapping, Reading
+from engine.spec.dataset import Mapping, Reading
 
 __all__ = [
-    "FORMATS",
     "Cancelled",
     "Preview",
     "Recognised",
@@ -32,15 +28,6 @@ __all__ = [
     "recognise",
 ]
 
-FORMATS: dict[FormatName, Format] = {  # asked in this order what a file is
-    "squad": Format("SQuAD", (".json",), open_squad, guess_squad),
-    "jsonl": Format(phrase("JSON lines"), (".jsonl", ".ndjson", ".json"), open_jsonl, guess_jsonl),
-    "conll": Format("CoNLL", CONLL, open_conll, guess_conll),
-    "csv": Format("CSV", (".csv",), open_table, guess_table),
-    "tsv": Format("TSV", (".tsv", ".tab"), open_table, guess_table),
-    "text": Format(phrase("Plain text"), (".txt", ".text", ".md"), open_plain, guess_plain),
-    "folder": Format(phrase("Folder of texts"), (), no_lines, never),
-}
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
 MAPPED_ROWS = 2_000  # rows by which columns are told apart
@@ -100,12 +87,26 @@ def read(
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
-    if reading.format == "folder" and path.is_dir():
+    if reading.format == FOLDER.name and path.is_dir():
+        refuse_splits(path)
         content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
         return Table(*content, remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
-    columns, rows = FORMATS[reading.format].open(lines, reading, remarks)
+    columns, rows = format_of(reading).open(lines, reading, remarks)
     return Table(columns, rows, remarks)
+
+
+def format_of(reading: Reading) -> Format:
+    """The format that a reading names.
+
+    Raises StudioError where there is none of this name, as in a job that was made by hand.
+    """
+    if reading.format not in FORMATS:
+        raise StudioError(
+            phrase("There is no file format “{name}”.", name=reading.format[:60]),
+            phrase("Choose one of {names}.", names=", ".join(FORMATS)),
+        )
+    return FORMATS[reading.format]
 
 
 def recognise(path: Path, reading: Reading | None = None) -> Recognised:
@@ -129,7 +130,7 @@ def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
     """A reading, and what was noticed on the way."""
     if path.is_dir():
         encoding, note = recognise_encoding(first_text(path))
-        reading = Reading(format="folder", encoding=encoding)
+        reading = Reading(format=FOLDER.name, encoding=encoding)
         return reading, (note,) if note else ()
     encoding, note = recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
@@ -160,7 +161,7 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
 
 
 def _quotes_note(lines: list[str], reading: Reading) -> str:
-    if reading.format == "csv" and not reading.quoted and any('"' in line for line in lines):
+    if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
         return phrase("Double quotes are taken for a part of the text, since they do not pair up.")
     return ""
 

@@ -9,6 +9,7 @@ from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 MOST_COLUMNS = 10_000
+ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
 RESERVED = ("_line", "_part")  # names of our own columns
 
 
@@ -57,16 +58,20 @@ class Content(NamedTuple):
 
 
 class Format(NamedTuple):
-    """How a kind of file is read and recognised.
+    """How a kind of file is called, recognised and read.
 
-    `open` gives the content of the lines of a file; `guess` gives the reading under which these
-    first lines make sense, or None. The third argument of `guess` says whether they are all.
+    `open` gives the content of the lines of a file. `guess` gives the reading under which the first
+    lines of a file make sense, or None; it gets these lines, the suffix of the file, and whether
+    they are all. Where a character stands between the cells of a row, `delimiter` is the usual one.
     """
 
+    name: str
     title: str
     suffixes: tuple[str, ...]
     open: Callable[[Lines, Reading, Remarks], Content]
     guess: Callable[[list[str], str, bool], Reading | None]
+    delimiter: str = ""
+    has_line_per_word: bool = False
 
 
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
@@ -106,3 +111,8 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
 def numbered_columns(count: int) -> tuple[str, ...]:
     """Names for the columns of a file that does not name them."""
     return tuple(f"column {number}" for number in range(1, count + 1))
+
+
+def is_about_data(file_name: str) -> bool:
+    """Whether a file only tells about data, such as a README."""
+    return file_name.lower().startswith(ABOUT_DATA)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.data.columns.answers import Answer, cell_of, nearest
 from engine.data.formats.lines import Lines, size_of
-from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
@@ -103,7 +103,8 @@ def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     beginning = "".join(lines)[:LOOKED_AT]
     is_object = beginning.lstrip().startswith("{")
     named = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
-    return Reading(format="squad") if suffix == ".json" and is_object and named else None
+    is_squad = suffix in SQUAD.suffixes and is_object and named
+    return Reading(format=SQUAD.name) if is_squad else None
 
 
 def read_squad(lines: Lines) -> Squad:
@@ -253,3 +254,6 @@ class _Reader:
 
     def _bad(self, problem: str) -> BadFile:
         return BadFile(self._path, problem, ADVICE)
+
+
+SQUAD = Format("squad", "SQuAD", (".json",), open_squad, guess_squad)

@@ -14,6 +14,7 @@ from engine.data.columns.names import plain_name
 from engine.data.formats.lines import LONGEST_LINE, Lines
 from engine.data.formats.rows import (
     Content,
+    Format,
     Remarks,
     Row,
     numbered_columns,
@@ -181,9 +182,9 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
 
     A file that calls itself a table is one; another must be one without exception.
     """
-    named = suffix in (".csv", ".tsv", ".tab")
+    named = suffix in TABLE_SUFFIXES
     if not named and _are_labelled(lines):
-        return Reading(format="tsv", delimiter=AFTER_LABEL, quoted=False, header=False)
+        return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
     delimiter = _delimiter(lines, suffix, whole)
     quoted = _quoted(lines, delimiter, whole)
     rows = _sample(lines, delimiter, quoted, whole)[0]
@@ -196,7 +197,7 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
         if delimiter != "\t" and not known:
             return None
     return Reading(
-        format="tsv" if delimiter == "\t" else "csv",
+        format=TSV.name if delimiter == TSV.delimiter else CSV.name,
         delimiter=delimiter,
         quoted=quoted,
         header=header,
@@ -239,7 +240,7 @@ def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
 
 def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
     """The character that cuts all rows into the same number of cells, above one."""
-    usual = "\t" if suffix in (".tsv", ".tab") else ","
+    usual = (TSV if suffix in TSV.suffixes else CSV).delimiter
     best, score = usual, 0.0
     for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
         for quoted in (True, False):
@@ -316,3 +317,8 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+CSV = Format("csv", "CSV", (".csv",), open_table, guess_table, delimiter=",")
+TSV = Format("tsv", "TSV", (".tsv", ".tab"), open_table, guess_table, delimiter="\t")
+TABLE_SUFFIXES = CSV.suffixes + TSV.suffixes

@@ -4,12 +4,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.data.datasets.splitting import part_named
-from engine.data.formats.conll import SUFFIXES as CONLL
-from engine.data.formats.folder import is_text_folder, parts_in
+from engine.data.columns.names import split_named
+from engine.data.formats.sources import is_data_file, is_text_folder, splits_in
 from engine.spec.dataset import SPLITS, SplitName
 
-SUFFIXES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt", ".text", *CONLL}
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
 
 
@@ -27,7 +25,7 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
             inside = sorted(
                 entry for _, entry in zip(range(FOLDER_ENTRIES), path.iterdir(), strict=False)
             )
-            found += [entry for entry in inside if _is_data(entry)]
+            found += [entry for entry in inside if is_data_file(entry)]
         else:
             found.append(path)
     return list(dict.fromkeys(found))
@@ -61,14 +59,9 @@ def suggested_name(files: Sequence[Path]) -> str:
 
 
 def _text_folders(folder: Path) -> list[Path]:
-    return parts_in(folder) or ([folder] if is_text_folder(folder) else [])
-
-
-def _is_data(file: Path) -> bool:
-    about = file.stem.lower().startswith(("readme", "licence", "license"))
-    return file.suffix.lower() in SUFFIXES and not about
+    return splits_in(folder) or ([folder] if is_text_folder(folder) else [])
 
 
 def _named(file: Path) -> SplitName | None:
     words = re.split(r"[\W_\d]+", file.stem)
-    return next((split for split in map(part_named, words) if split is not None), None)
+    return next((split for split in map(split_named, words) if split is not None), None)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.datasets.splitting import DEV, TEST, TRAIN, deal, part_named
+from engine.data.columns.names import split_named
+from engine.data.datasets.splitting import DEV, TEST, TRAIN, deal
 
 
 @given(st.integers(0, 500), st.floats(0, 0.5), st.floats(0, 0.4), st.integers(0, 10))
@@ -41,4 +42,4 @@ def test_a_split_is_the_same_for_ever():
     "cell, part", [("train", "train"), (" Validation", "validation"), ("TEST", "test"), ("x", None)]
 )
 def test_parts_have_usual_spellings(cell, part):
-    assert part_named(cell) == part
+    assert split_named(cell) == part

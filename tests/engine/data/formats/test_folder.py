@@ -7,8 +7,8 @@ import pytest
 from engine.data.datasets.collecting import digest_of
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset, resolve
-from engine.data.formats.folder import holds_texts, is_text_folder
 from engine.data.formats.reading import Table, preview, read, recognise
+from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
 from engine.spec.dataset import FileData, Mapping, Split
 
@@ -51,7 +51,7 @@ def test_a_sub_folder_is_a_label(films):
 
 def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     assert holds_texts(films) and not is_text_folder(films)
-    with pytest.raises(BadFile, match="test, train are parts of a data set"):
+    with pytest.raises(BadFile, match="test, train are splits of a data set"):
         rows(films)
     found = recognise(films / "train")
     assert found.mapping is not None

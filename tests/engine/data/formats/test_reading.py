@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from engine.data.columns.fit import problems_of
 from engine.data.datasets.store import import_dataset, open_dataset
-from engine.data.formats.reading import FORMATS, Cancelled, preview, read, recognise
+from engine.data.formats import FORMATS
+from engine.data.formats.reading import Cancelled, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.tasks.pretraining import Pretraining

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from app.widgets.spec_texts import help_of, title_of
-from engine.data.formats.reading import FORMATS
+from engine.data.formats import FORMATS
+from engine.data.formats.folder import FOLDER
 from engine.spec.dataset import Reading
 
 TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
@@ -62,7 +63,7 @@ class FormatSection(Section):
         """No file can be read as a folder."""
         model = self.format.model()
         assert isinstance(model, QStandardItemModel)
-        item = model.item(self.format.findData("folder"))
+        item = model.item(self.format.findData(FOLDER.name))
         item.setEnabled(False)
 
     def show_reading(self) -> None:
@@ -78,8 +79,8 @@ class FormatSection(Section):
         self.quoted.setChecked(reading.quoted)
         self.header.setChecked(reading.header)
         for control in (self.delimiter, self.quoted, self.header):
-            self.show_row(control, reading.format in ("csv", "tsv"))
-        self.format.setEnabled(reading.format != "folder")  # a file is none, and it is no file
+            self.show_row(control, bool(FORMATS[reading.format].delimiter))
+        self.format.setEnabled(reading.format != FOLDER.name)  # a file is none, and it is no file
         self.show_note("\n".join(self._state.notes))
 
     def _on_changed(self) -> None:
@@ -88,8 +89,8 @@ class FormatSection(Section):
         if old is None:
             return
         name, sign = self.format.currentData(), self.delimiter.currentData()
-        if name != old.format and name in ("csv", "tsv"):
-            sign = "\t" if name == "tsv" else ","
+        if name != old.format:
+            sign = FORMATS[name].delimiter or sign
         changed = Reading(
             format=name,
             encoding=self.encoding.currentText().strip() or old.encoding,

@@ -1,0 +1,69 @@
+"""Which files and folders are data, by their names and by what `FORMATS` says of suffixes."""
+
+from pathlib import Path
+
+from engine.data.columns.names import split_named
+from engine.data.formats import FORMATS
+from engine.data.formats.folder import has_texts, labels_in
+from engine.data.formats.plain import PLAIN
+from engine.data.formats.rows import is_about_data
+from engine.errors import BadFile
+from engine.phrases import phrase
+
+TEXT_FILES_OF_SPLITS = 3  # so few texts in a folder may be the splits of a data set, not documents
+
+
+def data_suffixes() -> tuple[str, ...]:
+    """The suffixes of all formats, each once."""
+    every = (suffix for one in FORMATS.values() for suffix in one.suffixes)
+    return tuple(dict.fromkeys(every))
+
+
+def format_titles() -> str:
+    """What files can be read, in words."""
+    return ", ".join(one.title for one in FORMATS.values() if one.suffixes)
+
+
+def is_data_file(file: Path) -> bool:
+    """Whether a file is data by its name; a README is not."""
+    return file.suffix.lower() in data_suffixes() and not is_about_data(file.name)
+
+
+def is_text_folder(folder: Path) -> bool:
+    """Whether a folder is one of documents: several sub-folders with texts, or many texts.
+
+    Sub-folders that are splits of a data set are not counted, whatever is in them.
+    """
+    if len([name for name in labels_in(folder) if split_named(name) is None]) > 1:
+        return True
+    others = set(data_suffixes()) - set(PLAIN.suffixes)
+    return has_texts(folder, TEXT_FILES_OF_SPLITS + 1) and not any(
+        entry.suffix.lower() in others for entry in folder.iterdir()
+    )
+
+
+def holds_texts(folder: Path) -> bool:
+    """Whether a folder is one of documents, or has one for each split of a data set."""
+    return is_text_folder(folder) or bool(splits_in(folder))
+
+
+def splits_in(folder: Path) -> list[Path]:
+    """The sub-folders of documents that are splits of a data set by their names."""
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if split_named(entry.name) and entry.is_dir() and is_text_folder(entry)
+    )
+
+
+def refuse_splits(folder: Path) -> None:
+    """Raises BadFile where a folder holds the splits of a data set, and is not one of them."""
+    if found := splits_in(folder):
+        raise BadFile(
+            folder,
+            phrase(
+                "its sub-folders {names} are splits of a data set.",
+                names=", ".join(one.name for one in found),
+            ),
+            phrase("Import each of them as its split."),
+        )

@@ -1,0 +1,41 @@
+"""The window takes every format of `FORMATS`, and one that is added from outside."""
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app import drops
+from app.pages.data.importing.files import data_files
+from app.pages.data.importing.sections.file_format import FormatSection
+from app.pages.data.importing.state import ImportState
+from app.pages.data.view import file_patterns
+from app.studio import Studio
+from engine.data.formats import FORMATS
+from tests.engine.data.formats.tagged_lines import added
+
+
+def taken(folder: Path) -> None:
+    """Every suffix is offered, may be dropped, and is found in a folder."""
+    suffixes = [suffix for one in FORMATS.values() for suffix in one.suffixes]
+    for suffix in dict.fromkeys(suffixes):
+        file = folder / f"reviews{suffix}"
+        file.write_text("x")
+        assert f"*{suffix}" in file_patterns().split()
+        assert drops.page_for([file]) == "data"
+        assert data_files([folder]) == [file]
+        file.unlink()
+
+
+def test_the_window_takes_every_format(tmp_path: Path) -> None:
+    taken(tmp_path)
+
+
+def test_the_window_takes_a_format_from_outside(
+    qtbot: QtBot, tmp_path: Path, studio: Studio
+) -> None:
+    with added() as one:
+        taken(tmp_path)
+        controls = FormatSection(ImportState(studio, studio.datasets))
+        qtbot.addWidget(controls)
+        place = controls.format.findData(one.name)
+        assert controls.format.itemText(place) == one.title

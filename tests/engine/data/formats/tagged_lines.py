@@ -1,0 +1,41 @@
+"""A format from outside: a label in square brackets, then the text, as “[good] a lovely film”."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.data.formats import FORMATS
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import Content, Format, Remarks, Row
+from engine.spec.dataset import Reading
+
+LINE = re.compile(r"\[(\w+)\] (.+)")
+
+
+def open_tagged(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
+    """The columns “text” and “label”, and a row for each line."""
+    found = (LINE.match(line) for line in lines)
+    rows = (Row(n, (match[2], match[1])) for n, match in enumerate(found, start=1) if match)
+    return Content(("text", "label"), rows)
+
+
+def guess_tagged(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+    """A file whose lines all begin with a label."""
+    full = [line for line in lines if line.strip()]
+    return Reading(format=TAGGED.name) if all(map(LINE.match, full)) else None
+
+
+TAGGED = Format("tagged", "Tagged lines", (".tagged",), open_tagged, guess_tagged)
+
+
+@contextmanager
+def added() -> Iterator[Format]:
+    """The format in its one table, as a line there would put it, before the others."""
+    others = dict(FORMATS)
+    FORMATS.clear()
+    FORMATS.update({TAGGED.name: TAGGED} | others)
+    try:
+        yield TAGGED
+    finally:
+        FORMATS.clear()
+        FORMATS.update(others)

@@ -1,0 +1,106 @@
+"""`FORMATS` is the one list of formats: whoever needs one asks the table."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats import FORMATS
+from engine.data.formats.reading import format_of, preview, read, recognise
+from engine.data.formats.rows import Format
+from engine.data.formats.sources import (
+    data_suffixes,
+    format_titles,
+    holds_texts,
+    is_data_file,
+    is_text_folder,
+)
+from engine.errors import StudioError
+from engine.spec.dataset import Reading, Split
+from tests.engine.data.formats.tagged_lines import added
+
+README = Path(__file__).parents[4] / "README.md"
+FILES = [name for name, one in FORMATS.items() if one.suffixes]
+
+
+@pytest.fixture
+def tagged() -> Iterator[Format]:
+    with added() as one:
+        yield one
+
+
+def reviews(folder: Path) -> Path:
+    file = folder / "reviews.tagged"
+    file.write_text("[good] a lovely film\n[bad] a dull story\n" * 20, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_says_its_name_and_title(name: str) -> None:
+    one = FORMATS[name]
+    assert one.name == name and one.title
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
+    assert format_of(Reading(format=name)) is one
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_consumer_knows_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    one = FORMATS[name]
+    for suffix in one.suffixes:
+        assert suffix in data_suffixes()
+        assert is_data_file(Path(f"reviews{suffix.upper()}"))
+        assert not is_data_file(Path(f"README{suffix}"))
+    assert one.title in format_titles()
+    assert one.title.lower() in README.read_text(encoding="utf-8").lower()
+    assert main(["job", "--help"]) == 0
+    assert one.title in " ".join(capsys.readouterr().out.split())
+
+
+def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text("a text")
+    assert is_text_folder(tmp_path) and holds_texts(tmp_path)
+    for name in FILES:
+        for suffix in set(FORMATS[name].suffixes) - set(FORMATS["text"].suffixes):
+            other = tmp_path / f"data{suffix}"
+            other.write_text("x")
+            assert not is_text_folder(tmp_path), suffix
+            other.unlink()
+
+
+def test_a_format_that_is_not_there_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("a text")
+    with pytest.raises(StudioError, match="no file format “parquet”"):
+        read(file, Reading(format="parquet"))
+
+
+def test_a_format_from_outside_is_recognised_read_and_imported(
+    tmp_path: Path, tagged: Format
+) -> None:
+    file = reviews(tmp_path)
+    found = recognise(file)
+    assert found.reading.format == tagged.name and found.mapping is not None
+    shown = preview(file, found.reading)
+    assert shown.columns == ("text", "label") and shown.rows[0].cells == ("a lovely film", "good")
+    spec = import_dataset(
+        "reviews", {"all": file}, found.reading, found.mapping, Split(), tmp_path / "v"
+    )
+    assert spec.labels == {"bad": 20, "good": 20}
+    rows = open_dataset(tmp_path / "v").rows("train")
+    assert set(rows.texts) == {"a lovely film", "a dull story"} and len(rows.texts) == 36
+
+
+def test_the_commands_take_a_format_from_outside(
+    tmp_path: Path, tagged: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = reviews(tmp_path)
+    assert main(["check", str(file), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["format"], facts["rows"]) == (tagged.name, 40)
+    assert main(["job", "--data", str(file)]) == 0
+    job = json.loads(capsys.readouterr().out)
+    assert job["data"]["reading"]["format"] == tagged.name
