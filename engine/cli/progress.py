@@ -43,7 +43,7 @@ class ProgressLine:
                 self._seen[name] = float("nan") if value is None else value
                 if name == "validation_loss":
                     self._say(f"step {step}: dev loss {self._seen[name]:.4f}")
-                elif name.startswith("dev_"):
+                elif name.startswith("validation_"):
                     self._say(f"step {step}: {name.replace('_', ' ')} {self._seen[name]:.4f}")
                 elif name == "loss":
                     self._step = step

@@ -278,7 +278,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
     assert "endings" in refusal(
         capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
     )
-    assert "clip" in refusal(
+    assert "max_grad_norm" in refusal(
         capsys, "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
     )
 

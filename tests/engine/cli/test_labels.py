@@ -67,7 +67,7 @@ def test_a_label_that_is_no_number_is_named_with_its_line(
 ) -> None:
     data, job = tmp_path / "data.csv", tmp_path / "job.json"
     data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
-    given = ["--data", str(data), *SIZE, "--task=regression", "--set=data.split.dev=0"]
+    given = ["--data", str(data), *SIZE, "--task=regression", "--set=data.split.validation=0"]
     job.write_text(output(capsys, "job", *given))
     printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
     assert "line 8 is “much”" in printed and "Write a number" in printed
