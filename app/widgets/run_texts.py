@@ -1,11 +1,9 @@
 """How runs are told on every page: icon and name of a state, names of tasks and metrics."""
 
-from PySide6.QtCore import QCoreApplication
-
 from app.theme import Role
+from app.translation import tr
 from app.widgets import numbers
 
-translate = QCoreApplication.translate
 SHARES = ("accuracy", "f1", "precision", "recall", "top5")  # figures between 0 and 1
 VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures
 
@@ -24,15 +22,15 @@ ICONS: dict[str, tuple[str, Role]] = {
 
 def state_text(state: str) -> str:
     texts = {
-        "queued": translate("Runs", "queued"),
-        "starting": translate("Runs", "starting"),
-        "running": translate("Runs", "running"),
-        "paused": translate("Runs", "paused"),
-        "stopping": translate("Runs", "stopping"),
-        "stopped": translate("Runs", "stopped"),
-        "finished": translate("Runs", "finished"),
-        "failed": translate("Runs", "failed"),
-        "crashed": translate("Runs", "crashed"),
+        "queued": tr("queued"),
+        "starting": tr("starting"),
+        "running": tr("running"),
+        "paused": tr("paused"),
+        "stopping": tr("stopping"),
+        "stopped": tr("stopped"),
+        "finished": tr("finished"),
+        "failed": tr("failed"),
+        "crashed": tr("crashed"),
     }
     return texts.get(state, state)
 
@@ -45,13 +43,13 @@ def state_order(state: str) -> int:
 def task_title(kind: str) -> str:
     """The field's name of a task; an unknown one keeps its own."""
     titles = {
-        "text_classification": translate("Runs", "Text classification"),
-        "token_classification": translate("Runs", "Token classification (NER)"),
-        "multi_label": translate("Runs", "Multi-label classification"),
-        "regression": translate("Runs", "Regression"),
-        "multiple_choice": translate("Runs", "Multiple choice"),
-        "question_answering": translate("Runs", "Question answering"),
-        "pretraining": translate("Runs", "Pre-training (MLM)"),
+        "text_classification": tr("Text classification"),
+        "token_classification": tr("Token classification (NER)"),
+        "multi_label": tr("Multi-label classification"),
+        "regression": tr("Regression"),
+        "multiple_choice": tr("Multiple choice"),
+        "question_answering": tr("Question answering"),
+        "pretraining": tr("Pre-training (MLM)"),
     }
     return titles.get(kind, kind)
 
@@ -59,24 +57,24 @@ def task_title(kind: str) -> str:
 def metric_title(name: str) -> str:
     """A metric of a run by its name for people, as in a sentence; an unknown one keeps its own."""
     if name.startswith(VALIDATION) and (title := _titles().get(name.removeprefix(VALIDATION))):
-        return translate("Runs", "validation {0}").format(title)
+        return tr("validation {0}").format(title)
     texts = {
-        "loss": translate("Runs", "training loss"),
-        "loss_mlm": translate("Runs", "training MLM loss"),
-        "loss_nsp": translate("Runs", "training NSP loss"),
-        "learning_rate": translate("Runs", "learning rate"),
-        "gradient_norm": translate("Runs", "gradient norm"),
-        "tokens_per_second": translate("Runs", "tokens per second"),
+        "loss": tr("training loss"),
+        "loss_mlm": tr("training MLM loss"),
+        "loss_nsp": tr("training NSP loss"),
+        "learning_rate": tr("learning rate"),
+        "gradient_norm": tr("gradient norm"),
+        "tokens_per_second": tr("tokens per second"),
     }
     return texts.get(name, name)
 
 
 def _titles() -> dict[str, str]:
     return {
-        "loss": translate("Runs", "loss"),
-        "accuracy": translate("Runs", "accuracy"),
-        "f1": translate("Runs", "F1"),
-        "f1_macro": translate("Runs", "macro F1"),
+        "loss": tr("loss"),
+        "accuracy": tr("accuracy"),
+        "f1": tr("F1"),
+        "f1_macro": tr("macro F1"),
     }
 
 

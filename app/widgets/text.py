@@ -120,7 +120,7 @@ def visible(text: str) -> str:
 
 def tooltip(text: str) -> str:
     """`text` for `setToolTip`, which would take it as markup: escaped, and cut."""
-    shown = visible(text[:1000])
+    shown = visible(text)[:1000]
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "<br>")):
         shown = shown.replace(character, entity)
     return f"<qt>{shown}</qt>"

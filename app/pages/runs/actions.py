@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QUrl
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.pages.runs.questions import ask_name, ask_notes, ask_to_delete
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-
-translate = QCoreApplication.translate
+from app.translation import tr
 
 
 @dataclass(frozen=True)
@@ -30,24 +29,22 @@ class RunAction:
 def run_actions() -> Sequence[RunAction | None]:
     """In the order of the menu; None stands for a line between two groups."""
     return (
-        RunAction("open", translate("Runs", "&Open"), "chart-line", "Return", _always, _nothing),
+        RunAction("open", tr("&Open"), "chart-line", "Return", _always, _nothing),
         None,
         RunAction(
             "stop",
-            translate("Runs", "&Stop and save"),
+            tr("&Stop and save"),
             "circle-stop",
             "Ctrl+.",
             _stops,
             _stop,
             True,
         ),
-        RunAction(
-            "resume", translate("Runs", "&Resume"), "play", "Ctrl+G", _resumes, _resume, True
-        ),
+        RunAction("resume", tr("&Resume"), "play", "Ctrl+G", _resumes, _resume, True),
         None,
         RunAction(
             "explore",
-            translate("Runs", "Open in &Explore"),
+            tr("Open in &Explore"),
             "microscope",
             "Ctrl+I",
             _has_checkpoint,
@@ -55,7 +52,7 @@ def run_actions() -> Sequence[RunAction | None]:
         ),
         RunAction(
             "fine_tune",
-            translate("Runs", "&Fine-tune this…"),
+            tr("&Fine-tune this…"),
             "flag",
             "Ctrl+U",
             _has_checkpoint,
@@ -63,30 +60,26 @@ def run_actions() -> Sequence[RunAction | None]:
         ),
         RunAction(
             "again",
-            translate("Runs", "Run again with &changes…"),
+            tr("Run again with &changes…"),
             "copy",
             "Ctrl+R",
             _has_job,
             _start_again,
         ),
         None,
-        RunAction("rename", translate("Runs", "Rena&me…"), "pencil", "F2", _always, _rename),
-        RunAction(
-            "notes", translate("Runs", "&Notes…"), "scroll-text", "Ctrl+N", _always, _edit_notes
-        ),
-        RunAction("star", translate("Runs", "S&tar"), "star", "Ctrl+T", _always, _star, True),
+        RunAction("rename", tr("Rena&me…"), "pencil", "F2", _always, _rename),
+        RunAction("notes", tr("&Notes…"), "scroll-text", "Ctrl+N", _always, _edit_notes),
+        RunAction("star", tr("S&tar"), "star", "Ctrl+T", _always, _star, True),
         RunAction(
             "folder",
-            translate("Runs", "Open fol&der"),
+            tr("Open fol&der"),
             "folder-open",
             "Ctrl+O",
             _always,
             _open_folder,
         ),
         None,
-        RunAction(
-            "delete", translate("Runs", "De&lete…"), "trash-2", "Del", _deletes, _delete, True
-        ),
+        RunAction("delete", tr("De&lete…"), "trash-2", "Del", _deletes, _delete, True),
     )
 
 
@@ -98,14 +91,14 @@ def why_not(key: str, row: RunRow) -> str:
 def resume_text(row: RunRow) -> str:
     """What “Resume” does for this run."""
     if row.checkpoint_step:
-        return translate("Runs", "&Resume from step {0}").format(row.checkpoint_step)
-    return translate("Runs", "&Restart from the beginning")
+        return tr("&Resume from step {0}").format(row.checkpoint_step)
+    return tr("&Restart from the beginning")
 
 
 def star_text(rows: Sequence[RunRow]) -> str:
     """What “Star” does for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
-    return translate("Runs", "Remove s&tar") if starred else translate("Runs", "S&tar")
+    return tr("Remove s&tar") if starred else tr("S&tar")
 
 
 # ── why it cannot be done ────────────────────────────────────────────────────────────────────
@@ -117,34 +110,32 @@ def _always(_: RunRow) -> str:
 
 def _stops(row: RunRow) -> str:
     if row.state == "stopping":
-        return translate("Runs", "This run is already stopping.")
-    return "" if row.is_active else translate("Runs", "This run is not running.")
+        return tr("This run is already stopping.")
+    return "" if row.is_active else tr("This run is not running.")
 
 
 def _resumes(row: RunRow) -> str:
     if row.is_active:
-        return translate("Runs", "This run is already running or queued.")
+        return tr("This run is already running or queued.")
     if row.state == "finished":
-        return translate(
-            "Runs", "This run has finished. Fine-tune its checkpoint in a new run instead."
-        )
-    return "" if row.can_resume else translate("Runs", "This run cannot be resumed.")
+        return tr("This run has finished. Fine-tune its checkpoint in a new run instead.")
+    return "" if row.can_resume else tr("This run cannot be resumed.")
 
 
 def _has_checkpoint(row: RunRow) -> str:
     if row.checkpoint is not None:
         return ""
-    return translate("Runs", "This run has no checkpoint yet.")
+    return tr("This run has no checkpoint yet.")
 
 
 def _has_job(row: RunRow) -> str:
     if row.job is not None:
         return ""
-    return translate("Runs", "The settings of this run come from another version of BERT Studio.")
+    return tr("The settings of this run come from another version of BERT Studio.")
 
 
 def _deletes(row: RunRow) -> str:
-    return translate("Runs", "Stop this run first.") if row.is_working else ""
+    return tr("Stop this run first.") if row.is_working else ""
 
 
 # ── how it is done ───────────────────────────────────────────────────────────────────────────

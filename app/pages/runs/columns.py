@@ -8,7 +8,7 @@ from typing import Any
 from app.pages.runs import texts
 from app.pages.runs.groups import best_scores, group_of, mean_and_deviation
 from app.pages.runs.rows import RunRow
-from app.pages.runs.texts import translate
+from app.translation import tr, translated
 from app.widgets import numbers, run_texts
 
 Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
@@ -54,19 +54,19 @@ def _best_tooltip(row: RunRow, _: Rows) -> str:
     if row.best_metric is None:
         return ""
     name = run_texts.metric_title(row.best_metric_name)
-    return translate("Runs", "Best {0} at step {1}").format(name, numbers.count(row.best_step))
+    return tr("Best {0} at step {1}").format(name, numbers.count(row.best_step))
 
 
 def _time(row: RunRow, _: Rows) -> str:
     if row.seconds_left is not None:
-        return translate("Runs", "{0} left").format(numbers.duration(row.seconds_left))
+        return tr("{0} left").format(numbers.duration(row.seconds_left))
     return numbers.duration(row.seconds) if row.seconds else ""
 
 
 def _step(row: RunRow, _: Rows) -> str:
     if not row.steps:
         return ""
-    template = translate("Runs", "Step {0} of {1}")
+    template = tr("Step {0} of {1}")
     return template.format(numbers.count(row.step), numbers.count(row.steps))
 
 
@@ -74,8 +74,7 @@ def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
     if row.job is None or row.job.group is None:
         return ""
     group = row.job.group
-    template = translate(
-        "Runs",
+    template = tr(
         "Mean and standard deviation of the best score; {0} of {1} runs have finished",
     )
     return template.format(len(best_scores(seeds)), group.runs // max(1, len(group.vectors)))
@@ -86,72 +85,72 @@ def _name_tooltip(row: RunRow, _: Rows) -> str:
 
 
 def _state_tooltip(row: RunRow, _: Rows) -> str:
-    return f"{row.problem} {row.advice}".strip() if row.problem else ""
+    return f"{translated(row.problem)} {translated(row.advice)}".strip()
 
 
 COLUMNS = {
     Column.STATE: ColumnFacts(
-        lambda: translate("Runs", "State"),
+        lambda: tr("State"),
         104,
         lambda row, _: run_texts.state_text(row.state),
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,
     ),
     Column.NAME: ColumnFacts(
-        lambda: translate("Runs", "Name"),
+        lambda: tr("Name"),
         180,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
     ),
     Column.TASK: ColumnFacts(
-        lambda: translate("Runs", "Task"),
+        lambda: tr("Task"),
         140,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
     ),
     Column.DATA: ColumnFacts(
-        lambda: translate("Runs", "Data set"),
+        lambda: tr("Data set"),
         100,
         lambda row, _: row.data,
         lambda row: row.data.casefold(),
     ),
     Column.BASE_MODEL: ColumnFacts(
-        lambda: translate("Runs", "Base model"),
+        lambda: tr("Base model"),
         110,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold(),
     ),
     Column.BEST: ColumnFacts(
-        lambda: translate("Runs", "Best score"),
+        lambda: tr("Best score"),
         116,
         _best,
         lambda row: float("-inf") if row.best_metric is None else row.best_metric,
         _best_tooltip,
     ),
     Column.LOSS: ColumnFacts(
-        lambda: translate("Runs", "Training loss"),
+        lambda: tr("Training loss"),
         140,
         lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
         lambda row: row.losses[-1] if row.losses else float("inf"),
     ),
     Column.PROGRESS: ColumnFacts(
-        lambda: translate("Runs", "Progress"),
+        lambda: tr("Progress"),
         116,
         lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
         lambda row: row.share,
         _step,
     ),
-    Column.TIME: ColumnFacts(lambda: translate("Runs", "Time"), 96, _time, lambda row: row.seconds),
+    Column.TIME: ColumnFacts(lambda: tr("Time"), 96, _time, lambda row: row.seconds),
     Column.STARTED: ColumnFacts(
-        lambda: translate("Runs", "Started"),
+        lambda: tr("Started"),
         90,
         lambda row, _: texts.day(row.started or row.created),
         lambda row: (row.started or row.created).timestamp(),
         lambda row, _: texts.moment(row.started or row.created),
     ),
     Column.SEEDS: ColumnFacts(
-        lambda: translate("Runs", "Mean ± SD (seeds)"),
+        lambda: tr("Mean ± SD (seeds)"),
         140,
         lambda row, seeds: mean_and_deviation(seeds),
         group_of,

@@ -10,7 +10,7 @@ from app import resources
 from app.pages.runs.actions import RunAction, run_actions, star_text
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.texts import translate
+from app.translation import tr
 
 
 class ListActions(QObject):
@@ -86,8 +86,8 @@ class ListActions(QObject):
 
 def _why_not(action: RunAction, rows: Sequence[RunRow]) -> str:
     if not rows:
-        return translate("Runs", "Select a run first.")
+        return tr("Select a run first.")
     if len(rows) > 1 and not action.for_many:
-        return translate("Runs", "Select a single run.")
+        return tr("Select a single run.")
     reasons = [action.why_not(row) for row in rows]
     return "" if not all(reasons) else reasons[0]

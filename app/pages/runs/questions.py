@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.texts import translate
+from app.translation import tr
 from app.widgets.dialogs import Choice, ask
 
 LONGEST_NAME = 200  # characters
@@ -15,15 +15,15 @@ LONGEST_NAME = 200  # characters
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for another name of a run."""
     field = QLineEdit(row.name, maxLength=LONGEST_NAME)
-    field.setAccessibleName(translate("Runs", "Name"))
+    field.setAccessibleName(tr("Name"))
     field.selectAll()
     question = ask(
         owner,
-        translate("Runs", "Rename the run"),
-        translate("Runs", "The folder on disk keeps its name."),
+        tr("Rename the run"),
+        tr("The folder on disk keeps its name."),
         [
-            Choice("rename", translate("Runs", "&Rename"), "primary"),
-            Choice("cancel", translate("Runs", "&Cancel")),
+            Choice("rename", tr("&Rename"), "primary"),
+            Choice("cancel", tr("&Cancel")),
         ],
         lambda key: runs.rename(row.id, field.text()) if key == "rename" else None,
     )
@@ -34,15 +34,15 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
 def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for the notes on a run."""
     field = QPlainTextEdit(row.notes)
-    field.setAccessibleName(translate("Runs", "Notes"))
+    field.setAccessibleName(tr("Notes"))
     field.setTabChangesFocus(True)
     question = ask(
         owner,
-        translate("Runs", "Notes on “{0}”").format(row.name),
-        translate("Runs", "Only you edit these notes. They are included in search."),
+        tr("Notes on “{0}”").format(row.name),
+        tr("Only you edit these notes. They are included in search."),
         [
-            Choice("save", translate("Runs", "&Save"), "primary"),
-            Choice("cancel", translate("Runs", "&Cancel")),
+            Choice("save", tr("&Save"), "primary"),
+            Choice("cancel", tr("&Cancel")),
         ],
         lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
     )
@@ -59,20 +59,19 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
                 runs.remove(row.id)
 
     if len(rows) == 1:
-        title = translate("Runs", "Delete the run “{0}”?").format(rows[0].name)
+        title = tr("Delete the run “{0}”?").format(rows[0].name)
     else:
-        title = translate("Runs", "Delete %Ln run(s)?", "", len(rows))
+        title = tr("Delete %Ln run(s)?", "", len(rows))
     ask(
         owner,
         title,
-        translate(
-            "Runs",
+        tr(
             "The run with its curves, log and checkpoints moves to the system trash. Its data set"
             " and base model are not affected.",
         ),
         [
-            Choice("delete", translate("Runs", "&Delete"), "danger"),
-            Choice("cancel", translate("Runs", "&Cancel")),
+            Choice("delete", tr("&Delete"), "danger"),
+            Choice("cancel", tr("&Cancel")),
         ],
         answer,
     )

@@ -4,9 +4,9 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs import texts
 from app.pages.runs.delegate import SIDE, paint_state
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import run_texts
 from app.widgets.text import font
 
@@ -21,9 +21,7 @@ class StateBadge(QWidget):
 
     def show_state(self, state: str) -> None:
         self._state = state
-        self.setAccessibleName(
-            texts.translate("Runs", "State: {0}").format(run_texts.state_text(state))
-        )
+        self.setAccessibleName(tr("State: {0}").format(run_texts.state_text(state)))
         self.updateGeometry()
         self.update()
 

@@ -3,13 +3,12 @@
 from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
+from PySide6.QtCore import QDateTime, QLocale
 
+from app.translation import tr
 from engine.shipped import starter_model
 from engine.spec.dataset import DataSource, StoredData
 from engine.spec.job import BaseModelSource, FromScratch
-
-translate = QCoreApplication.translate
 
 
 def data_name(source: DataSource) -> str:
@@ -19,10 +18,10 @@ def data_name(source: DataSource) -> str:
 def base_model_name(base_model: BaseModelSource) -> str:
     """What a run begins with."""
     if isinstance(base_model, FromScratch):
-        template = translate("Runs", "From scratch ({0} layers × {1})")
+        template = tr("From scratch ({0} layers × {1})")
         return template.format(base_model.model.layers, base_model.model.hidden_size)
     if base_model.path == starter_model():
-        return translate("Runs", "Starter")
+        return tr("Starter")
     return checkpoint_name(base_model.path)
 
 
@@ -30,7 +29,7 @@ def checkpoint_name(path: Path) -> str:
     """A checkpoint of a run as run and step; any other by its folder."""
     if path.parent.name == "checkpoints" and path.name.startswith("step-"):
         step = path.name.removeprefix("step-").lstrip("0") or "0"
-        return translate("Runs", "{0}, step {1}").format(path.parent.parent.name, step)
+        return tr("{0}, step {1}").format(path.parent.parent.name, step)
     return path.name
 
 

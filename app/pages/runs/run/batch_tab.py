@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout
 from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tokens import LOOKS, BatchTokens, shown_text
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.page import Card, EmptyState, scrolling
 from app.widgets.switch import Switch
@@ -186,7 +187,7 @@ class InputCard(Card):
 
     def show_input(self, number: int, given: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
-        self.head.setText(f"{title}: {given.wanted}" if given.wanted else title)
+        self.head.setText(f"{title}: {translated(given.wanted)}" if given.wanted else title)
         about = [self.tr("%Ln token(s)", "", given.length)]
         if given.targets:
             about.append(self.tr("%Ln to predict", "", len(given.targets)))

@@ -18,9 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.pages.runs.texts import translate
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
+from app.translation import tr
 from app.widgets.text import tooltip, visible
 from engine.messages.batch import BatchRow, Target
 
@@ -39,10 +39,10 @@ LOOKS = {  # how a token is shown → its colour, and a mark besides
 def shown_text(shown_as: str) -> str:
     """How a token that is to be predicted is shown, for people."""
     texts = {
-        "mask": translate("Runs", "masked"),
-        "random": translate("Runs", "replaced by a random token"),
-        "kept": translate("Runs", "kept unchanged"),
-        "label": translate("Runs", "label"),
+        "mask": tr("masked"),
+        "random": tr("replaced by a random token"),
+        "kept": tr("kept unchanged"),
+        "label": tr("label"),
     }
     return texts[shown_as]
 

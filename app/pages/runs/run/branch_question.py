@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState
-from app.pages.runs.texts import translate
+from app.translation import tr, translated
 from app.widgets.dialogs import Choice, ask
 from app.widgets.form import SpecForm
 from app.widgets.page import labelled, scrolling
@@ -23,9 +23,9 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     if row is None or row.job is None:
         return
     job = row.job
-    template = translate("Runs", "{0}, from step {1}")
+    template = tr("{0}, from step {1}")
     name = QLineEdit(template.format(job.name, step)[:LONGEST_NAME], maxLength=LONGEST_NAME)
-    name.setAccessibleName(translate("Runs", "Name"))
+    name.setAccessibleName(tr("Name"))
     form = SpecForm(
         TrainingSpec,
         branch_fields(TrainingSpec),
@@ -43,31 +43,29 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     def tell() -> None:
         question.buttons["branch"].setEnabled(form.is_valid())
         if form.is_valid():
-            found = [change.sentence() for change in changes(job, wanted())]
-            same = translate(
-                "Runs",
+            found = [translated(change.sentence()) for change in changes(job, wanted())]
+            same = tr(
                 "No setting is changed, so this branch will reproduce the original run exactly.",
             )
             said.setText("; ".join(found) + "." if found else same)
 
     question = ask(
         owner,
-        translate("Runs", "Branch from step {0}").format(step),
-        translate(
-            "Runs",
+        tr("Branch from step {0}").format(step),
+        tr(
             "A new run continues from this checkpoint, with its weights, optimiser state and"
             " progress. Task, data and model stay the same.",
         ),
         [
-            Choice("branch", translate("Runs", "&Start branch"), "primary"),
-            Choice("cancel", translate("Runs", "&Cancel")),
+            Choice("branch", tr("&Start branch"), "primary"),
+            Choice("cancel", tr("&Cancel")),
         ],
         lambda key: state.branch(step, wanted()) if key == "branch" else None,
     )
     question.setMinimumWidth(600)
     box = scrolling(form)
     box.setFixedHeight(FORM_HEIGHT)
-    question.body.addLayout(labelled(translate("Runs", "Name"), name))
+    question.body.addLayout(labelled(tr("Name"), name))
     question.body.addWidget(box)
     question.body.addWidget(said)
     form.changed.connect(tell)

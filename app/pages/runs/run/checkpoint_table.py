@@ -9,6 +9,7 @@ from app.pages.runs import texts
 from app.pages.runs.run.checkpoints_state import Saved
 from app.pages.runs.table import Index
 from app.theme import Role
+from app.translation import tr
 from app.widgets import numbers
 from app.widgets.text import tooltip
 
@@ -66,10 +67,10 @@ class CheckpointTable(QAbstractTableModel):
 def reason_text(reason: str, kept_last: int) -> str:
     """Why a checkpoint is kept, for people."""
     if reason.startswith("every "):
-        every = texts.translate("Runs", "every {0} steps")
+        every = tr("every {0} steps")
         return every.format(numbers.count(int(reason.removeprefix("every "))))
     if reason == "best":
-        return texts.translate("Runs", "best")
+        return tr("best")
     if kept_last <= 1:
-        return texts.translate("Runs", "latest")
-    return texts.translate("Runs", "one of the last {0}").format(numbers.count(kept_last))
+        return tr("latest")
+    return tr("one of the last {0}").format(numbers.count(kept_last))

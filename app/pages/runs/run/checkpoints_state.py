@@ -41,7 +41,7 @@ class CheckpointsState(QObject):
     """
 
     checkpoints_read = Signal(object)
-    deletion_asked = Signal(object, str)
+    deletion_asked = Signal(object, object)
 
     def __init__(self, studio: Studio, run: RunState) -> None:
         super().__init__(run)

@@ -11,6 +11,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.text import OneLine, Text
 
@@ -155,7 +156,7 @@ class RunHeader(QWidget):
     def _stage_text(self, row: RunRow) -> str:
         if self._stage is None or not row.is_working:
             return ""
-        stage, done, total = self._stage
+        stage, done, total = translated(self._stage[0]), *self._stage[1:]
         of = self.tr("{0} of {1}").format(numbers.count(done), numbers.count(total))
         return f"{stage}: {of}" if total else f"{stage} …"
 

@@ -8,6 +8,7 @@ from app.pages.runs.actions import resume_text
 from app.pages.runs.rows import RunRow
 from app.resources import mono_font
 from app.theme import SPACE, Role
+from app.translation import translated
 from app.widgets import buttons
 from app.widgets.page import Card, Picture
 from app.widgets.text import Text, visible
@@ -68,7 +69,7 @@ class ProblemBanner(Card):
         if row.bug:
             advice = self.tr(
                 "This is a bug in BERT Studio. Please report it and include the details. {0}"
-            ).format(advice)
+            ).format(translated(advice))
         self.advice.setText(advice)
         self.advice.setVisible(bool(advice))
         details = visible(row.details)

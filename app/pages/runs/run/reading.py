@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.pages.runs.rows import RunRow
+from app.translation import translated
 from engine.messages.events import Measured
 from engine.record.metrics import Point, curves
 from engine.record.opening import Record
@@ -53,7 +54,7 @@ def _points(points: Sequence[Point]) -> Points:
 def log_of(row: RunRow) -> str:
     """The events that were noted and the end of what the worker printed; long lines are cut."""
     text = RunFolder(row.folder).log_end(LOG_CHARACTERS)
-    lines = [f"• {remark}" for remark in row.remarks] + text.splitlines()
+    lines = [f"• {translated(remark)}" for remark in row.remarks] + text.splitlines()
     return "\n".join(
         line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines
     )

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.pages.runs import texts
 from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.theme import SPACE, Role
+from app.translation import tr, translated
 from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
@@ -109,7 +110,7 @@ class ReproducibilityTab(QWidget):
         self.verdict.set_look(look)
         self.good.setVisible(look == "good")
         self.doubtful.setVisible(look == "warn")
-        self.obstacles.setText("\n".join(found.obstacles) if found.step else "")
+        self.obstacles.setText("\n".join(map(translated, found.obstacles)) if found.step else "")
         self.obstacles.setVisible(bool(found.obstacles) and found.step > 0)
         self.branched.setText(found.branched.sentence() if found.branched else "")
         self.branched.setVisible(found.branched is not None)
@@ -130,13 +131,13 @@ class ReproducibilityTab(QWidget):
 
     def _on_checked(self, damages: list[str]) -> None:
         intact = self.tr("All files of all checkpoints are intact.")
-        self.files.setText("\n".join(damages) if damages else intact)
+        self.files.setText("\n".join(map(translated, damages)) if damages else intact)
         self.files.set_look("bad" if damages else "good")
 
     def _on_copy(self) -> None:
         if self._found is not None:
             lines = [f"{name}: {value}" for name, value in facts(self._found)]
-            lines = [verdict(self._found)[1], *self._found.obstacles, *lines]
+            lines = [verdict(self._found)[1], *map(translated, self._found.obstacles), *lines]
             lines += session_lines(self._found)
             QGuiApplication.clipboard().setText("\n".join(lines))
 
@@ -144,15 +145,10 @@ class ReproducibilityTab(QWidget):
 def verdict(found: Certificate) -> tuple[Look, str]:
     """In a sentence, whether the same job gives the same weights."""
     if not found.step:
-        return "muted", texts.translate(
-            "Runs", "No checkpoint has been saved yet, so there is nothing to reproduce."
-        )
+        return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
     if found.obstacles:
-        return "warn", texts.translate(
-            "Runs", "Running the same job again may give slightly different weights:"
-        )
-    return "good", texts.translate(
-        "Runs",
+        return "warn", tr("Running the same job again may give slightly different weights:")
+    return "good", tr(
         "The same job in the same environment reproduces the weights of step {0} exactly.",
     ).format(numbers.count(found.step))
 
@@ -167,42 +163,40 @@ def session_text(number: int, session: Stretch) -> str:
     first, last = numbers.count(session.first), numbers.count(session.last)
     at = texts.moment(session.at)
     if not session.counts:
-        template = texts.translate(
-            "Runs", "Session {0}: started from step {1}, {2}; no checkpoint saved"
-        )
+        template = tr("Session {0}: started from step {1}, {2}; no checkpoint saved")
         return template.format(number, first, at)
-    steps = texts.translate("Runs", "Session {0}: steps {1}–{2}, started {3}").format(
+    steps = tr("Session {0}: steps {1}–{2}, started {3}").format(
         number, numbers.count(session.first + 1), last, at
     )
     if not session.first:
         return steps
     if session.differences:
-        template = texts.translate("Runs", "{0}; resumed, but not bit for bit: {1}")
-        return template.format(steps, ", ".join(session.differences))
-    return texts.translate("Runs", "{0}; resumed bit for bit").format(steps)
+        template = tr("{0}; resumed, but not bit for bit: {1}")
+        return template.format(steps, ", ".join(map(translated, session.differences)))
+    return tr("{0}; resumed bit for bit").format(steps)
 
 
 def facts(found: Certificate) -> list[tuple[str, str]]:
     """Environment and checksums by names for people; what is not known is left out."""
     names = {
-        "processor": texts.translate("Runs", "Processor"),
-        "instructions": texts.translate("Runs", "Instruction set"),
-        "device": texts.translate("Runs", "Device"),
-        "threads": texts.translate("Runs", "Threads"),
-        "processes": texts.translate("Runs", "Processes"),
-        "precision": texts.translate("Runs", "Precision"),
-        "studio": texts.translate("Runs", "BERT Studio"),
-        "data": texts.translate("Runs", "Data fingerprint"),
-        "vocabulary": texts.translate("Runs", "Vocabulary fingerprint"),
-        "start": texts.translate("Runs", "SHA-256 of the initial weights"),
+        "processor": tr("Processor"),
+        "instructions": tr("Instruction set"),
+        "device": tr("Device"),
+        "threads": tr("Threads"),
+        "processes": tr("Processes"),
+        "precision": tr("Precision"),
+        "studio": tr("BERT Studio"),
+        "data": tr("Data fingerprint"),
+        "vocabulary": tr("Vocabulary fingerprint"),
+        "start": tr("SHA-256 of the initial weights"),
     }
     lines = [(names.get(name, name), value) for name, value in found.conditions.items()]
     step = numbers.count(found.step)
-    weights = texts.translate("Runs", "SHA-256 of the weights at step {0}").format(step)
-    optimiser = texts.translate("Runs", "SHA-256 of the optimiser state at step {0}").format(step)
+    weights = tr("SHA-256 of the weights at step {0}").format(step)
+    optimiser = tr("SHA-256 of the optimiser state at step {0}").format(step)
     lines += [(weights, found.weights), (optimiser, found.optimiser)]
-    lines.append((texts.translate("Runs", "Peak memory"), _size(found.memory)))
-    lines.append((texts.translate("Runs", "Peak GPU memory"), _size(found.device_memory)))
+    lines.append((tr("Peak memory"), _size(found.memory)))
+    lines.append((tr("Peak GPU memory"), _size(found.device_memory)))
     return [(name, value) for name, value in lines if value]
 
 

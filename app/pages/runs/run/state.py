@@ -28,7 +28,7 @@ class RunState(QObject):
     gone = Signal()
     curves_read = Signal(object)
     measured = Signal(object)
-    staged = Signal(str, int, int)
+    staged = Signal(object, int, int)
     log_read = Signal(str)
 
     def __init__(
