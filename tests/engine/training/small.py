@@ -72,7 +72,7 @@ def classifying(folder: Path, **training: object) -> JobSpec:
             mapping=Mapping(text="text", label="label"),
         ),
         training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", threads=1),
+        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
     )
 
 
@@ -116,7 +116,7 @@ def answering(folder: Path, **training: object) -> JobSpec:
         base_model=FromScratch(model=NETWORK),
         data=FileData(path=questions(folder / "questions.json"), split=Split(validation=0.2)),
         training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", threads=1),
+        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
     )
 
 
@@ -149,7 +149,7 @@ def tagging(folder: Path, **training: object) -> JobSpec:
         base_model=FromScratch(model=NETWORK),
         data=FileData(path=tagged(folder / "tagged.conll")),
         training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", threads=1),
+        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
     )
 
 
@@ -207,7 +207,7 @@ def pretraining(folder: Path, **training: object) -> JobSpec:
         base_model=FromScratch(model=NETWORK),
         data=FileData(path=paragraphs(folder / "text.txt")),
         training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", threads=1),
+        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
     )
 
 
