@@ -6,21 +6,45 @@ from pydantic import ValidationError
 
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
+from engine.spec.problems import BrokenRules, Problem
+
+TAGS = {"scratch", "checkpoint", "stored", "file"}  # kinds that pydantic puts into the place
+
+
+def problems_in(error: ValidationError) -> list[Problem]:
+    """Everything that a validation found, with the paths of the fields that it is about."""
+    return [problem for item in error.errors() for problem in _problems_of(item)]
 
 
 def describe_validation(error: ValidationError, where: str) -> StudioError:
-    """Every wrong field of what `where` names, in one error."""
-    wrong = joined("; ", (_of_field(item) for item in error.errors()))
+    """Everything that is wrong with what `where` names, in one error."""
+    wrong = joined("; ", map(_with_field, problems_in(error)))
     return StudioError(
         phrase("{where} is not valid: {wrong}.", where=where, wrong=wrong),
         phrase("Please correct these fields."),
     )
 
 
-def _of_field(item: Any) -> str:
-    field = ".".join(str(part) for part in item["loc"])
-    problem = problem_of(item)
-    return phrase("{field}: {problem}", field=field, problem=problem) if field else problem
+def _with_field(problem: Problem) -> str:
+    """A rule over several fields names them itself."""
+    if len(problem.fields) != 1:
+        return problem.text
+    return phrase("{field}: {problem}", field=problem.fields[0], problem=problem.text)
+
+
+def _problems_of(item: Any) -> list[Problem]:
+    place = tuple(str(part) for part in item["loc"] if part not in TAGS)
+    found = item.get("ctx", {}).get("error")
+    if isinstance(found, BrokenRules):
+        return [_below(place, problem) for problem in found.problems]
+    if isinstance(found, ValidationError):  # of a part that was validated by itself
+        return [_below(place, problem) for problem in problems_in(found)]
+    return [Problem(problem_of(item), (".".join(place),) if place else ())]
+
+
+def _below(place: tuple[str, ...], problem: Problem) -> Problem:
+    """A problem of a spec as one of the whole in which the spec stands at `place`."""
+    return Problem(problem.text, tuple(".".join((*place, field)) for field in problem.fields))
 
 
 def problem_of(item: Any) -> str:

@@ -116,7 +116,9 @@ def best_figures(run: RunFolder) -> tuple[int, dict[str, float]]:
                 best = step
             case Measured(name="loss", step=step, value=value):
                 last, loss = step, value
-            case Measured(name=name, step=step, value=float(value)) if name.startswith("validation_"):
+            case Measured(name=name, step=step, value=float(value)) if name.startswith(
+                "validation_"
+            ):
                 points.setdefault(step, {})[name] = value
     if points:
         return best, points.get(best, {})

@@ -6,8 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from engine.phrases import phrase
 from engine.spec import Spec
 from engine.spec.phrases import PhraseField
+from engine.spec.problems import broken
 
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
@@ -16,21 +18,30 @@ SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 class Reading(Spec):
     """How the bytes of a file become rows."""
 
-    format: str = Field("csv", max_length=60, title="Format", description="A key of `FORMATS`.")
+    format: str = Field(
+        "csv",
+        max_length=60,
+        title="File format",
+        description="How the rows are written in the file.",
+    )
     encoding: str = Field(
-        "utf-8", title="Encoding", description="A name that Python knows: utf-8, utf-16, cp1252, …"
+        "utf-8",
+        title="Encoding",
+        description="Character encoding by its Python name: utf-8, utf-16, cp1252, …",
     )
     delimiter: str = Field(
         ",",
         max_length=1,
         title="Delimiter",
-        description="What stands between two cells of a table.",
+        description="Character between two cells of a row.",
     )
     quoted: bool = Field(
-        True, title="Quotes", description="Whether a cell may stand in double quotes."
+        True, title="Quoted cells", description="Cells may be enclosed in double quotes."
     )
     header: bool = Field(
-        True, title="Header", description="Whether the first row names the columns."
+        True,
+        title="First row is the header",
+        description="The first row contains the column names.",
     )
 
 
@@ -38,51 +49,75 @@ class Mapping(Spec):
     """Which columns hold what; most tasks need two or three of them."""
 
     text: str = Field(
-        title="Text", description="The column with the text, or with the first of two."
+        title="Text", description="Column with the text, or with the first of two texts."
     )
     pair: str | None = Field(
         None,
         title="Second text",
-        description="The column with the second of two texts, if there is one.",
+        description="Column with the second text, for pairs of texts.",
     )
     label: str | None = Field(
         None,
         title="Label",
-        description="The column with the class, the number or the right ending, if there is one.",
+        description="Column with the class, the number or the correct choice.",
     )
     flags: tuple[str, ...] = Field(
         (),
-        title="Yes or no",
-        description="Columns that are named after a label and say whether a row has it.",
+        title="Label columns (yes/no)",
+        description="Columns named after a label that say whether a row has it.",
     )
     tags: str | None = Field(
-        None, title="Tags", description="The column with a tag for each word of the text."
+        None, title="Tags", description="Column with one tag for each word of the text."
     )
     answers: str | None = Field(
         None,
         title="Answers",
-        description="The column with the answers to the question, as they stand in the passage.",
+        description=(
+            "Column with the answers to the question, exactly as they appear in the passage."
+        ),
     )
     beginning: str | None = Field(
-        None, title="Beginning", description="The column with what every ending begins with."
+        None,
+        title="Start of each choice",
+        description="Column with the text that every choice begins with.",
     )
     endings: tuple[str, ...] = Field(
         (),
-        title="Endings",
-        description="The columns with the endings to choose from, or one column with a list.",
+        title="Choices",
+        description="Columns with the choices, or one column with a list of them.",
     )
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
         if len(set(self.columns)) < len(self.columns):
-            raise ValueError("one column cannot have two meanings")
+            twice = {c for c in self.columns if self.columns.count(c) > 1}
+            raise broken(
+                phrase(
+                    "the same column is used twice: choose a different column for text, second "
+                    "text and label"
+                ),
+                *(name for name, columns in self.by_field() if twice & set(columns)),
+            )
         return self
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are used."""
-        single = (self.text, self.pair, self.label, self.tags, self.answers, self.beginning)
-        return (*(c for c in single if c is not None), *self.flags, *self.endings)
+        return tuple(column for _, columns in self.by_field() for column in columns)
+
+    def by_field(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each field that is used with its columns; those with several columns come last."""
+        single = {
+            "text": self.text,
+            "pair": self.pair,
+            "label": self.label,
+            "tags": self.tags,
+            "answers": self.answers,
+            "beginning": self.beginning,
+        }
+        several = {"flags": self.flags, "endings": self.endings}
+        used = [(name, (column,)) for name, column in single.items() if column is not None]
+        return [*used, *((name, columns) for name, columns in several.items() if columns)]
 
     def identity(self) -> str:
         """What a fingerprint holds of it: the same as before there were further fields."""
@@ -92,32 +127,44 @@ class Mapping(Spec):
 
 
 class Split(Spec):
-    """How rows are dealt out; what is left after dev and test is for training."""
+    """How rows are split; what validation and test leave is for training."""
 
     validation: float = Field(
         0.1,
         ge=0,
         lt=1,
-        title="Dev share",
-        description="Share of the rows to judge by while training.",
+        title="Validation fraction",
+        description=(
+            "Fraction of the rows used to measure progress during training (also known as dev)."
+        ),
     )
     test: float = Field(
-        0.0, ge=0, lt=1, title="Test share", description="Share of the rows kept for the very end."
+        0.0,
+        ge=0,
+        lt=1,
+        title="Test fraction",
+        description="Fraction of the rows reserved for the final evaluation.",
     )
-    seed: int = Field(42, ge=0, title="Seed", description="Decides which rows go where.")
+    seed: int = Field(42, ge=0, title="Random seed", description="Random seed of the split.")
     stratify: bool = Field(
-        True, title="Keep the balance", description="Every part gets the same share of each label."
+        True,
+        title="Keep label proportions (stratified)",
+        description="Every split gets the same proportion of each label.",
     )
     column: str | None = Field(
         None,
-        title="Split column",
-        description="A column that says train, dev or test for each row.",
+        title="Use a column for the split",
+        description="Column that says train, validation (or dev) or test for each row.",
     )
 
     @model_validator(mode="after")
     def _something_left(self) -> Self:
         if self.validation + self.test >= 1:
-            raise ValueError("dev and test leave no rows for training")
+            raise broken(
+                phrase("the validation and test fractions leave no rows for training"),
+                "validation",
+                "test",
+            )
         return self
 
 
@@ -127,30 +174,30 @@ class DatasetSpec(Spec):
     name: str
     version: int = Field(ge=1)
     sources: dict[SplitName | Literal["all"], Path] = Field(
-        description="The files it came from: one for all, or one for each part."
+        description="The files it was imported from: one for all rows, or one for each split."
     )
     source_sha256: dict[str, str] = Field(
-        default_factory=dict, description="SHA-256 of each source as it was read."
+        default_factory=dict, description="SHA-256 of each source file as it was read."
     )
     reading: Reading
     mapping: Mapping
     split: Split
     columns: tuple[str, ...] = Field(description="Columns of the source, in its order.")
-    rows: dict[SplitName, int] = Field(description="Rows in each part.")
+    rows: dict[SplitName, int] = Field(description="Number of rows in each split.")
     labels: dict[str, int] = Field(
-        default_factory=dict, description="How many rows have each label, sorted by label."
+        default_factory=dict, description="Number of rows with each label, sorted by label."
     )
     spans: dict[str, int] = Field(
         default_factory=dict,
         description=(
-            "How many spans of each type there are, sorted by type; words of each tag where the "
-            "tags name no spans."
+            "Number of spans of each type, sorted by type; words with each tag where the tags name"
+            " no spans."
         ),
     )
     notes: tuple[PhraseField, ...] = Field(
         (), description="What was noticed while reading, in whole sentences."
     )
-    fingerprint: str = Field(description="SHA-256 over the rows, their parts and the mapping.")
+    fingerprint: str = Field(description="SHA-256 over the rows, their splits and the mapping.")
 
 
 class StoredData(Spec):
@@ -165,7 +212,7 @@ class FileData(Spec):
     """Files as they are; a run takes its own copy before it starts."""
 
     kind: Literal["file"] = "file"
-    path: Path = Field(description="All rows, or those for training where `dev` is given.")
+    path: Path = Field(description="All rows, or those for training where `validation` is given.")
     validation: Path | None = None
     reading: Reading | None = Field(None, description="None: recognised.")
     mapping: Mapping | None = Field(None, description="None: recognised.")

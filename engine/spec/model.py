@@ -5,8 +5,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from engine.phrases import phrase
 from engine.spec import Spec
 from engine.spec.fields import setting
+from engine.spec.problems import broken
 from engine.spec.task import HeadKind
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -121,7 +123,15 @@ class EncoderSpec(Spec):
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
         if self.hidden_size % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide the width {self.hidden_size}")
+            raise broken(
+                phrase(
+                    "the hidden size {hidden_size} is not divisible by {heads} attention heads",
+                    hidden_size=self.hidden_size,
+                    heads=self.heads,
+                ),
+                "heads",
+                "hidden_size",
+            )
         return self
 
     @property
@@ -284,7 +294,15 @@ class AlbertSpec(EncoderSpec):
     @model_validator(mode="after")
     def _groups_have_layers(self) -> Self:
         if self.layer_groups > self.layers:
-            raise ValueError(f"{self.layer_groups} groups are more than the {self.layers} layers")
+            raise broken(
+                phrase(
+                    "there are more layer groups ({groups}) than layers ({layers})",
+                    groups=self.layer_groups,
+                    layers=self.layers,
+                ),
+                "layer_groups",
+                "layers",
+            )
         return self
 
     @property

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from engine.phrases import phrase
+
 ENTRY = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
@@ -16,12 +18,22 @@ def numbers_in(text: str) -> tuple[int, ...]:
         match = ENTRY.fullmatch(entry.strip())
         if match is None:
             raise ValueError(
-                f"“{entry.strip()}” is no number and no range: write numbers and ranges with "
-                "commas between them, as 0-3,8"
+                phrase(
+                    "“{entry}” is neither a number nor a range: write numbers and ranges separated "
+                    "by commas, for example 0-3,8",
+                    entry=entry.strip(),
+                )
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if first > last:
-            raise ValueError(f"“{entry.strip()}” runs backwards: write {last}-{first}")
+            raise ValueError(
+                phrase(
+                    "“{entry}” runs backwards: write {last}-{first}",
+                    entry=entry.strip(),
+                    first=first,
+                    last=last,
+                )
+            )
         found.update(range(first, last + 1))
     return tuple(sorted(found))
 

@@ -192,12 +192,12 @@ def test_a_list_is_written_as_short_as_it_can_be() -> None:
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("0-3;8", "“0-3;8” is no number and no range"),
-        ("0,,1", "“” is no number"),
-        ("-1", "“-1” is no number"),
-        ("all", "write numbers and ranges with commas between them, as 0-3,8"),
+        ("0-3;8", "“0-3;8” is neither a number nor a range"),
+        ("0,,1", "“” is neither a number"),
+        ("-1", "“-1” is neither a number"),
+        ("all", "write numbers and ranges separated by commas, for example 0-3,8"),
         ("3-1", "“3-1” runs backwards: write 1-3"),
-        ("0-9999999", "is no number and no range"),
+        ("0-9999999", "is neither a number nor a range"),
     ],
 )
 def test_what_is_no_list_of_cores_is_said(text: str, said: str) -> None:

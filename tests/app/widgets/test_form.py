@@ -117,7 +117,7 @@ def test_rules_over_several_fields_are_said_below(qtbot) -> None:
     form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})
-    assert form.problems() == {"": "12 heads do not divide the width 100."}
+    assert form.problems() == {"": "The hidden size 100 is not divisible by 12 attention heads."}
     assert not form.whole_problem.isHidden()
 
 

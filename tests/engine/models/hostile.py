@@ -103,7 +103,7 @@ for name, values, says in (
     ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "by config.json"),
     ("words_huge", {"vocab_size": 10**12}, "vocab_size: Input should be less than"),
     ("words_many", {"vocab_size": 10**7}, "[40, 16] in the file, and [10000000, 16] by config"),
-    ("heads_do_not_divide", {"num_attention_heads": 3}, "3 heads do not divide the width 16"),
+    ("heads_do_not_divide", {"num_attention_heads": 3}, "size 16 is not divisible by 3"),
     ("heads_half", {"num_attention_heads": 1.5}, "num_attention_heads: Input should be a valid"),
     ("dropout_two", {"hidden_dropout_prob": 2}, "hidden_dropout_prob: Input should be less"),
     ("activation_code", {"hidden_act": "__import__('os').system('x')"}, "hidden_act: Input"),

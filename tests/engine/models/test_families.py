@@ -281,7 +281,7 @@ def spoiled(folder: Path, **values: object) -> Path:
     [
         ("distilbert", {"dim": "absent"}, "it lacks dim"),
         ("distilbert", {"n_layers": 9}, "9 layers, and the file has 3"),
-        ("distilbert", {"n_heads": 5}, "5 heads do not divide the width 24"),
+        ("distilbert", {"n_heads": 5}, "size 24 is not divisible by 5"),
         ("distilbert", {"hidden_dim": 41}, "is [40, 24] in the file, and [41, 24]"),
         ("distilbert", {"model_type": "bert"}, "it lacks hidden_size"),
         ("distilbert", {"activation": "swish"}, "activation: Input should be"),
@@ -301,7 +301,7 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("albert", {"embedding_size": 11}, "[700, 10] in the file, and [700, 11]"),
         ("albert", {"embedding_size": "absent"}, "and [700, 128]"),
         ("albert", {"num_hidden_groups": 2}, "2 groups of layers, and the file has 1"),
-        ("albert", {"num_hidden_groups": 4}, "4 groups are more than the 3 layers"),
+        ("albert", {"num_hidden_groups": 4}, "more layer groups (4) than layers (3)"),
         ("albert", {"inner_group_num": 2}, "inner_group_num “2”, which this ALBERT"),
         ("albert", {"model_type": "bert"}, "kind SentencePiece, and BERT has WordPiece"),
         ("albert", {"model_type": "roberta"}, "kind SentencePiece, and RoBERTa has byte-level"),

@@ -349,7 +349,7 @@ def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: 
     form.custom.fields["layers"].put(3)
     assert page.state.choices.scratch.custom.layers == 3
     form.custom.fields["heads"].put(5)
-    assert "do not divide" in page.why.text() and not page.next.isEnabled()
+    assert "not divisible" in page.why.text() and not page.next.isEnabled()
     form.custom.fields["heads"].put(4)
     assert page.next.isEnabled()
     press(qtbot, form.source.group.button(1))
