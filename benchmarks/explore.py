@@ -219,13 +219,13 @@ def at_the_end(bench: Bench) -> None:
 
 def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to the bars of the hidden place, the pause of typing included."""
-    page, state = bench.page, bench.page.words._state
+    page, state = bench.page, bench.page.panels["words"]._state
     page.bench.show_panel("words")
     times, worker = [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
         bench.until(lambda: state.places() and not state.asking.is_waiting)
-        bars = page.words.guesses.cards[0]
+        bars = page.panels["words"].guesses.cards[0]
         bench.watch(bars)
         at_the_end(bench)
         before, answer = bench.painted[bars], state.asking.answer
@@ -249,8 +249,8 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
 
     from app.pages.explore.panels.attention.pixels import GAP
 
-    page, state = bench.page, bench.page.attention._state
-    wall = page.attention.wall
+    page, state = bench.page, bench.page.panels["attention"]._state
+    wall = page.panels["attention"].wall
     page.bench.show_panel("attention")
     whole = lambda: (  # noqa: E731
         not state.asking.is_waiting and state.wall is not None and not np.any(state.wall == GAP)
@@ -291,7 +291,7 @@ def switching(bench: Bench, inputs: int) -> None:
     from PySide6.QtCore import QPoint, Qt
     from PySide6.QtTest import QTest
 
-    page = bench.page.attention
+    page = bench.page.panels["attention"]
     state, matrix, lines = page._state, page.matrix, page.lines
     for widget in (matrix, lines):
         bench.watch(widget)
@@ -337,7 +337,7 @@ def moving(bench: Bench) -> None:
     """Frames per second of the wall of 144 heads at 512 tokens."""
     from PySide6.QtTest import QTest
 
-    wall = bench.page.attention.wall
+    wall = bench.page.panels["attention"].wall
     area = wall._area()
 
     def rate(act: Callable[[int], object], frames: int = 120) -> float:

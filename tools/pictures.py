@@ -119,7 +119,7 @@ def compare(stage: Stage) -> None:
     page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
     until(lambda: page.study.text == TEXT and page.study.is_settled, 60, "tokens")
     page.bench.show_panel("words")
-    page.words.show_part(0)
+    page.panels["words"].show_part(0)
     folder = RunFolder(Path(stage.runs[LIVE].folder)).checkpoint_folders()[-1]
     page.study.compare(describe_model(LIVE, folder, "run"))
     until(lambda: page.study.both[1].is_known, 60, "tokens of the second model")
@@ -137,10 +137,13 @@ def words(part: int) -> Callable[[Stage], None]:
         hidden = next(n for n, t in enumerate(page.study.tokens) if t.start == place and t.end)
         if not page.study.is_masked(hidden):
             page.study.toggle_mask(hidden)
-        page.words.show_part(part)
-        page.words.whole.typed.setText("great, new, young, unbelievable")
-        page.words.whole.typed.returnPressed.emit()
-        (page.words.every.go if part == EVERY_WORD else page.words.whole.go).click()
+        panel = page.panels["words"]
+        panel.show_part(part)
+        panel.whole.typed.setText("great, new, young, unbelievable")
+        panel.whole.typed.returnPressed.emit()
+        (
+            page.panels["words"].every.go if part == EVERY_WORD else page.panels["words"].whole.go
+        ).click()
         settle()
 
     return arrange
@@ -153,10 +156,10 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
         page: Any = stage.show("explore", {"model": starter_model(), "text": FIRST, "pair": SECOND})
         until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
-        page.attention.measure.setCurrentIndex(measure)
-        page.attention.show_form(form)
+        page.panels["attention"].measure.setCurrentIndex(measure)
+        page.panels["attention"].show_form(form)
         settle()
-        page.attention._state.pick_head(1, 1)
+        page.panels["attention"]._state.pick_head(1, 1)
         page.study.pick(2)
         page.study.pick_target(3)
         settle()
@@ -209,7 +212,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-every-word": words(EVERY_WORD),
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
-    "explore-classes": explore("answers", fine_tuned=True),
+    "explore-classes": explore("predictions", fine_tuned=True),
     "explore-compare": compare,
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,

@@ -185,14 +185,15 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
     assert explore.study.masked == (2,)
-    cards = explore.words.guesses.cards
+    cards = explore.panels["words"].guesses.cards
     qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
     qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
 
     explore.bench.show_panel("attention")
-    qtbot.waitUntil(explore.attention.matrix.isVisible, timeout=SOON)
-    links = explore.attention.table.model()
+    attention = explore.panels["attention"]
+    qtbot.waitUntil(attention.matrix.isVisible, timeout=SOON)
+    links = attention.table.model()
     qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)
-    first = explore.attention.matrix.accessibleDescription()
-    explore.attention.head.setValue(2)
-    qtbot.waitUntil(lambda: explore.attention.matrix.accessibleDescription() != first, timeout=SOON)
+    first = attention.matrix.accessibleDescription()
+    attention.head.setValue(2)
+    qtbot.waitUntil(lambda: attention.matrix.accessibleDescription() != first, timeout=SOON)

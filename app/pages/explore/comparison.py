@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.panel import quoted
+from app.pages.explore.captions import quoted
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE

@@ -1,8 +1,5 @@
 """One panel of the workbench in its dock: a title, the line that explains it, “?” and a menu."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
@@ -15,13 +12,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import Panel, PanelDescription
+from app.resources import icon
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons
 from app.widgets.help import HelpButton, concept
 from app.widgets.text import OneLine, Text
 
-Place = Literal["tab", "left", "right", "below", "float"]
 AREAS = {
     "tab": Qt.DockWidgetArea.TopDockWidgetArea,
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
@@ -32,43 +29,34 @@ ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least
 _BY_TAB = Qt.FocusPolicy.TabFocus
 
 
-@dataclass(frozen=True)
-class PanelEntry:
-    """One panel of the workbench. `concept` is its page of help; it starts at `place`."""
-
-    key: str
-    title: str
-    concept: str
-    panel: Panel
-    place: Place = "tab"
-    is_open: bool = True  # at first
-
-
 class PanelDock(QDockWidget):
     """A panel with its title, the line that explains it, “?” and a menu of places."""
 
-    def __init__(self, entry: PanelEntry, menu: QMenu, parent: QWidget) -> None:
-        super().__init__(entry.title, parent)
-        self.entry = entry
+    def __init__(
+        self, described: PanelDescription, panel: Panel, menu: QMenu, parent: QWidget
+    ) -> None:
+        super().__init__(described.title, parent)
+        self.described, self.panel = described, panel
+        self.setWindowIcon(icon(described.icon))
         self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
-        self.setObjectName(entry.key)
-        self.setAccessibleName(entry.title)
+        self.setObjectName(described.id)
+        self.setAccessibleName(described.title)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.viewport().setAutoFillBackground(False)
-        entry.panel.setProperty("bare", True)
-        self.area.setWidget(entry.panel)
+        panel.setProperty("bare", True)
+        self.area.setWidget(panel)
         self.setWidget(self.area)
         self.dockLocationChanged.connect(self._on_place)
         self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
-        self.title = Text(entry.title, "strong", wraps=False)
-        self.line = OneLine(concept(entry.concept).line, "small")
-        self.help = HelpButton(entry.concept)
+        self.title = Text(described.title, "strong", wraps=False)
+        self.line = OneLine(concept(described.help).line, "small")
+        self.help = HelpButton(described.help)
         self.places = QToolButton()
         buttons.dress_icon_button(
-            self.places, "ellipsis", self.tr("Move or close {0}").format(entry.title)
+            self.places, "ellipsis", self.tr("Move or close {0}").format(described.title)
         )
         self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.places.setMenu(menu)
@@ -90,12 +78,12 @@ class PanelDock(QDockWidget):
     def _on_place(self, area: Qt.DockWidgetArea) -> None:
         """What is made for the side is never too narrow there for what it holds."""
         sides = (AREAS["left"], AREAS["right"])
-        is_aside = self.entry.place in ("left", "right") and area in sides
+        is_aside = self.described.place in ("left", "right") and area in sides
         self.setMinimumWidth(self.least_width() if is_aside else 0)
 
     def least_width(self) -> int:
         """px in which the panel need not be scrolled to the side, or ASIDE if that is more."""
-        return max(ASIDE, self.entry.panel.minimumSizeHint().width() + SPACE)
+        return max(ASIDE, self.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
         self.title.setVisible(shown)
@@ -103,7 +91,7 @@ class PanelDock(QDockWidget):
     def focus_panel(self) -> None:
         """Give the keyboard to the first control of the panel."""
         self.activateWindow()
-        found = next((w for w in _controls(self.entry.panel)), self.help)
+        found = next((w for w in _controls(self.panel)), self.help)
         found.setFocus(Qt.FocusReason.TabFocusReason)
 
     def paintEvent(self, event: QPaintEvent) -> None:

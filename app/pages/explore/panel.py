@@ -1,21 +1,39 @@
-"""What every part of the workbench has in common.
+"""What every panel of the workbench has in common, and how one is described.
 
 A panel is a widget over the study. It knows no other panel: what is picked in one is picked in all
-through `Study.pick`, `pick_target`, `pick_head` and `point`. To compare, it has one `LiveQuery` for
-each of the two sides and shows the second where `Study.is_compared`. Each of its figures has a
-`FigureButton`, whose captions end with `source(study)`.
+through `Study.pick`, `pick_target`, `pick_head` and `point`; what only the page can do it asks for
+with `Study.model_wanted` and `input_wanted`. To compare, it has one `LiveQuery` for each of the two
+sides and shows the second where `Study.is_compared`. Each of its figures has a `FigureButton`,
+whose captions end with `source(study)`.
+
+Each folder of `panels/` exports one function, `panel()`, and stands in one table, `PANELS`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from PySide6.QtCore import QCoreApplication, QDate, Qt
 from PySide6.QtWidgets import QWidget
 
+from app.explorer import Explorer
+from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Input
 from app.pages.explore.study import Study
+from app.settings import Settings
+from engine.home import Home
 
-LONGEST_QUOTE = 300  # characters of a text in a caption
+Place = Literal["tab", "left", "right", "below", "float"]
+
+
+@dataclass(frozen=True)
+class PanelContext:
+    """What a panel is made from."""
+
+    study: Study
+    explorer: Explorer
+    settings: Settings
+    notices: Notices
+    home: Home
 
 
 class Panel(QWidget):
@@ -30,35 +48,28 @@ class Panel(QWidget):
         for query in self._queries:
             query.set_seen(seen)
 
-
-def source(study: Study, side: int = 0) -> str:
-    """Where the numbers of a figure come from: model, text, what is hidden, and the day."""
-    shown = study.both[side]
-    parts = [_tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
-    parts += [_tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
-    hidden = words_of(shown.input)
-    if hidden:
-        parts.append(_tr("Hidden: {0}.").format(", ".join(f"“{word}”" for word in hidden)))
-    if shown.cut:
-        parts.append(_tr("Only the first {0} tokens are read.").format(len(shown.tokens)))
-    parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
-    return " ".join(parts)
+    def leave(self) -> None:
+        """The user leaves the page: the moment to keep what would be lost."""
 
 
-def words_of(given: Input) -> list[str]:
-    """The words that are hidden, as they were typed."""
-    return [
-        quoted(given.texts[segment][start:end])
-        for segment, stretches in enumerate(given.masks[: len(given.texts)])
-        for start, end in sorted(stretches)
-    ]
+def always(_: Study) -> bool:
+    return True
 
 
-def quoted(text: str) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: LONGEST_QUOTE + 1].split())
-    return line if len(text) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
+def never(_: Study) -> bool:
+    return False
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Panel", text)
+@dataclass(frozen=True)
+class PanelDescription:
+    """One panel: what it is called, how it is made, and where it starts."""
+
+    id: str
+    title: str
+    icon: str
+    help: str  # its page in resources/help
+    make: Callable[[PanelContext], Panel]
+    place: Place = "tab"
+    is_open: bool = True  # at first; one that is not gets a button on top of the page
+    is_offered: Callable[[Study], bool] = always  # whether it has something to show of this model
+    is_best: Callable[[Study], bool] = never  # whether this model is best looked at in this panel

@@ -31,6 +31,8 @@ class Study(QObject):
         pointed_changed: likewise for the token under the mouse.
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
         problem_changed: the sentence that says why there are no tokens, or nothing.
+        model_wanted: a panel asks for the model in this folder.
+        input_wanted: a panel asks to look at this Input.
     """
 
     tokens_changed = Signal()
@@ -42,6 +44,8 @@ class Study(QObject):
     pointed_changed = Signal(int)
     head_changed = Signal(int, int)
     problem_changed = Signal(str)
+    model_wanted = Signal(object)
+    input_wanted = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,27 +1,19 @@
 """The explore page: a text and a model above, the strip of tokens, and the panels below."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
 from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison
-from app.pages.explore.dock import PanelEntry
 from app.pages.explore.editor import Editor
-from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.view import AttentionView
-from app.pages.explore.panels.history.state import History
-from app.pages.explore.panels.history.view import HistoryView
-from app.pages.explore.panels.predictions.state import AnswersState
-from app.pages.explore.panels.predictions.view import AnswersView
-from app.pages.explore.panels.tokens.state import TokensState
-from app.pages.explore.panels.tokens.view import TokensView
-from app.pages.explore.panels.words.state import WordsState
-from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.side import MOST_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
@@ -33,12 +25,10 @@ from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_picker import CheckpointBox
 from app.widgets.page import EmptyState, Page
-from app.widgets.text import OneLine, Text, tooltip
-from engine.shipped import starter_model
+from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # of it, that is hidden at first
-KEPT = "explore"  # prefix of what the settings remember
 
 
 class ExplorePage(Page):
@@ -54,7 +44,6 @@ class ExplorePage(Page):
         self._saying.timeout.connect(self._say)
         self._is_showing = False  # an input of the history, in both editors
         self.study = Study(self)
-        self.history = History(self.study, studio.home.inputs, studio.notices)
         self.picker = CheckpointBox()
         self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
         self.pair = Editor(self.tr("Second text"), self.tr("Type a second sentence"))
@@ -64,19 +53,14 @@ class ExplorePage(Page):
         self.said = OneLine("", "small")
         self.precision = PrecisionSwitch(self.study, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
-        words = WordsState(self.study, studio.explorer)
-        attention = AttentionState(self.study, studio.explorer)
-        answers = tuple(AnswersState(self.study, studio.explorer, side) for side in (0, 1))
-        tokens = TokensState(self.study, studio.explorer)
-        self.tokens = TokensView(tokens, studio.notices)
-        self.words = WordsView(words, studio.notices)
-        self.attention = AttentionView(attention, studio.notices)
-        self.answers = AnswersView((answers[0], answers[1]), studio.notices)
-        self.inputs = HistoryView(self.history)
         self.bench = Workbench(studio.settings)
-        for entry in self._panels():
-            self.bench.add(entry)
-        self.bench.begin("words")
+        context = PanelContext(
+            self.study, studio.explorer, studio.settings, studio.notices, studio.home
+        )
+        for each in PANELS:
+            described = each()
+            self.bench.add(described, described.make(context))
+        self.bench.begin(FRONT)
         self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
@@ -90,27 +74,35 @@ class ExplorePage(Page):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _panels(self) -> list[PanelEntry]:
-        """All panels, in the order of their tabs and of the keys Alt+1, Alt+2, …"""
-        return [
-            PanelEntry("tokens", self.tr("Tokens"), "tokens", self.tokens),
-            PanelEntry("words", self.tr("Words"), "masked-words", self.words),
-            PanelEntry("attention", self.tr("Attention"), "attention", self.attention),
-            PanelEntry("answers", self.tr("Answers"), "answers", self.answers),
-            PanelEntry("history", self.tr("History"), "history", self.inputs, "right", False),
-        ]
+    @property
+    def panels(self) -> dict[str, Panel]:
+        """By their ids, in the order of their tabs and of the keys Alt+1, Alt+2, …"""
+        return self.bench.panels
 
     def _lay_out_head(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)
         label.setBuddy(self.picker)
         self.picker.setMinimumWidth(45 * SPACE)
         self.compare = buttons.plain(self.tr("C&ompare"), self.comparison.begin, "columns-2")
-        past = buttons.plain(self.tr("Histor&y"), self._toggle_history, "history")
-        self.past = past
+        self.toggles = {
+            dock.described.id: self._toggle(dock.described)
+            for dock in self.bench.docks.values()
+            if not dock.described.is_open
+        }
         self.arrange = buttons.plain(self.tr("A&rrange"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
-        for part in (label, self.picker, self.comparison, self.compare, past, self.arrange):
+        for part in (label, self.picker, self.comparison, self.compare):
             self.action_row.addWidget(part)
+        for part in (*self.toggles.values(), self.arrange):
+            self.action_row.addWidget(part)
+
+    def _toggle(self, described: PanelDescription) -> QPushButton:
+        """Opens and closes a panel that is closed at first."""
+        return buttons.plain(
+            plain_menu_text(described.title),
+            partial(self.bench.toggle_panel, described.id),
+            described.icon,
+        )
 
     def _workbench(self) -> QWidget:
         self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
@@ -154,17 +146,15 @@ class ExplorePage(Page):
         self.pair.edited.connect(self._on_edited)
         self.text.shortened.connect(lambda count: self._on_shortened(0, count))
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
-        self.words.starter_wanted.connect(lambda: self.choose(starter_model()))
         study.model_changed.connect(self._on_model)
         study.tokens_changed.connect(self._saying.start)
         study.picked_changed.connect(self._say)
         study.pointed_changed.connect(self._say)
         study.problem_changed.connect(self._on_problem)
         study.sides_changed.connect(self._on_sides)
-        self.history.opened.connect(self.show_input)
+        study.model_wanted.connect(self.choose)
+        study.input_wanted.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
-        studio.settings.remember(self.attention.halves, f"{KEPT}.heads")
-        studio.settings.remember(self.attention.pictures, f"{KEPT}.pictures")
         self._problem = ""
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────
@@ -222,20 +212,19 @@ class ExplorePage(Page):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.bench.set_shown(False)
-        self.history.keep_input()
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_model(self) -> None:
-        """Answers are shown where there are some, and first where words cannot be guessed."""
-        answers = self.study.task_head is not None
+        """Each panel is offered where it has something to show; the best one comes to the front,
+        unless the user looks at another."""
         if self.study.task_head == "answer" and self.pair.isHidden():
             self.set_pair_shown(True)
-        self.bench.set_offered("answers", answers)
-        cannot_guess = not self.study.has_head("masked words")
-        elsewhere = self.bench.is_front("attention") or self.bench.is_front("tokens")
-        if answers and cannot_guess and not elsewhere:
-            self.bench.show_panel("answers")
+        is_at_first = self.bench.is_at_first()
+        for key, dock in self.bench.docks.items():
+            self.bench.set_offered(key, dock.described.is_offered(self.study))
+            if is_at_first and dock.described.is_best(self.study):
+                self.bench.show_panel(key)
 
     def _on_sides(self) -> None:
         self.compare.setVisible(not self.study.is_compared)
@@ -244,12 +233,6 @@ class ExplorePage(Page):
         why = self.tr("There is no second model to compare with; import or train one.")
         what = self.tr("Look through a second model at the same time")
         self.compare.setToolTip(tooltip(what if can else why))
-
-    def _toggle_history(self) -> None:
-        if self.bench.is_open("history"):
-            self.bench.close_panel("history")
-        else:
-            self.bench.show_panel("history", focus=True)
 
     def show_input(self, wanted: Input) -> None:
         """Look at an input again, with the words that were hidden in it."""

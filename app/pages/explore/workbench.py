@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.dock import AREAS, PanelDock, PanelEntry, Place
+from app.pages.explore.dock import AREAS, PanelDock
+from app.pages.explore.panel import Panel, PanelDescription, Place
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets.text import plain_menu_text
@@ -66,17 +67,22 @@ class Workbench(QMainWindow):
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
-    def add(self, entry: PanelEntry) -> None:
+    @property
+    def panels(self) -> dict[str, Panel]:
+        return {key: dock.panel for key, dock in self.docks.items()}
+
+    def add(self, described: PanelDescription, panel: Panel) -> None:
         """Add a panel; call `begin` once all are there."""
-        dock = PanelDock(entry, self._menu_of(entry.key), self)
-        self.docks[entry.key] = dock
-        if not entry.is_open:
-            self._closed.add(entry.key)
+        key = described.id
+        dock = PanelDock(described, panel, self._menu_of(key), self)
+        self.docks[key] = dock
+        if not described.is_open:
+            self._closed.add(key)
         dock.visibilityChanged.connect(partial(self._on_visible, dock))
         dock.topLevelChanged.connect(self._tidying.start)
         dock.dockLocationChanged.connect(self._tidying.start)
-        keys = QKeySequence(f"Alt+{len(self.docks)}")
-        QShortcut(keys, self, partial(self.show_panel, entry.key, True))
+        shortcut = QKeySequence(f"Alt+{len(self.docks)}")
+        QShortcut(shortcut, self, partial(self.show_panel, key, True))
 
     def begin(self, front: str) -> None:
         """Arrange the panels as they were left, or as they are at first, with `front` in front.
@@ -103,6 +109,10 @@ class Workbench(QMainWindow):
             return key == self._front
         return self.docks[key].is_front
 
+    def is_at_first(self) -> bool:
+        """Whether the panel that is in front at first is there still."""
+        return self.is_front(self._front)
+
     def is_seen(self, key: str) -> bool:
         """Whether a panel is on the screen and not behind another."""
         return self._is_shown and self.docks[key].is_front
@@ -115,7 +125,7 @@ class Workbench(QMainWindow):
         was_closed = key in self._closed
         self._closed.discard(key)
         dock.show()
-        if was_closed and dock.entry.place in ("left", "right"):
+        if was_closed and dock.described.place in ("left", "right"):
             self._narrowing = key  # once it has its place
         dock.raise_()
         self._raising = key  # again once it has its place: a tab that is not there yet has no front
@@ -124,6 +134,13 @@ class Workbench(QMainWindow):
         if focus:
             dock.focus_panel()
         self._tidying.start()
+
+    def toggle_panel(self, key: str) -> None:
+        """Close an open panel, or open it with the keyboard in it."""
+        if self.is_open(key):
+            self.close_panel(key)
+        else:
+            self.show_panel(key, focus=True)
 
     def close_panel(self, key: str) -> None:
         self._closed.add(key)
@@ -158,7 +175,9 @@ class Workbench(QMainWindow):
 
     def side_by_side(self) -> None:
         """All open panels beside one another, with the same width."""
-        shown = [d for key, d in self.docks.items() if self.is_open(key) and d.entry.place == "tab"]
+        shown = [
+            d for key, d in self.docks.items() if self.is_open(key) and d.described.place == "tab"
+        ]
         for dock in shown:
             dock.setFloating(False)
             self.addDockWidget(AREAS["tab"], dock)
@@ -169,7 +188,7 @@ class Workbench(QMainWindow):
 
     def reset(self) -> None:
         """Arrange the panels as they are at first."""
-        self._closed = {key for key, dock in self.docks.items() if not dock.entry.is_open}
+        self._closed = {key for key, dock in self.docks.items() if not dock.described.is_open}
         self._arrange()
 
     def menu(self) -> QMenu:
@@ -186,11 +205,13 @@ class Workbench(QMainWindow):
             return
         if not shown:
             self.keep()
+            for panel in self.panels.values():
+                panel.leave()
         self._is_shown = shown
         for key, dock in self.docks.items():
             if dock.isFloating():
                 dock.setVisible(shown and self.is_open(key))
-            dock.entry.panel.set_seen(self.is_seen(key))
+            dock.panel.set_seen(self.is_seen(key))
 
     def keep(self) -> None:
         """Remember how the panels stand."""
@@ -206,7 +227,7 @@ class Workbench(QMainWindow):
                 dock.setFloating(False)
                 self.removeDockWidget(dock)
         for dock in self.docks.values():
-            place: Place = dock.entry.place
+            place: Place = dock.described.place
             self.addDockWidget(AREAS[place], dock)
             if place == "tab":
                 self._into_tabs(dock)
@@ -234,7 +255,7 @@ class Workbench(QMainWindow):
     def _on_visible(self, dock: PanelDock, visible: bool) -> None:
         dock.is_uncovered = visible
         self._is_drawn = self._is_drawn or visible
-        dock.entry.panel.set_seen(self.is_seen(dock.entry.key))
+        dock.panel.set_seen(self.is_seen(dock.described.id))
         self._tidying.start()
 
     def _tidy(self) -> None:
@@ -253,7 +274,7 @@ class Workbench(QMainWindow):
         sides = (AREAS["left"], AREAS["right"])
         self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in stand))
         for key, dock in self.docks.items():
-            dock.entry.panel.set_seen(self.is_seen(key))
+            dock.panel.set_seen(self.is_seen(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
             dock.show_title(alone or dock.isFloating())
         if self._is_shown:
@@ -276,7 +297,7 @@ class Workbench(QMainWindow):
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         for number, (key, dock) in enumerate(self.docks.items(), start=1):
-            action = menu.addAction(plain_menu_text(dock.entry.title))
+            action = menu.addAction(plain_menu_text(dock.described.title))
             action.setCheckable(True)
             action.setChecked(self.is_open(key))
             action.setEnabled(key not in self._missing)

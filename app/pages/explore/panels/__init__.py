@@ -1,1 +1,19 @@
-"""Each panel knows the study and no other panel."""
+"""The panels of the workbench, and the one table of them."""
+
+from collections.abc import Callable
+
+from app.pages.explore.panel import PanelDescription
+from app.pages.explore.panels.attention.panel import panel as attention
+from app.pages.explore.panels.history.panel import panel as history
+from app.pages.explore.panels.predictions.panel import panel as predictions
+from app.pages.explore.panels.tokens.panel import panel as tokens
+from app.pages.explore.panels.words.panel import panel as words
+
+PANELS: tuple[Callable[[], PanelDescription], ...] = (
+    tokens,
+    words,
+    attention,
+    predictions,
+    history,
+)
+FRONT = "words"  # the panel that is in front at first

@@ -43,7 +43,7 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
     answer(page, explorer, head="answer", spans=(best, other), value=0.2)
-    face = page.answers.sides[0].faces["answer"]
+    face = page.panels["predictions"].sides[0].faces["answer"]
     assert face.verdict.whole() == "cat · 70.0 %"
     selections = face.passage.extraSelections()
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
@@ -57,7 +57,7 @@ def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
     page.pair.set_text(PASSAGE)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
     answer(page, explorer, head="answer", spans=(), value=0.9, answered=False)
-    face = page.answers.sides[0].faces["answer"]
+    face = page.panels["predictions"].sides[0].faces["answer"]
     assert face.verdict.whole() == "No answer in the passage · 90.0 %"
     assert face.passage.extraSelections() == []
     assert face.passage.toPlainText() == PASSAGE
@@ -81,7 +81,7 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
     answer(page, explorer, head="tags", spans=found)
-    face = page.answers.sides[0].faces["tags"]
+    face = page.panels["predictions"].sides[0].faces["tags"]
     assert face.verdict.whole() == "2 span(s)"
     plain = face.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
@@ -106,7 +106,7 @@ def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     answer(page, explorer, head="tags", spans=(), cut=True)
-    face = page.answers.sides[0].faces["tags"]
+    face = page.panels["predictions"].sides[0].faces["tags"]
     assert face.verdict.whole() == "No spans in this text"
     assert face.text.toPlainText() == TYPED
     assert "cut off" in face.note.text()
@@ -120,7 +120,7 @@ def test_classes_of_words_are_named_too(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
     answer(page, explorer, head="tags", spans=found)
-    face = page.answers.sides[0].faces["tags"]
+    face = page.panels["predictions"].sides[0].faces["tags"]
     assert face.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in face.text.toPlainText()
 
@@ -140,7 +140,7 @@ def test_labels_are_given_each_by_itself(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
     answer(page, explorer, head="labels", predictions=chances)
-    face = page.answers.sides[0].faces["labels"]
+    face = page.panels["predictions"].sides[0].faces["labels"]
     assert face.verdict.whole() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in face.bars.shown] == [
         (True, False), (True, False), (False, True),
@@ -160,7 +160,7 @@ def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explore
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     answer(page, explorer, head="number", value=3.14159, range=(0, 5))
-    face = page.answers.sides[0].faces["number"]
+    face = page.panels["predictions"].sides[0].faces["number"]
     assert face.verdict.whole() == "3.142"
     assert face.gauge.share == pytest.approx(0.628, abs=1e-3)
     assert face.gauge.accessibleDescription() == "3.142, between 0 and 5"
@@ -175,8 +175,8 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     folder = make_model(home.models / "choices", Heads(outputs=1, kind="choices"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
-    wait(lambda: "choices" in page.answers.sides[0].faces)
-    face = page.answers.sides[0].faces["choices"]
+    wait(lambda: "choices" in page.panels["predictions"].sides[0].faces)
+    face = page.panels["predictions"].sides[0].faces["choices"]
     assert not explorer.of_kind("predict") and "two endings" in face.note.text()
     qtbot.keyClicks(face.lines[0], "on the mat")
     qtbot.keyClicks(face.lines[3], "on a dog")
@@ -203,7 +203,7 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     page.study.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
     answer(page, explorer, head="classes", predictions=ranked(("bad", 0.6), ("good", 0.4)))
-    panel = page.answers
+    panel = page.panels["predictions"]
     assert panel.sides[1].isVisible()
     assert [side.faces["classes"].verdict.whole() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
@@ -220,7 +220,7 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     page.arrive(make_model(home.models / "a-first", Heads(outputs=3)))
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
-    state = page.answers._states[0]
+    state = page.panels["predictions"]._states[0]
     assert figure_of(state) is None
     answer(page, explorer, head="classes", predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)))
     made = figure_of(state)

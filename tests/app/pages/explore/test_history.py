@@ -185,7 +185,7 @@ def test_pinned_ones_come_first_and_a_search_finds(qtbot, full):
 
 def test_enter_opens_and_delete_removes(qtbot, full, history):
     opened = []
-    history.opened.connect(lambda wanted: opened.append(wanted.text[:5]))
+    history.study.input_wanted.connect(lambda wanted: opened.append(wanted.text[:5]))
     full.choose(1)
     qtbot.keyClick(full.list, Qt.Key.Key_Return)
     assert opened == ["cat 9"]

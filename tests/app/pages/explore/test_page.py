@@ -81,14 +81,14 @@ def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
 def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
-    assert page.bench.is_seen("answers")
+    assert page.bench.is_seen("predictions")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
-    assert page.words.stack.currentIndex() == 1
+    assert page.panels["words"].stack.currentIndex() == 1
 
 
 def test_classes_are_shown_only_where_there_are_some(ready):
-    assert not ready.bench.is_open("answers")
+    assert not ready.bench.is_open("predictions")
 
 
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
@@ -136,7 +136,7 @@ def test_hostile_texts_are_shown_as_text(page, explorer, wait, text):
     page.bench.show_panel("attention")
     wait(lambda: explorer.asked[-1].kind == "attend")
     explorer.attend(explorer.asked[-1])
-    page.attention._state.point(1, 2)
+    page.panels["attention"]._state.point(1, 2)
     assert explorer.asked[-1].text == text
     assert page.text.toPlainText() == text
     labels = page.findChildren(QLabel)
@@ -180,7 +180,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.waitUntil(lambda: len(page.study.tokens) == 8, timeout=LATER)
     place = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
-    card = lambda: page.words.guesses.cards and page.words.guesses.cards[0]  # noqa: E731
+    card = lambda: page.panels["words"].guesses.cards and page.panels["words"].guesses.cards[0]  # noqa: E731
     qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
     before = card().bars.shown
     qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=LATER)
@@ -194,14 +194,14 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     assert "“cat”" in card().head.whole()
 
     page.bench.show_panel("attention")
-    state = page.attention._state
+    state = page.panels["attention"]._state
     qtbot.waitUntil(lambda: state.wall is not None and len(state.links.weights) > 0, timeout=LATER)
     assert state.size == (3, 2)
     first = state.map
     qtbot.mouseClick(
-        page.attention.wall,
+        page.panels["attention"].wall,
         Qt.MouseButton.LeftButton,
-        pos=page.attention.wall.cell(1, 1).center().toPoint(),
+        pos=page.panels["attention"].wall.cell(1, 1).center().toPoint(),
     )
     assert (state.map != first).any()
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)
@@ -231,10 +231,10 @@ def test_without_a_second_model_compare_says_why(ready):
 
 
 def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
-    ready.history.keep_input()
+    ready.panels["history"].history.keep_input()
     ready.text.set_text("a dog")
     wait(lambda: ready.study.is_settled)
-    ready.history.compare(ready.history.entries[-1])
+    ready.panels["history"].history.compare(ready.panels["history"].history.entries[-1])
     wait(lambda: ready.study.is_settled and ready.comparison.strip_area.isVisible())
     assert "“the cat sat”" in ready.comparison.said.whole()
     second = ready.comparison.strip_area.strip
@@ -245,27 +245,31 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
 
 def test_an_input_of_the_history_comes_back_with_what_was_hidden(ready, wait):
     ready.study.toggle_mask(2)
-    ready.history.keep_input()
+    ready.panels["history"].history.keep_input()
     kept = ready.study.input
     ready.more.click()
     ready.pair.set_text("a dog")
     ready.text.set_text("on the mat")
     wait(lambda: ready.study.is_settled and ready.study.pair == "a dog")
     ready.bench.show_panel("history")
-    ready.history.open(next(e for e in ready.history.entries if e.input == kept))
+    ready.panels["history"].history.open(
+        next(e for e in ready.panels["history"].history.entries if e.input == kept)
+    )
     wait(lambda: ready.study.is_settled)
     assert ready.study.input == kept
     assert ready.study.masked == (2,)
     assert ready.text.toPlainText() == "the cat sat"
     assert ready.pair.isHidden()
-    assert [e.input.text for e in ready.history.entries[:1]] == ["on the mat"]  # kept before
+    assert [e.input.text for e in ready.panels["history"].history.entries[:1]] == [
+        "on the mat"
+    ]  # kept before
 
 
 def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
-    ready.past.click()
+    ready.toggles["history"].click()
     wait(lambda: ready.bench.is_seen("history"))
-    assert ready.inputs.width() < ready.bench.width() / 2
-    ready.past.click()
+    assert ready.panels["history"].width() < ready.bench.width() / 2
+    ready.toggles["history"].click()
     wait(lambda: not ready.bench.is_seen("history"))
 
 

@@ -90,7 +90,7 @@ def look(page, explorer, model, wait, panel, text):
         weights = np.full((3, 2, count, count), 1 / count, np.float16)
         explorer.attend(explorer.of_kind("attend")[-1], weights)
     page.study.pick(min(1, len(page.study.tokens) - 1))
-    page.history.keep_input()
+    page.panels["history"].history.keep_input()
 
 
 @pytest.mark.alone

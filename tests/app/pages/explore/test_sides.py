@@ -3,8 +3,9 @@
 import pytest
 
 from app.library import ModelEntry, describe_model
+from app.pages.explore.captions import source
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.panel import Panel, source
+from app.pages.explore.panel import Panel
 from app.pages.explore.side import Input
 from engine.messages.explore.fill_mask import FillMask
 from engine.models.heads import Heads
@@ -125,6 +126,6 @@ def test_a_caption_says_where_the_numbers_come_from(study, wait):
     said = source(study)
     assert "Model: tiny." in said
     assert "the %s <b>cat</b>" in said
-    assert "Hidden: “the”." in said
-    assert "Only the first 32 tokens are read." in said
+    assert "Masked: “the”." in said
+    assert "Truncated to the first 32 tokens." in said
     assert len(said) < 600

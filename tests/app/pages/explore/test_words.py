@@ -129,7 +129,7 @@ def test_a_model_without_the_head_says_so_and_offers_the_starter_model(
     assert view.stack.currentIndex() == 1
     assert explorer.asked == []
     button = view.findChildren(type(view.unmask))
-    with qtbot.waitSignal(view.starter_wanted):
+    with qtbot.waitSignal(view._state.study.model_wanted):
         next(b for b in button if "starter" in b.text()).click()
 
 

@@ -5,8 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 
-from app.pages.explore.dock import PanelEntry
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import Panel, PanelDescription
 from app.pages.explore.workbench import Workbench
 from app.settings import Settings
 from tests.app.accessible import assert_accessible
@@ -40,8 +39,9 @@ def make(qtbot, settings):
     def opened() -> Workbench:
         bench = Workbench(settings)
         for key, title in (("one", "One & only"), ("two", "Two")):
-            bench.add(PanelEntry(key, title, "attention", Plain(title)))
-        bench.add(PanelEntry("aside", "Aside", "attention", Plain("Aside"), "right", False))
+            bench.add(PanelDescription(key, title, "text", "attention", Plain), Plain(title))
+        aside = PanelDescription("aside", "Aside", "text", "attention", Plain, "right", False)
+        bench.add(aside, Plain("Aside"))
         bench.begin("one")
         qtbot.addWidget(bench)
         bench.resize(*SIZE)
@@ -59,7 +59,7 @@ def bench(make) -> Workbench:
 
 
 def panel(bench, key) -> Plain:
-    return bench.docks[key].entry.panel
+    return bench.docks[key].panel
 
 
 def act(menu: QMenu, text: str) -> None:

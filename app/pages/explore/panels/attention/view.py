@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel, source
+from app.pages.explore.captions import source
+from app.pages.explore.panel import Panel
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.legend import Legend
 from app.pages.explore.panels.attention.lines import Lines

@@ -54,11 +54,9 @@ FILE = TypeAdapter(list[Kept])
 class History(QObject):
     """Signals:
     changed: the entries.
-    opened: an Input that the user wants to look at again.
     """
 
     changed = Signal()
-    opened = Signal(object)
 
     def __init__(self, study: Study, file: Path, notices: Notices) -> None:
         super().__init__(study)
@@ -83,7 +81,7 @@ class History(QObject):
     def open(self, entry: Entry) -> None:
         """Look at an input again; the present one is kept first."""
         self.keep_input()
-        self.opened.emit(entry.input)
+        self.study.input_wanted.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
         """Keep an entry for good, or no longer."""

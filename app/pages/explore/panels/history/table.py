@@ -15,7 +15,7 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app import resources, theme
-from app.pages.explore.panel import words_of
+from app.pages.explore.captions import masked_words
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
 from app.widgets.text import font, visible
@@ -78,7 +78,7 @@ class Entries(QAbstractListModel):
         parts = []
         if entry.input.pair is not None:
             parts.append(f"+ {' '.join(entry.input.pair[:LONGEST].split())}")
-        hidden = words_of(entry.input)
+        hidden = masked_words(entry.input)
         if hidden:
             parts.append(self.tr("hidden: {0}").format(", ".join(hidden)))
         at = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)

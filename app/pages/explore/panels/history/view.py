@@ -22,7 +22,7 @@ class HistoryView(Panel):
 
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
-        self._history = history
+        self.history = history
         self._last: Input | None = None  # what is chosen, also while the rows change
         self.search = QLineEdit(placeholderText=self.tr("Search inputs"), clearButtonEnabled=True)
         self.search.setAccessibleName(self.tr("Search inputs"))
@@ -54,6 +54,9 @@ class HistoryView(Panel):
         self.list.doubleClicked.connect(lambda _: self._on_open())
         self._on_entries()
 
+    def leave(self) -> None:
+        self.history.keep_input()
+
     def chosen(self) -> Entry | None:
         """The entry that is chosen."""
         entry = self.list.currentIndex().data(ENTRY)
@@ -63,7 +66,7 @@ class HistoryView(Panel):
         self.list.setCurrentIndex(self.entries.index(row))
 
     def _on_entries(self) -> None:
-        count = len(self._history.entries)
+        count = len(self.history.entries)
         self.search.setVisible(count > MANY or bool(self.search.text()))
         found = bool(self.entries.rows)
         self.list.setVisible(found)
@@ -88,22 +91,22 @@ class HistoryView(Panel):
     def _on_open(self) -> None:
         entry = self.chosen()
         if entry is not None:
-            self._history.open(entry)
+            self.history.open(entry)
 
     def _on_pin(self) -> None:
         entry = self.chosen()
         if entry is not None:
-            self._history.pin(entry, not entry.pinned)
+            self.history.pin(entry, not entry.pinned)
 
     def _on_compare(self) -> None:
         entry = self.chosen()
         if entry is not None:
-            self._history.compare(entry)
+            self.history.compare(entry)
 
     def _on_remove(self) -> None:
         entry, row = self.chosen(), self.list.currentIndex().row()
         if entry is not None:
-            self._history.remove(entry)
+            self.history.remove(entry)
             self.choose(min(row, len(self.entries.rows) - 1))
 
     def _choose_input(self, wanted: Input) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QTextEdit
 
 from app import theme
 from app.pages.explore.panels.predictions.face import WIDE, Face, ReadOnlyText
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import Role
 from app.widgets.bars import Bar, Bars, chance
 from engine.messages.explore.prediction import Predicted
@@ -15,7 +15,7 @@ from engine.messages.explore.prediction import Predicted
 class AnswerInPassage(Face):
     """The best answer, the passage with it marked, and what else was likely."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state)
         self.passage = Passage(self.tr("Passage with the answer"))
         self.bars = Bars(self.tr("Answers"))

@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from app.pages.explore.panels.predictions.face import Face
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.pages.explore.side import MOST_CHARACTERS
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
@@ -21,7 +21,7 @@ MOST = 10
 class Choices(Face):
     """A line for each ending, and how likely each of them is."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state)
         self.bars = Bars(self.tr("Endings"))
         self.lines: list[QLineEdit] = []

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.pages.explore.panels.predictions.face import Face
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.widgets.bars import Bar, Bars, chance
 from engine.messages.explore.prediction import Predicted
 
@@ -13,7 +13,7 @@ MOST = 100  # classes that are shown
 class Classes(Face):
     """One class of several."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state)
         self.bars = Bars(self.tr("Classes"))
         self.lay_out(self.bars)

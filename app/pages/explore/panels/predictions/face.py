@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSizeF
 from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout, QWidget
 
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import SPACE
 from app.widgets.page import Card
 from app.widgets.text import Look, OneLine, Text, font
@@ -22,7 +22,7 @@ class Face(QWidget):
     A card with a `verdict`, a `note` below, and between them what `lay_out` is given.
     """
 
-    def __init__(self, state: AnswersState, look: Look = "heading") -> None:
+    def __init__(self, state: PredictionsState, look: Look = "heading") -> None:
         super().__init__()
         self.state = state
         self.verdict = OneLine("", look)

@@ -4,8 +4,8 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
-from app.pages.explore.panel import source
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.captions import source
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import Role
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
@@ -18,7 +18,7 @@ MOST = 100  # rows that are drawn
 NAMED = 5  # differences that a sentence names
 
 
-def figure_of(state: AnswersState) -> Figure | None:
+def figure_of(state: PredictionsState) -> Figure | None:
     """The answer of one side as bars; None while there is none."""
     answer, model = state.answer, state.side.model
     if answer is None:

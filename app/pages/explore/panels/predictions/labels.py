@@ -1,7 +1,7 @@
 """Any number of labels as bars, those that are given in front."""
 
 from app.pages.explore.panels.predictions.face import Face
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.widgets.bars import Bar, Bars
 from engine.messages.explore.prediction import Predicted
 
@@ -12,7 +12,7 @@ THRESHOLD = 0.5  # as in evaluation and prediction
 class Labels(Face):
     """Each label with a probability of its own."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state)
         self.bars = Bars(self.tr("Labels"))
         self.lay_out(self.bars)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.pages.explore.panels.predictions.face import Face
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import SPACE, Role
 from app.widgets.number_field import written
 from app.widgets.text import font
@@ -19,7 +19,7 @@ MARK = 4 * SPACE  # half the width of the mark above it
 class Number(Face):
     """One number, with a gauge where the range of the training rows is known."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state, "title")
         self.gauge = Gauge()
         self.lay_out(self.gauge)

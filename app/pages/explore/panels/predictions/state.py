@@ -9,7 +9,7 @@ from app.pages.explore.study import Study
 from engine.messages.explore.prediction import Predict, Predicted
 
 
-class AnswersState(QObject):
+class PredictionsState(QObject):
     """Signals:
     changed: the answer, the reason why there is none, or whether one is awaited.
     """

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app import theme
 from app.pages.explore.panels.predictions.face import WIDE, Face, ReadOnlyText
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import CHART, Role
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.text import font
@@ -21,7 +21,7 @@ THIN = "\u202f"  # a narrow space that no line is broken at
 class TagsInText(Face):
     """The text with its spans marked, and a list of them."""
 
-    def __init__(self, state: AnswersState) -> None:
+    def __init__(self, state: PredictionsState) -> None:
         super().__init__(state)
         self.text = TaggedText(self.tr("Text with its tags"))
         self.bars = Bars(self.tr("Tags"))

@@ -14,7 +14,7 @@ from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.figure import differences, figure_of
 from app.pages.explore.panels.predictions.labels import Labels
 from app.pages.explore.panels.predictions.number import Number
-from app.pages.explore.panels.predictions.state import AnswersState
+from app.pages.explore.panels.predictions.state import PredictionsState
 from app.pages.explore.panels.predictions.tags import TagsInText
 from app.theme import SPACE
 from app.widgets.figure_menu import FigureButton
@@ -22,7 +22,7 @@ from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text
 from engine.spec.task import HeadKind
 
-FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
+FACES: dict[HeadKind, Callable[[PredictionsState], Face]] = {
     "classes": Classes,
     "tags": TagsInText,
     "answer": AnswerInPassage,
@@ -33,12 +33,12 @@ FACES: dict[HeadKind, Callable[[AnswersState], Face]] = {
 ASKING: tuple[HeadKind, ...] = ("choices",)  # whose faces ask for more than the text
 
 
-class AnswersView(Panel):
+class PredictionsView(Panel):
     """What the model says, beside it what a second one says, and how the two differ."""
 
     def __init__(
         self,
-        states: tuple[AnswersState, AnswersState],
+        states: tuple[PredictionsState, PredictionsState],
         notices: Notices,
         parent: QWidget | None = None,
     ) -> None:
@@ -100,9 +100,9 @@ class AnswersView(Panel):
 
 
 class OneSide(QWidget):
-    """Shows an AnswersState with the face that the model's head has."""
+    """Shows an PredictionsState with the face that the model's head has."""
 
-    def __init__(self, state: AnswersState, parent: QWidget | None = None) -> None:
+    def __init__(self, state: PredictionsState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self.faces: dict[HeadKind, Face] = {}

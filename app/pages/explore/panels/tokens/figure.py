@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from app.pages.explore.panel import source
+from app.pages.explore.captions import source
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.panels.tokens.table import ADDENDS, DIGITS
 from app.resources import mono_font

@@ -5,7 +5,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel, quoted
+from app.pages.explore.captions import quoted
+from app.pages.explore.panel import Panel
 from app.pages.explore.panels.tokens.figure import figure_of
 from app.pages.explore.panels.tokens.flow import Flow
 from app.pages.explore.panels.tokens.state import MOST_NAMED, TokensState, named

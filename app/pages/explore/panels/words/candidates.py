@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.panel import source
+from app.pages.explore.captions import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.drawn import Column
 from app.pages.explore.panels.words.numbers_table import NumbersTable

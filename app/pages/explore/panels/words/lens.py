@@ -4,7 +4,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QS
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.pages.explore.panel import source
+from app.pages.explore.captions import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from app.pages.explore.panel import source
+from app.pages.explore.captions import source
 from app.pages.explore.panels.words import drawn
 from app.pages.explore.panels.words.drawn import Column
 from app.pages.explore.panels.words.pair_bars import PairBar, PairBars

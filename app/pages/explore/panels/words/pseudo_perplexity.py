@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from app.pages.explore.panel import source
+from app.pages.explore.captions import source
 from app.pages.explore.panels.words.numbers_table import NumbersTable
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.scoring import Scoring

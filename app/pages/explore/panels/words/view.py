@@ -1,6 +1,5 @@
 """What the model expects: guesses, whole words, after each layer, everywhere; the next sentence."""
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app.notices import Notices
@@ -18,18 +17,13 @@ from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
+from engine.shipped import starter_model
 
 CONCEPTS = ("masked-words", "whole-words", "lens", "pseudo-perplexity")  # of the parts
 
 
 class WordsView(Panel):
-    """Shows one of its parts; only that one asks.
-
-    Signals:
-        starter_wanted: the user wants a model that can guess words.
-    """
-
-    starter_wanted = Signal()
+    """Shows one of its parts; only that one asks."""
 
     def __init__(self, state: WordsState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
@@ -100,6 +94,9 @@ class WordsView(Panel):
         assert isinstance(part, Part)
         return part.figure()
 
+    def _want_starter(self) -> None:
+        self._state.study.model_wanted.emit(starter_model())
+
     def _all(self) -> QWidget:
         head = QHBoxLayout()
         head.setSpacing(2 * SPACE)
@@ -125,5 +122,5 @@ class WordsView(Panel):
                 "It has no head for masked words, as most fine-tuned models. "
                 "Attention can be looked at all the same."
             ),
-            buttons.primary(self.tr("Use the starter model"), self.starter_wanted.emit),
+            buttons.primary(self.tr("Use the starter model"), self._want_starter),
         )

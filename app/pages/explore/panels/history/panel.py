@@ -1,0 +1,24 @@
+"""The panel History as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.history.state import History
+from app.pages.explore.panels.history.view import HistoryView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="history",
+        title=QCoreApplication.translate("Panels", "History"),
+        icon="history",
+        help="history",
+        make=_make,
+        place="right",
+        is_open=False,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    history = History(context.study, context.home.inputs, context.notices)
+    return HistoryView(history)

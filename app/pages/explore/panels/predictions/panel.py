@@ -1,0 +1,33 @@
+"""The panel Task predictions as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.predictions.state import PredictionsState
+from app.pages.explore.panels.predictions.view import PredictionsView
+from app.pages.explore.study import Study
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="predictions",
+        title=QCoreApplication.translate("Panels", "Task predictions"),
+        icon="tags",
+        help="answers",
+        make=_make,
+        is_offered=_has_task_head,
+        is_best=_has_no_other_head,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    first, second = (PredictionsState(context.study, context.explorer, side) for side in (0, 1))
+    return PredictionsView((first, second), context.notices)
+
+
+def _has_task_head(study: Study) -> bool:
+    return study.task_head is not None
+
+
+def _has_no_other_head(study: Study) -> bool:
+    return study.task_head is not None and not study.has_head("masked words")

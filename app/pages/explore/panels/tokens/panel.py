@@ -1,0 +1,21 @@
+"""The panel Tokens as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.tokens.state import TokensState
+from app.pages.explore.panels.tokens.view import TokensView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="tokens",
+        title=QCoreApplication.translate("Panels", "Tokens"),
+        icon="text",
+        help="tokens",
+        make=_make,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    return TokensView(TokensState(context.study, context.explorer), context.notices)

@@ -1,0 +1,21 @@
+"""The panel Words as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.panels.words.view import WordsView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="words",
+        title=QCoreApplication.translate("Panels", "Words"),
+        icon="message-circle-question-mark",
+        help="masked-words",
+        make=_make,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    return WordsView(WordsState(context.study, context.explorer), context.notices)

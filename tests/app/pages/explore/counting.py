@@ -1,0 +1,62 @@
+"""A panel from outside: it counts the letters of the text, with a question of its own."""
+
+from typing import ClassVar, Literal
+
+from PySide6.QtWidgets import QLabel, QVBoxLayout
+
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from engine.messages.explore.text import TextQuestion
+from engine.messages.question import Answer
+
+
+class LettersCounted(Answer):
+    kind: Literal["letters_counted"] = "letters_counted"
+    letters: int
+    layers: int
+
+
+class CountLetters(TextQuestion):
+    """How many letters has the text, and how many layers the model?"""
+
+    answered_by: ClassVar[type[Answer]] = LettersCounted
+    kind: Literal["count_letters"] = "count_letters"
+
+
+class CountingView(Panel):
+    def __init__(self, context: PanelContext) -> None:
+        self.query = LiveQuery(
+            context.study, context.explorer, lambda side: side.asked(CountLetters)
+        )
+        super().__init__([self.query])
+        self.label = QLabel("")
+        QVBoxLayout(self).addWidget(self.label)
+        self.query.changed.connect(self.show_state)
+
+    def show_state(self) -> None:
+        answer = self.query.answer
+        if isinstance(answer, LettersCounted):
+            self.label.setText(f"{answer.letters} letters, {answer.layers} layers")
+
+
+def panel() -> PanelDescription:
+    return PanelDescription("counting", "Counting", "text", "tokens", CountingView)
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from engine.worker.answerers import ANSWERERS, exact
+from engine.worker.explore import main
+from tests.app.pages.explore.counting import CountLetters, LettersCounted
+
+
+def count(checkpoint, question):
+    letters = sum(letter.isalpha() for letter in question.text)
+    layers = checkpoint.network.spec.layers
+    return LettersCounted(to=question.number, letters=letters, layers=layers)
+
+
+ANSWERERS[CountLetters] = exact(count)
+main(Path(sys.argv[1]))
+"""
