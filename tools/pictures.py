@@ -89,7 +89,8 @@ def wizard(step: int) -> Callable[[Stage], None]:
         settle()
         state = page.state  # type: ignore[attr-defined]
         if step >= MEASURING:
-            over = lambda: state.estimate is not None or state.estimate_problem is not None  # noqa: E731
+            estimate = state.estimate
+            over = lambda: estimate.found is not None or estimate.problem is not None  # noqa: E731
             until(over, 300, "the estimate of time and memory")
 
     return arrange
@@ -194,7 +195,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "model": lambda stage: stage.show("models", starter_model()),
     "train-task": wizard(0),
     "train-data": wizard(1),
-    "train-start": wizard(2),
+    "train-base-model": wizard(2),
     "train-settings": wizard(3),
     "train-review": wizard(4),
     "runs": lambda stage: stage.show("runs"),

@@ -111,7 +111,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     # the wizard, from the task to the start
     train = page(shown, "train")
     assert isinstance(train, TrainPage)
-    qtbot.waitUntil(lambda: train.state.datasets is not None, timeout=SOON)
+    qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=SOON)
     train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
     starter = next(m for m in shown.studio.models() if m.origin == "starter")
@@ -130,7 +130,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     for _ in range(4):
         qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: train.state.estimate is not None, timeout=LONG)
+    qtbot.waitUntil(lambda: train.state.estimate.found is not None, timeout=LONG)
     qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
     with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
