@@ -23,9 +23,9 @@ from engine.runs.folder import RunFolder
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 VARIANTS = {
-    "masked words, head start (the recipe)": (),
-    "masked words and next sentence, head start": ("task.nsp=true",),
-    "masked words, no head start": ("base_model.warm_init=false",),
+    "masked tokens, warm initialisation (the recipe)": (),
+    "masked tokens and next sentence, warm initialisation": ("task.nsp=true",),
+    "masked tokens, random initialisation": ("base_model.warm_init=false",),
 }
 
 

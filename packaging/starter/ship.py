@@ -2,8 +2,8 @@
 
     python packaging/starter/ship.py RUN_FOLDER [EARLIER_RUN_FOLDER ...]
 
-Judges it once more as it is stored, on the held-out text of the run, and writes the model card.
-Earlier runs are those that this one went on from, oldest first.
+Evaluates it once more as it is stored, on the held-out text of the run, and writes the model card.
+Earlier runs are those that this one continued, oldest first.
 """
 
 import sys
@@ -27,23 +27,23 @@ CARD = """\
 # Starter model
 
 A small English BERT, pre-trained from scratch by BERT Studio itself, so that the program is of use
-before anything else is downloaded: for typing sentences, looking at attention, and a first
-fine-tuning. It read a few million word pieces where published models read thousands of millions:
-it knows grammar and which words go together, and next to nothing about the world.
+before anything else is downloaded: for typing sentences, exploring attention, and a first
+fine-tuning. It was trained on a few million tokens where published models see thousands of
+millions: it knows grammar and which words go together, and next to nothing about the world.
 
 | | |
 | --- | --- |
-| network | BERT, {layers} layers, width {width}, {heads} heads, up to {positions} word pieces |
-| vocabulary | {vocabulary:,} word pieces, uncased, made from the same text |
+| network | BERT, {layers} layers, hidden size {hidden_size}, {heads} heads, {max_positions} positions |
+| vocabulary | {vocab_size:,} tokens (WordPiece), uncased, made from the same text |
 | parameters | {parameters:,}, stored as float16 ({megabytes:.1f} MB) |
-| heads | masked words |
-| trained on | {tokens:.1f} million word pieces in {steps:,} steps, on one processor core |
-| held-out loss | {loss:.3f} nats per masked word piece |
-| held-out top-1 / top-5 | {top1:.1%} / {top5:.1%} of {guesses:,} masked word pieces |
+| heads | masked language modelling |
+| trained on | {tokens:.1f} million tokens in {steps:,} steps, on one processor core |
+| held-out loss | {loss:.3f} nats per masked token |
+| held-out top-1 / top-5 | {top1:.1%} / {top5:.1%} of {examples:,} masked tokens |
 
 The last two lines were measured on the weights as they are stored here, on documents that were
-kept apart before the training (`packaging/starter/corpus.py`), with {chosen:.0%} of the word pieces
-chosen and hidden as in the paper.
+kept apart before the training (`packaging/starter/corpus.py`), with {probability:.0%} of the tokens
+chosen and masked as in the paper.
 
 ## Made from
 
@@ -63,17 +63,17 @@ python packaging/starter/ship.py {runs}
 ```
 
 `corpus/` stands beside the job files in `packaging/starter/`. The order of examples, the masks and
-the fresh weights follow from the seed in the job. The job takes a head start
-(`engine/training/warm_init.py`): word vectors from counts over the training text, and heads that
-first look at the nearest words.
+the initial weights follow from the seed in the job. The job uses warm initialisation
+(`engine/training/warm_init.py`): word vectors from co-occurrence counts over the training text, and
+heads that first attend to the nearest words.
 
-## Next sentence
+## Next-sentence prediction
 
-The paper pre-trains with next sentence besides. At equal cost that was worse: after 2,000 steps of
-this recipe, scheduled to end there (2.0 million word pieces, seed 42, one run of each;
+The paper also pre-trains with next-sentence prediction. At equal cost that was worse: after 2,000
+steps of this recipe, scheduled to end there (2.0 million tokens, seed 42, one run of each;
 `packaging/starter/compare.py`), the held-out loss was 5.040 with it and 4.818 without, top-1 24.0%
-and 26.5%; 74.2% of the held-out pairs were told apart. So this model has masked words alone.
-Whether that turns in the full training, six times as long, was not tried.
+and 26.5%; 74.2% of the held-out pairs were classified correctly. So this model was trained on masked
+tokens alone. Whether that changes in the full training, six times as long, was not tried.
 
 ## Limits
 
@@ -106,13 +106,13 @@ def _card(runs: list[RunFolder], stored: Path) -> str:
         **spec.model_dump(),
         parameters=sum(p.numel() for p in loaded.network.parameters()),
         megabytes=(stored / "model.safetensors").stat().st_size / 1e6,
-        tokens=sum(steps * plan.batch * plan.max_length for steps, plan in taken) / 1e6,
+        tokens=sum(steps * plan.batch_size * plan.max_length for steps, plan in taken) / 1e6,
         steps=sum(steps for steps, _ in taken),
         loss=figures["loss"],
         top1=figures["accuracy"],
         top5=figures["top5"],
-        guesses=int(figures["examples"]),
-        chosen=Pretraining().chosen,
+        examples=int(figures["examples"]),
+        probability=Pretraining().mlm_probability,
         commands="\n".join(
             f"bert-studio train packaging/starter/{job} --into {name}"
             for job, name in zip(jobs, names, strict=True)
@@ -131,7 +131,7 @@ def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     machine = choose(HardwareSpec(device="cpu"))
     tally = judge(
         *(loaded.network, learner, loaded.tokenizer, examples),
-        *(plan.batch, plan.seed, machine.device, machine.precision),
+        *(plan.batch_size, plan.seed, machine.device, machine.precision),
     )
     return tally.figures()
 
