@@ -33,7 +33,7 @@ millions: it knows grammar and which words go together, and next to nothing abou
 
 | | |
 | --- | --- |
-| network | BERT, {layers} layers, hidden size {hidden_size}, {heads} heads, {max_positions} positions |
+| network | BERT, {layers} layers × {hidden_size}, {heads} heads, {max_positions} positions |
 | vocabulary | {vocab_size:,} tokens (WordPiece), uncased, made from the same text |
 | parameters | {parameters:,}, stored as float16 ({megabytes:.1f} MB) |
 | heads | masked language modelling |
@@ -72,8 +72,8 @@ heads that first attend to the nearest words.
 The paper also pre-trains with next-sentence prediction. At equal cost that was worse: after 2,000
 steps of this recipe, scheduled to end there (2.0 million tokens, seed 42, one run of each;
 `packaging/starter/compare.py`), the held-out loss was 5.040 with it and 4.818 without, top-1 24.0%
-and 26.5%; 74.2% of the held-out pairs were classified correctly. So this model was trained on masked
-tokens alone. Whether that changes in the full training, six times as long, was not tried.
+and 26.5%; 74.2% of the held-out pairs were classified correctly. So this model was trained on
+masked tokens alone. Whether that changes in the full training, six times as long, was not tried.
 
 ## Limits
 
