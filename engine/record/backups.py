@@ -73,19 +73,19 @@ def quick_check(connection: sqlite3.Connection) -> bool:
 
 
 def _copy(record: Path, copy: Path) -> None:
-    advice = phrase("Close BERT Studio and check the disk; the record itself was not touched.")
+    advice = phrase("Close BERT Studio and check the disk. The run database itself is unchanged.")
     try:
         with closing(sqlite3.connect(copy)) as target:
             with closing(sqlite3.connect(record, timeout=10)) as source:
                 source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
             if not quick_check(target):
-                raise StudioError(phrase("The copy of the record is not in order."), advice)
+                raise StudioError(phrase("The backup of the run database is damaged."), advice)
     except sqlite3.Error as error:
         if is_full(error):
             raise
         raise StudioError(
-            phrase("The record could not be backed up: {error}.", error=error), advice
+            phrase("The run database could not be backed up: {error}.", error=error), advice
         ) from error
     descriptor = os.open(copy, os.O_RDWR)
     try:

@@ -38,24 +38,6 @@ def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> No
         session.execute(upsert.on_conflict_do_update(set_=new), rows)
 
 
-def metric_names(session: Session, run_id: str) -> Sequence[str]:
-    """The names of the curves of a run, sorted."""
-    return session.scalars(
-        select(Metric.name).where(Metric.run_id == run_id).distinct().order_by(Metric.name)
-    ).all()
-
-
-def curve(session: Session, run_id: str, name: str, after_step: int = -1) -> list[Point]:
-    """The points of one curve after a step, in the order of steps."""
-    wanted = select(Metric.step, Metric.value, Metric.status).where(
-        Metric.run_id == run_id, Metric.name == name, Metric.step > after_step
-    )
-    return [
-        (step, value, status)
-        for step, value, status in session.execute(wanted.order_by(Metric.step))
-    ]
-
-
 def curves(session: Session, run_id: str) -> dict[str, list[Point]]:
     """All curves of a run by name."""
     found: dict[str, list[Point]] = {}

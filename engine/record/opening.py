@@ -15,7 +15,18 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, String, create_engine, event, func, type_coerce, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    String,
+    create_engine,
+    event,
+    func,
+    literal_column,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -24,10 +35,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from engine.atomic_write import disk_errors_for
 from engine.errors import DiskFull, StudioError
 from engine.phrases import phrase
-from engine.record.about import fact, set_fact
+from engine.record.about import About, fact, set_fact
 from engine.record.backups import back_up, quick_check, read_only
 from engine.record.checkpoints import Checkpoint
-from engine.record.datasets import DatasetVersion
+from engine.record.metrics import Metric
 from engine.record.runs import Run
 from engine.record.tables import Place
 
@@ -39,7 +50,7 @@ SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA journal_size_limit = 67108864",  # bytes
 )
-TURN = 30.0  # s that a writer waits for the others
+WRITE_TIMEOUT = 30.0  # s that a writer waits for the others
 NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -55,17 +66,16 @@ class NewerRecord(StudioError):
     """A newer program made the record; this one leaves it alone."""
 
     def __init__(self, path: Path, program: str) -> None:
-        made_by = f"a newer BERT Studio ({program})" if program else "a newer BERT Studio"
+        made_by = phrase("a newer BERT Studio")
+        if program:
+            made_by = phrase("a newer BERT Studio ({version})", version=program)
         super().__init__(
             phrase(
-                "The record {path} was made by {made_by} and stays untouched.",
-                path=path.name,
+                "The run database {name} was made by {made_by}, so it was left unchanged.",
+                name=path.name,
                 made_by=made_by,
             ),
-            phrase(
-                "Install that version again; this one is {program_version}.",
-                program_version=program_version(),
-            ),
+            phrase("Install that version again. This one is {version}.", version=program_version()),
         )
 
 
@@ -85,7 +95,7 @@ class Record:
     def session(self) -> Iterator[Session]:
         """One transaction that may write: all of the block, or nothing of it."""
         with (
-            _in_words(),
+            _in_plain_language(),
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -95,7 +105,7 @@ class Record:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """One view of the record that does not move while the block reads."""
-        with _in_words(), Session(self._engine, expire_on_commit=False) as session:
+        with _in_plain_language(), Session(self._engine, expire_on_commit=False) as session:
             yield session
 
     def close(self) -> None:
@@ -110,8 +120,10 @@ def open_record(path: Path, backups: Path) -> Record:
     """
     if path.is_symlink():
         raise StudioError(
-            phrase("{path} is a link, and the record is never written through a link.", path=path),
-            phrase("Put the file that it points to in its place."),
+            phrase(
+                "{path} is a link. The run database is never written through a link.", path=path
+            ),
+            phrase("Replace the link with the file it points to."),
         )
     set_aside = None
     try:
@@ -160,14 +172,16 @@ def _version(path: Path) -> int:
                 raise NewerRecord(path, _program_of(connection))
             if not quick_check(connection):
                 raise _Damaged
+            if found == VERSION:
+                _ask_for_columns(connection)
             return found
     except UnicodeDecodeError as error:  # in what SQLite says of the damage
         raise _Damaged from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
             raise StudioError(
-                phrase("The record {path} cannot be read: {error}.", path=path, error=error),
-                phrase("Check the disk and the rights of this file, then start again."),
+                phrase("The run database {path} cannot be read: {error}.", path=path, error=error),
+                phrase("Check the disk and the permissions of this file, then start again."),
             ) from error
         raise _Damaged from error
 
@@ -179,6 +193,12 @@ def _version_of(connection: sqlite3.Connection) -> int:
         raise _Damaged
     revision = str(rows[0][0])
     return max(int(number), int(revision) if revision.isdecimal() else VERSION + 1)
+
+
+def _ask_for_columns(connection: sqlite3.Connection) -> None:
+    """An error where a table is not what it was made as: a quick check passes over names."""
+    for table in (About, Run, Metric, Checkpoint):
+        connection.execute(str(select(table).limit(literal_column("0"))))
 
 
 def _program_of(connection: sqlite3.Connection) -> str:
@@ -221,8 +241,8 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
             command.upgrade(config, "head")
     except DBAPIError as error:
         raise StudioError(
-            phrase("The record could not be upgraded: {orig}.", orig=error.orig),
-            phrase("It is as it was before, and a copy lies in the folder “backups”."),
+            phrase("The run database could not be upgraded: {error}.", error=error.orig),
+            phrase("It is unchanged, and there is a copy in the folder “backups”."),
         ) from error
     finally:
         engine.dispose()
@@ -232,7 +252,7 @@ def _settle_home(session: Session, home: Path) -> None:
     """Note where the home folder stands; where it was moved, move the places in the record too."""
     before = fact(session, "home")
     if before is not None and before != str(home):
-        for table in (Run, Checkpoint, DatasetVersion):
+        for table in (Run, Checkpoint):
             folder = type_coerce(table.folder, String)
             rest = func.substr(folder, len(before) + 1)
             moved = update(table).where(func.substr(folder, 1, len(before)) == before)
@@ -273,7 +293,7 @@ def _begin_to_write(connection: Connection) -> None:
     direct = connection.connection.dbapi_connection
     assert isinstance(direct, sqlite3.Connection)
     direct.execute("PRAGMA busy_timeout = 0")
-    end = time.monotonic() + TURN
+    end = time.monotonic() + WRITE_TIMEOUT
     try:
         while not direct.in_transaction and time.monotonic() < end:
             try:
@@ -289,31 +309,31 @@ def _begin_to_write(connection: Connection) -> None:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """What a full or failing disk does to the record, in words that the user understands."""
+def _in_plain_language() -> Iterator[None]:
+    """What a full or failing disk does to the record, in sentences that the user understands."""
     try:
         yield
     except DBAPIError as error:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
             raise DiskFull(
-                phrase("The disk is full: nothing more can be recorded."),
+                phrase("The disk is full, so nothing more can be recorded."),
                 phrase(
-                    "Free some space; what was recorded before is kept, and runs go on "
-                    "by themselves."
+                    "Free some space. Everything recorded so far is kept, and runs continue by"
+                    " themselves."
                 ),
             ) from error
         if code in NOT_THE_FILE:
             raise StudioError(
-                phrase("The record cannot be used at the moment: {orig}.", orig=error.orig),
-                phrase("Check that no other program holds it open and that its disk is in order."),
+                phrase("The run database cannot be used at the moment: {error}.", error=error.orig),
+                phrase("Make sure that no other program has it open and that its disk works."),
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise StudioError(
-                phrase("The record is damaged."),
+                phrase("The run database is damaged."),
                 phrase(
-                    "Start BERT Studio again: it sets the file aside and rebuilds it from "
-                    "your runs."
+                    "Start BERT Studio again. It keeps the damaged file and rebuilds the database"
+                    " from your runs."
                 ),
             ) from error
         raise

@@ -17,7 +17,6 @@ from engine.home import Home
 from engine.record.about import forget_fact
 from engine.record.backups import all_backups, back_up, read_only
 from engine.record.checkpoints import Checkpoint, match_imported
-from engine.record.datasets import DatasetVersion, match_datasets
 from engine.record.follow import take_in
 from engine.record.opening import Record, open_record
 from engine.record.runs import Run
@@ -46,7 +45,7 @@ def rebuild(home: Home) -> int:
         words = _words_from(record.set_aside, home.backups)
         with record.session() as session:
             words |= _words(session)
-            for table in (Checkpoint, DatasetVersion, Run):
+            for table in (Checkpoint, Run):
                 session.execute(delete(table))
             return len(_take_in_all(session, home, words).added)
     finally:
@@ -75,7 +74,6 @@ def refill(record: Record, home: Home) -> Found:
 
 
 def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found:
-    match_datasets(session, home.datasets)
     match_imported(session, home.models)
     known = set(session.scalars(select(Run.id)))
     found = Found([], [])

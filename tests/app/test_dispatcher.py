@@ -12,7 +12,7 @@ from app.dispatcher import BUSY_REFRESH_MS, IDLE_REFRESH_MS, Dispatcher
 from engine.home import Home
 from engine.messages.events import Measured, Started
 from engine.record.checkpoints import checkpoints_of
-from engine.record.metrics import curve
+from engine.record.metrics import curves
 from engine.record.opening import Record, open_record
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
@@ -136,7 +136,7 @@ def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
     watched.dispatcher.resume(run_id)
     watched.until(run_id, "finished")
     with watched.record.read() as session:
-        assert [step for step, _, _ in curve(session, run_id, "loss")] == [1, 2, 3, 4, 5, 6]
+        assert [step for step, _, _ in curves(session, run_id)["loss"]] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) -> None:
@@ -202,7 +202,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     run = watched.until(made[0], "finished")
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
     with watched.record.read() as session:
-        assert [step for step, *_ in curve(session, run.id, "loss")] == [1, 2, 3, 4, 5, 6]
+        assert [step for step, *_ in curves(session, run.id)["loss"]] == [1, 2, 3, 4, 5, 6]
         saved = [(c.step, c.folder.parent.parent) for c in checkpoints_of(session, run.id)]
     assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
 
@@ -295,4 +295,4 @@ def test_a_window_that_is_killed_leaves_its_run_training_and_the_next_one_shows_
     (next_one.run("long").folder / "do").write_text("go on")
     next_one.until("long", "finished")
     with next_one.record.read() as session:
-        assert len(curve(session, "long", "loss")) == 6
+        assert len(curves(session, "long")["loss"]) == 6

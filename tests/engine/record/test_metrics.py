@@ -5,7 +5,7 @@ import pytest
 
 from engine.home import Home
 from engine.messages.events import measured
-from engine.record.metrics import add_metrics, curve, curves, extreme, metric_names, sparkline
+from engine.record.metrics import add_metrics, curves, extreme, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run, remove_run
 from engine.runs.folder import RunFolder
@@ -23,12 +23,11 @@ def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: st
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, s) for s in (1, 2, 3)])
         add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
-        assert curve(session, run_id, "loss") == [
+        assert curves(session, run_id)["loss"] == [
             (1, 1, "finite"),
             (2, 21, "finite"),
             (3, 3, "finite"),
         ]
-        assert curve(session, run_id, "loss", after_step=2) == [(3, 3, "finite")]
 
 
 def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) -> None:
@@ -52,8 +51,7 @@ def test_the_shape_of_a_long_curve_takes_few_points(record: Record, run_id: str)
 
 def test_a_curve_without_points_is_empty(record: Record, run_id: str) -> None:
     with record.read() as session:
-        assert curve(session, run_id, "loss") == [] and sparkline(session, run_id, "loss") == []
-        assert metric_names(session, run_id) == [] and curves(session, run_id) == {}
+        assert curves(session, run_id) == {} and sparkline(session, run_id, "loss") == []
         assert extreme(session, run_id, "loss", highest=False) is None
 
 

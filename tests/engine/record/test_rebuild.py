@@ -8,7 +8,6 @@ from engine.home import Home
 from engine.messages.events import Started, measured
 from engine.record.backups import all_backups, back_up
 from engine.record.checkpoints import Checkpoint, all_checkpoints
-from engine.record.datasets import all_datasets
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import Record, open_record
@@ -16,14 +15,13 @@ from engine.record.rebuild import rebuild, refill
 from engine.record.runs import Run, add_run, all_runs, set_name, set_notes, set_star
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
 from tests.engine.runs import fake_worker
 
 Train = Callable[[str], RunFolder]
 
 
 def rows(home: Home) -> dict[str, list[dict[str, object]]]:
-    """All that the record knows of runs, curves, checkpoints and data sets."""
+    """All that the record knows of runs, curves and checkpoints."""
     record = open_record(home.record, home.backups)
     with record.read() as session:
         found = {
@@ -33,27 +31,8 @@ def rows(home: Home) -> dict[str, list[dict[str, object]]]:
             ]
             for table in (Run, Metric, Checkpoint)
         }
-        found["datasets"] = [{"folder": d.folder, "rows": d.rows} for d in all_datasets(session)]
     record.close()
     return found
-
-
-def put_dataset(home: Home, name: str = "reviews") -> Path:
-    folder = home.datasets / name / "1"
-    folder.mkdir(parents=True)
-    spec = DatasetSpec(
-        name=name,
-        version=1,
-        sources={"all": Path("reviews.csv")},
-        reading=Reading(),
-        mapping=Mapping(text="text"),
-        split=Split(),
-        columns=("text",),
-        rows={"train": 8, "validation": 1},
-        fingerprint="abc",
-    )
-    (folder / "spec.json").write_text(spec.model_dump_json())
-    return folder
 
 
 def put_model(home: Home) -> Path:
@@ -69,11 +48,10 @@ def test_a_record_that_is_gone_comes_back_from_the_folders(home: Home, trained: 
     crashed = RunFolder.create(home.runs / "three", fake_worker.job())
     for event in (Started(pid=1), measured("loss", 1, float("nan"))):
         crashed.append(event)
-    put_dataset(home)
     put_model(home)
     assert rebuild(home) == 3
     before = rows(home)
-    assert [len(before[t]) for t in ("runs", "metrics", "checkpoints", "datasets")] == [3, 31, 7, 1]
+    assert [len(before[t]) for t in ("runs", "metrics", "checkpoints")] == [3, 31, 7]
     for file in home.root.glob("studio.db*"):
         file.unlink()
     assert rebuild(home) == 3
@@ -155,17 +133,12 @@ def test_folders_that_are_no_runs_are_passed_over_and_damaged_ones_said(
     assert refill(record, home).added == []
 
 
-def test_data_sets_and_models_follow_their_folders(home: Home, record: Record) -> None:
-    data, model = put_dataset(home), put_model(home)
-    (home.datasets / "broken" / "1").mkdir(parents=True)
-    (home.datasets / "broken" / "1" / "spec.json").write_text("{")
+def test_imported_models_follow_their_folders(home: Home, record: Record) -> None:
+    model = put_model(home)
     refill(record, home)
     with record.read() as session:
-        (version,) = all_datasets(session)
-        assert (version.name, version.rows, version.folder) == ("reviews", 9, data)
         assert [(c.folder, c.run_id) for c in all_checkpoints(session)] == [(model, None)]
-    (data / "spec.json").unlink()
     (model / "config.json").unlink()
     refill(record, home)
     with record.read() as session:
-        assert all_datasets(session) == [] and all_checkpoints(session) == []
+        assert all_checkpoints(session) == []

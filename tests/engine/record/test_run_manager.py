@@ -9,7 +9,7 @@ import pytest
 from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of
-from engine.record.metrics import curve
+from engine.record.metrics import curves
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from tests.engine.record.window import Window
@@ -25,7 +25,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     run = window.until(run_id, "finished")
     assert (run.step, run.steps, run.best_metric_name) == (6, 6, "validation_accuracy")
     with window.record.read() as session:
-        assert len(curve(session, run_id, "loss")) == 6
+        assert len(curves(session, run_id)["loss"]) == 6
         assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]
     heard = [name for name, _ in window.updates]
     assert {"run_changed", "measured", "progressed", "noted"} <= set(heard)
@@ -73,7 +73,7 @@ def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> Non
     run = window.until(run_id, "finished")
     assert not run.run_folder().stop_wanted()
     with window.record.read() as session:
-        assert [step for step, _, _ in curve(session, run_id, "loss")] == [1, 2, 3, 4, 5, 6]
+        assert [step for step, _, _ in curves(session, run_id)["loss"]] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) -> None:
@@ -136,7 +136,7 @@ def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None
     assert window.manager.remove(run_id, to_trash) == [("run_removed", (run_id,))]
     assert window.states() == {} and not folder.exists()
     with window.record.read() as session:
-        assert curve(session, run_id, "loss") == [] and checkpoints_of(session, run_id) == []
+        assert curves(session, run_id) == {} and checkpoints_of(session, run_id) == []
 
 
 def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) -> None:

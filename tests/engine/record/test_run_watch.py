@@ -10,7 +10,7 @@ import pytest
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
 from engine.record import run_watch
-from engine.record.metrics import curve
+from engine.record.metrics import curves
 from engine.record.runs import add_run
 from engine.runs import launch
 from engine.runs.folder import RunFolder
@@ -86,7 +86,7 @@ def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
     fresh.say(run_id, "go on")
     fresh.until(run_id, "finished")
     with fresh.record.read() as session:
-        assert len(curve(session, run_id, "loss")) == 6
+        assert len(curves(session, run_id)["loss"]) == 6
 
 
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])

@@ -78,15 +78,4 @@ def upgrade() -> None:
         ),
     )
     op.create_index("ix_checkpoints_run_id", "checkpoints", ["run_id"])
-    op.create_table(
-        "datasets",
-        sa.Column("folder", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("rows", sa.Integer(), nullable=False),
-        sa.Column("fingerprint", sa.String(), nullable=False),
-        sa.Column("imported", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("folder", name="pk_datasets"),
-    )
-    op.create_index("ix_datasets_fingerprint", "datasets", ["fingerprint"])
     op.execute("PRAGMA user_version = 1")
