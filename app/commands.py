@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication
-
 from app.palette import Command
 from app.studio import Studio
+from app.translation import tr
 from app.widgets import numbers
 from app.widgets.help import concepts
 from engine.record.runs import all_runs
@@ -19,15 +18,15 @@ def at_once(
     show_help: Callable[[str], object],
 ) -> list[Command]:
     """The pages of the window, what can be done from anywhere, and the pages of help."""
-    page, action = _tr("Page"), _tr("Action")
+    page, action = tr("Page"), tr("Action")
     go = studio.go.emit
     found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
     there = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
-        ("train", _tr("Fine-tune a model"), "graduation-cap", {"task": "text_classification"}),
-        ("train", _tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
-        ("data", _tr("Add a data set"), "file-plus", {"import": True}),
-        ("models", _tr("Import a model"), "import", {"import": True}),
+        ("train", tr("Fine-tune a model"), "graduation-cap", {"task": "text_classification"}),
+        ("train", tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
+        ("data", tr("Add a data set"), "file-plus", {"import": True}),
+        ("models", tr("Import a model"), "import", {"import": True}),
     ]
     found += [
         Command(title, action, icon, partial(go, key, argument))
@@ -35,17 +34,17 @@ def at_once(
         if key in there
     ]
     looks = [
-        (_tr("Light look"), "sun", "light"),
-        (_tr("Dark look"), "moon", "dark"),
-        (_tr("Look of the system"), "sun-moon", "system"),
+        (tr("Light theme"), "sun", "light"),
+        (tr("Dark theme"), "moon", "dark"),
+        (tr("Follow system theme"), "sun-moon", "system"),
     ]
     found += [
         Command(title, action, icon, partial(studio.settings.set, "theme", look))
         for title, icon, look in looks
     ]
-    found.append(Command(_tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
+    found.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
     found += [
-        Command(each.title, _tr("Help"), "circle-question-mark", partial(show_help, each.key))
+        Command(each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key))
         for each in concepts()
     ]
     return found
@@ -57,31 +56,27 @@ def by_name(studio: Studio) -> list[Command]:
     with studio.record.read() as session:
         runs = [(run.id, run.name, run.state) for run in all_runs(session)]
     found = [
-        Command(name, _tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
+        Command(name, tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
         for run, name, state in runs
     ]
     found += [
         Command(
             data.name,
-            _tr("Data set"),
+            tr("Data set"),
             "database",
             partial(go, "data", data.folder),
-            _tr("version {0}").format(data.version),
+            tr("version {0}").format(data.version),
         )
         for data in studio.datasets()
     ]
     found += [
         Command(
             model.name,
-            _tr("Model"),
+            tr("Model"),
             "boxes",
             partial(go, "models", model.path),
-            _tr("step {0}").format(numbers.count(model.step)) if model.step else "",
+            tr("step {0}").format(numbers.count(model.step)) if model.step else "",
         )
         for model in studio.models()
     ]
     return found
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("commands", text)

@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import QCoreApplication
 
+from app.translation import tr
 from app.widgets import numbers
 from engine import cores, precision
 from engine.precision import Pace, Speeds
@@ -48,14 +48,14 @@ class Machine:
     def device(self) -> str:
         """The device in a few words."""
         if self.uses_gpu():
-            return self.gpus[0] if self.gpus else _tr("GPU (Apple Metal)")
-        return _tr("CPU, %Ln core(s)", self.cores)
+            return self.gpus[0] if self.gpus else tr("GPU (Apple Metal)")
+        return tr("CPU, %Ln core(s)", self.cores)
 
     def warning(self) -> str:
         """What keeps this machine from being as quick as it could be, or “”."""
         if self.gpus and self.torch_build == "cpu":
-            return _tr(
-                "This machine has an NVIDIA GPU, but the installed torch is the build for the CPU."
+            return tr(
+                "This machine has an NVIDIA GPU, but the installed PyTorch is a CPU-only build."
             )
         return ""
 
@@ -100,10 +100,6 @@ def _gpus() -> tuple[str, ...]:
 
 
 def memory_words(machine: Machine) -> str:
-    return _tr("{0} of {1} free").format(
+    return tr("{0} of {1} free").format(
         numbers.size(machine.memory_free), numbers.size(machine.memory)
     )
-
-
-def _tr(text: str, number: int = -1) -> str:
-    return QCoreApplication.translate("machine", text, "", number)

@@ -95,9 +95,11 @@ class Notices(QObject):
         whole = "".join(traceback.format_exception(exception))
         log.error("%s", whole)
         last = traceback.format_exception_only(exception)[-1].strip()
-        problem = self.tr("BERT Studio made a mistake: {0}").format(shortened(last))
+        problem = self.tr("Something went wrong in BERT Studio: {0} (unexpected error)").format(
+            shortened(last)
+        )
         advice = self.tr(
-            "Nothing that was saved is lost. You can go on; copy the details to report it."
+            "No saved work is lost, and you can continue. Copy the details to report the problem."
         )
         self._arrived.emit(Notice(problem, advice, whole, True))
 

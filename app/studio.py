@@ -77,7 +77,9 @@ class Studio(QObject):
             part.setParent(studio)
         if settings.was_damaged:
             notices.say(
-                studio.tr("The settings file was damaged. It was kept, and the defaults are used.")
+                studio.tr(
+                    "The settings file was damaged. It was set aside, and the defaults are used."
+                )
             )
         return studio
 

@@ -64,7 +64,7 @@ class Translator(QTranslator):
         return forms[min(form, len(forms) - 1)]
 
 
-def tr(text: str, comment: str = "", number: int = -1) -> str:
+def tr(text: str, number: int = -1, comment: str = "") -> str:
     """`text` in the user's language, outside of a QObject; `number` replaces its %n."""
     return QCoreApplication.translate("", text, comment, number)
 

@@ -276,9 +276,9 @@ class MainWindow(QMainWindow):
 
     def _activity(self, run: RunningRun) -> Activity:
         said = {
-            "queued": self.tr("waits in the queue"),
+            "queued": self.tr("queued"),
             "starting": self.tr("starting"),
-            "stopping": self.tr("saving, then stopping"),
+            "stopping": self.tr("saving before stopping"),
         }.get(run.state, "")
         if not said and run.steps:
             said = self.tr("step {0} of {1}").format(
@@ -321,8 +321,8 @@ class MainWindow(QMainWindow):
                 return
         names = ", ".join(path.name for path in paths[:3])
         self.studio.notices.error(
-            self.tr("BERT Studio cannot tell what {0} is.").format(names),
-            self.tr("Drop a file of texts, the folder of a model, or the folder of a run."),
+            self.tr("BERT Studio does not recognise {0}.").format(names),
+            self.tr("Drop a data file, a model folder or a run folder."),
         )
 
     def _offered(self, key: str, paths: list[Path]) -> bool:
@@ -348,24 +348,25 @@ class MainWindow(QMainWindow):
         if working:
             said.append(
                 self.tr(
-                    "%Ln run(s) go on training without the window; open it again to see them.",
+                    "%Ln run(s) will continue training in the background. Open BERT Studio "
+                    "again to follow the progress.",
                     "",
                     len(working),
                 )
             )
         if waiting:
             said.append(
-                self.tr("%Ln queued run(s) wait until the window is open again.", "", waiting)
+                self.tr("%Ln queued run(s) will start when BERT Studio is open again.", "", waiting)
             )
         question = dialogs.ask(
             self,
-            self.tr("Close the window?"),
+            self.tr("Close BERT Studio?"),
             "\n".join(said),
-            [Choice("close", self.tr("&Close"), "primary"), Choice("stay", self.tr("&Stay"))],
+            [Choice("close", self.tr("&Close"), "primary"), Choice("stay", self.tr("&Cancel"))],
             self._on_close_answer,
         )
-        box = QCheckBox(self.tr("&Do not ask again"))
-        box.setAccessibleName(self.tr("Do not ask again"))
+        box = QCheckBox(self.tr("&Don’t ask again"))
+        box.setAccessibleName(self.tr("Don’t ask again"))
         box.toggled.connect(lambda on: self.studio.settings.set("ask_on_close", not on))
         question.body.addWidget(box)
 
@@ -412,5 +413,5 @@ class _DropOverlay(QWidget):
         painter.drawText(
             self.rect(),
             Qt.AlignmentFlag.AlignCenter,
-            self.tr("Drop texts, a model folder or a run folder"),
+            self.tr("Drop a data file, a model folder or a run folder"),
         )

@@ -74,11 +74,8 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
         return  # that of a painter, or a table of its own
     if called in TRANSLATES and len(node.args) > TRANSLATES[called]:
         place = TRANSLATES[called]
-        comment = (
-            _literal(node.args[place + 1]) if called != "_tr" and node.args[place + 1 :] else ""
-        )
         for source in _literals(node.args[place]):
-            yield Found(context, source, comment or "")
+            yield Found(context, source, _comment(node, place))
     elif called == "Field":
         for given in node.keywords:
             if given.arg in FIELDS and (said := _literal(given.value)):
@@ -87,6 +84,14 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
         for given in node.keywords:
             if given.arg == "help" and (said := _literal(given.value)):
                 yield Found("command line", said)
+
+
+def _comment(node: ast.Call, place: int) -> str:
+    """The second argument of Qt's own functions, and the named one of ours."""
+    named = next((given.value for given in node.keywords if given.arg == "comment"), None)
+    after = node.args[place + 1 :] if isinstance(node.func, ast.Attribute) or place else []
+    given = named or (after[0] if after else None)
+    return (_literal(given) or "") if given is not None else ""
 
 
 def _is_command(node: ast.FunctionDef) -> bool:

@@ -84,7 +84,7 @@ class Choices(QWidget):
         super().__init__()
         self._state = state
         self.form = QComboBox()
-        self.form.setAccessibleName(self.tr("Form"))
+        self.form.setAccessibleName(self.tr("Format"))
         for form, (name, _) in self._forms().items():
             self.form.addItem(name, form)
         self.form_help = Text("", "small")
@@ -96,26 +96,26 @@ class Choices(QWidget):
         self.place.setAccessibleName(self.tr("Choose a folder for the export"))
         self.texts = OneLine()
         self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
-        self.no_texts = buttons.plain(self.tr("&Without"), lambda: state.set_texts(None))
+        self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
         grid = QGridLayout()
         grid.setHorizontalSpacing(6 * SPACE)
         grid.setVerticalSpacing(2 * SPACE)
         grid.setColumnStretch(1, 1)
         rows = (
-            (self.tr("Form"), self.form, self.form_help),
+            (self.tr("Format"), self.form, self.form_help),
             (self.tr("Precision"), self.precision, self.precision_help),
             (
                 self.tr("Folder"),
                 _beside(self.target, self.place),
-                Text(self.tr("It is made, and appears only when all is well."), "small"),
+                Text(self.tr("Created only after the export has been verified."), "small"),
             ),
             (
-                self.tr("Tried on"),
+                self.tr("Verified with"),
                 _beside(self.texts, self.choose_texts, self.no_texts),
                 Text(
                     self.tr(
-                        "The export is loaded again by a process that has only its files. What it "
-                        "says of these texts is compared with what the model says."
+                        "A separate process loads only the exported files; its outputs on "
+                        "these texts are compared with the model’s."
                     ),
                     "small",
                 ),
@@ -143,32 +143,39 @@ class Choices(QWidget):
         return {
             "hf": (
                 self.tr("Hugging Face (safetensors)"),
-                self.tr("For transformers and whatever reads its files; also for BERT Studio."),
+                self.tr("For transformers and compatible tools, including BERT Studio."),
             ),
             "onnx": (
                 self.tr("ONNX"),
-                self.tr("A graph for programs without torch; any number and length of texts."),
+                self.tr(
+                    "A graph that runs without PyTorch, for any batch size and sequence length."
+                ),
             ),
             "tf1": (
                 self.tr("TensorFlow 1 (Google's BERT)"),
-                self.tr("The files in which BERT was first published; for BERT models only."),
+                self.tr("The format of the original BERT release; for BERT models only."),
             ),
         }
 
     def _precisions(self) -> dict[str, tuple[str, str]]:
         return {
-            "float32": (self.tr("float32"), self.tr("Four bytes for each weight, as computed.")),
+            "float32": (self.tr("float32"), self.tr("32-bit floats, exact.")),
             "float16": (
                 self.tr("float16"),
-                self.tr("Half the size; numbers change in the fourth digit."),
+                self.tr("16-bit floats: half the size, about 3 significant digits."),
             ),
             "bfloat16": (
                 self.tr("bfloat16"),
-                self.tr("Half the size; numbers change in the third digit, none is too large."),
+                self.tr(
+                    "16-bit floats with the range of fp32: half the size, about 2 significant "
+                    "digits."
+                ),
             ),
             "int8": (
                 self.tr("int8"),
-                self.tr("A quarter of the size, and quicker; a few answers may change."),
+                self.tr(
+                    "8-bit integers: a quarter of the size, faster; a few predictions may change."
+                ),
             ),
         }
 
@@ -186,9 +193,11 @@ class Choices(QWidget):
         where = self.tr("{0} in {1}")
         self.target.setText(where.format(state.target.name, state.place))
         if state.texts is None:
-            self.texts.setText(self.tr("Built-in texts, and dev rows of its run if it has one"))
+            self.texts.setText(
+                self.tr("Built-in texts and, for a checkpoint of a run, its validation rows")
+            )
         else:
-            told = self.tr("Built-in texts, and the first {0} rows of {1}")
+            told = self.tr("Built-in texts and the first {0} rows of {1}")
             self.texts.setText(told.format(MOST_TEXTS, state.texts.name))
         self.no_texts.setVisible(state.texts is not None)
 
@@ -196,14 +205,14 @@ class Choices(QWidget):
         self._state.choose(self.form.currentData(), self.precision.currentData())
 
     def _on_place(self) -> None:
-        dialog = QFileDialog(self, self.tr("In which folder?"), str(self._state.place))
+        dialog = QFileDialog(self, self.tr("Choose a folder"), str(self._state.place))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _on_texts(self) -> None:
-        dialog = QFileDialog(self, self.tr("A file with texts"))
+        dialog = QFileDialog(self, self.tr("Choose a file with texts"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda chosen: self._state.set_texts(Path(chosen)))
         dialog.finished.connect(dialog.deleteLater)
@@ -217,7 +226,7 @@ class Progress(QWidget):
         super().__init__()
         self.stage = Text("", "strong")
         self.bar = QProgressBar()
-        self.bar.setAccessibleName(self.tr("Progress of the export"))
+        self.bar.setAccessibleName(self.tr("Export progress"))
         self.bar.setTextVisible(False)
         self.leave = buttons.plain(self.tr("&Stop"))
         column = QVBoxLayout(self)
@@ -227,7 +236,8 @@ class Progress(QWidget):
         column.addWidget(self.bar)
         column.addWidget(
             Text(
-                self.tr("A large model takes a minute or two. Nothing stays if you stop."), "muted"
+                self.tr("A large model takes a minute or two. Stopping leaves nothing behind."),
+                "muted",
             )
         )
         column.addStretch(1)
@@ -261,24 +271,24 @@ class Outcome(QWidget):
     def show_exported(self, exported: Exported) -> None:
         report = exported.report
         clear(self._said)
-        done = self.tr("The export is done: {0} in {1}").format(
+        done = self.tr("Export complete: {0} in {1}").format(
             numbers.size(exported.bytes), exported.folder
         )
         tried = self.tr(
-            "It was loaded again and tried on %Ln text(s). Word pieces and labels are those of the "
-            "model.",
+            "The export was reloaded and verified with %Ln text(s). Its tokens and labels "
+            "match the model.",
             "",
             len(report.texts),
         )
         said: list[tuple[str, Look]] = [(done, "good"), (tried, "body")]
         if report.weights_equal:
-            same = self.tr("All {0} tensors are those of the model, bit for bit.")
-            rounded = self.tr("All {0} tensors are those of the model, rounded to {1}.")
+            same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
+            rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
             is_whole = report.precision == "float32"
             template = same if is_whole else rounded
             said.append((template.format(report.tensors, report.precision), "body"))
         said += [(one.sentence(), "body") for one in report.comparisons]
-        said.append((self.tr("The texts: {0}.").format(", ".join(report.sources)), "muted"))
+        said.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
         said += [(note, "warn") for note in report.notes]
         for text, look in said:
             self._said.addWidget(Text(text, look, selectable=True))
@@ -289,7 +299,7 @@ class Outcome(QWidget):
         self._said.addWidget(Text(problem.problem, "bad", selectable=True))
         if problem.advice:
             self._said.addWidget(Text(problem.advice, selectable=True))
-        self._said.addWidget(Text(self.tr("Nothing was written."), "muted"))
+        self._said.addWidget(Text(self.tr("No files were written."), "muted"))
         if problem.details:
             details = QPlainTextEdit(problem.details[:20_000], readOnly=True)
             details.setAccessibleName(self.tr("Details"))

@@ -40,9 +40,9 @@ def run_window() -> int:
     if not is_first:
         came = ring(home)
         print(
-            "BERT Studio is open already; its window comes to the front."
+            "BERT Studio is already running; switching to its window."
             if came
-            else "BERT Studio is open already, and its window does not answer."
+            else "BERT Studio is already running, but its window does not respond."
         )
         return 0
     handler = log_to(home.log)

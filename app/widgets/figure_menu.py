@@ -136,7 +136,7 @@ class FigureButton(QToolButton):
         kept.setData("image/svg+xml", drawing)
         kept.setText(caption)
         QGuiApplication.clipboard().setMimeData(kept)
-        self._notices.say(self.tr("The picture is on the clipboard."))
+        self._notices.say(self.tr("Picture copied to the clipboard."))
 
     def _copy_numbers(self) -> None:
         shown = self._figure
@@ -150,7 +150,7 @@ class FigureButton(QToolButton):
 
     def _on_numbers(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self._notices.say(self.tr("The numbers are on the clipboard, as a table."))
+        self._notices.say(self.tr("Numbers copied to the clipboard as a table."))
 
 
 def _write(path: Path, content: bytes) -> None:

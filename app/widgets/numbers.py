@@ -2,11 +2,9 @@
 
 import math
 
-from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtCore import QLocale
 
-
-def _tr(text: str, number: int = -1) -> str:
-    return QCoreApplication.translate("numbers", text, "", number)
+from app.translation import tr
 
 
 def count(number: int) -> str:
@@ -17,7 +15,7 @@ def count(number: int) -> str:
 def decimal(value: float | None, places: int = 4) -> str:
     """0.6931; a value that is not finite is told as what it is."""
     if value is None or math.isnan(value):
-        return _tr("not a number")
+        return tr("not a number")
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if value and (abs(value) < 10**-places or abs(value) >= 1e6):
@@ -52,25 +50,25 @@ def duration(seconds: float) -> str:
     """42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     whole = max(0, round(seconds))
     if whole < 60:
-        return _tr("{0} s").format(whole)
+        return tr("{0} s").format(whole)
     if whole < 3600:
         minutes, rest = divmod(whole, 60)
         if minutes >= 10 or not rest:
-            return _tr("{0} min").format(minutes)
-        return _tr("{0} min {1} s").format(minutes, rest)
+            return tr("{0} min").format(minutes)
+        return tr("{0} min {1} s").format(minutes, rest)
     if whole < 86400:
         hours, rest = divmod(whole, 3600)
-        return _tr("{0} h {1} min").format(hours, rest // 60)
+        return tr("{0} h {1} min").format(hours, rest // 60)
     days, rest = divmod(whole, 86400)
-    return _tr("{0} d {1} h").format(days, rest // 3600)
+    return tr("{0} d {1} h").format(days, rest // 3600)
 
 
 def ago(seconds: float) -> str:
     """How long something is past: just now, 5 minutes ago, yesterday."""
     if seconds < 60:
-        return _tr("just now")
+        return tr("just now")
     if seconds < 3600:
-        return _tr("%Ln minute(s) ago", int(seconds // 60))
+        return tr("%Ln minute(s) ago", int(seconds // 60))
     if seconds < 86400:
-        return _tr("%Ln hour(s) ago", int(seconds // 3600))
-    return _tr("%Ln day(s) ago", int(seconds // 86400))
+        return tr("%Ln hour(s) ago", int(seconds // 3600))
+    return tr("%Ln day(s) ago", int(seconds // 86400))

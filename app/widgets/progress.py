@@ -70,7 +70,7 @@ class ProgressLine(QWidget):
         passed = time.monotonic() - self._since
         if passed > SETTLED and done > 0:
             rate = done / passed
-            words.append(self.tr("{0} a second").format(self._number(round(rate))))
+            words.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
                 left = numbers.duration((total - done) / rate)
                 words.append(self.tr("about {0} left").format(left))

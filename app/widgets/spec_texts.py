@@ -4,15 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import QCoreApplication
 
-from app.translation import in_language
+from app.translation import in_language, tr, translated
 from app.widgets.number_field import written
 from engine.validation import problem_of
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("form", text)
 
 
 def title_of(name: str, info: FieldInfo) -> str:
@@ -31,52 +26,52 @@ def help_of(info: FieldInfo) -> str:
 
 
 NAMES: dict[str, Callable[[], str]] = {
-    "auto": lambda: _tr("Automatic"),
-    "cpu": lambda: _tr("CPU"),
-    "cuda": lambda: _tr("GPU (CUDA)"),
-    "mps": lambda: _tr("GPU (Apple Metal)"),
+    "auto": lambda: tr("Automatic"),
+    "cpu": lambda: tr("CPU"),
+    "cuda": lambda: tr("GPU (CUDA)"),
+    "mps": lambda: tr("GPU (Apple Metal)"),
     "gelu": lambda: "GELU",
-    "gelu_new": lambda: _tr("GELU (tanh approximation)"),
+    "gelu_new": lambda: tr("GELU (tanh approximation)"),
     "relu": lambda: "ReLU",
-    "mlm": lambda: _tr("Masked language modelling (MLM)"),
-    "clm": lambda: _tr("Causal language modelling (CLM)"),
-    "dynamic": lambda: _tr("Dynamic"),
-    "static": lambda: _tr("Static"),
-    "query and value": lambda: _tr("Query and value"),
-    "all": lambda: _tr("All matrices"),
-    "fine-tuned": lambda: _tr("Fine-tuning"),
-    "embeddings": lambda: _tr("Embeddings"),
-    "second-to-last": lambda: _tr("Second-to-last layer"),
-    "last": lambda: _tr("Last layer"),
-    "sum of last four": lambda: _tr("Sum of the last four layers"),
-    "concatenation of last four": lambda: _tr("Concatenation of the last four layers"),
-    "sum of all": lambda: _tr("Sum of all layers"),
-    "learned mix": lambda: _tr("Learned mix of layers"),
-    "one layer": lambda: _tr("One layer"),
-    "layer sweep": lambda: _tr("Layer probing sweep"),
-    "bilstm": lambda: _tr("BiLSTM"),
-    "linear": lambda: _tr("Linear layer"),
-    "mean": lambda: _tr("Mean of the tokens"),
-    "first": lambda: _tr("[CLS] token"),
+    "mlm": lambda: tr("Masked language modelling (MLM)"),
+    "clm": lambda: tr("Causal language modelling (CLM)"),
+    "dynamic": lambda: tr("Dynamic"),
+    "static": lambda: tr("Static"),
+    "query and value": lambda: tr("Query and value"),
+    "all": lambda: tr("All matrices"),
+    "fine-tuned": lambda: tr("Fine-tuning"),
+    "embeddings": lambda: tr("Embeddings"),
+    "second-to-last": lambda: tr("Second-to-last layer"),
+    "last": lambda: tr("Last layer"),
+    "sum of last four": lambda: tr("Sum of the last four layers"),
+    "concatenation of last four": lambda: tr("Concatenation of the last four layers"),
+    "sum of all": lambda: tr("Sum of all layers"),
+    "learned mix": lambda: tr("Learned mix of layers"),
+    "one layer": lambda: tr("One layer"),
+    "layer sweep": lambda: tr("Layer probing sweep"),
+    "bilstm": lambda: tr("BiLSTM"),
+    "linear": lambda: tr("Linear layer"),
+    "mean": lambda: tr("Mean of the tokens"),
+    "first": lambda: tr("[CLS] token"),
 }
 
 
 def value_text(value: object) -> str:
     """A value of a spec as the window shows it."""
     if value is None:
-        return _tr("as in the model")
+        return tr("as in the model")
     if isinstance(value, bool):
-        return _tr("on") if value else _tr("off")
+        return tr("on") if value else tr("off")
     if isinstance(value, int | float):
         return written(value)
     if isinstance(value, dict):
         pairs = [f"{name} {value_text(inner)}" for name, inner in value.items()]
-        return ", ".join(pairs) or _tr("none")
-    text = str(value) or _tr("none")
+        return ", ".join(pairs) or tr("none")
+    text = str(value) or tr("none")
     return NAMES[text]() if text in NAMES else text
 
 
 def problem_text(item: Any) -> str:
     """One of `ValidationError.errors()` as a sentence."""
-    problem = in_language(problem_of(item)).rstrip(".")
+    problem = translated(problem_of(item)).rstrip(".")
     return f"{problem[:1].upper()}{problem[1:]}."

@@ -40,9 +40,9 @@ class StatusBar(QFrame):
         self.setProperty("look", "strip")
         self.setFixedHeight(36)
         self.setAccessibleName(self.tr("Status"))
-        self.idle = Text(self.tr("Nothing is running"), "small", wraps=False)
+        self.idle = Text(self.tr("No runs in progress"), "small", wraps=False)
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
-        self.explorer = Text(self.tr("The explorer is computing…"), "small", wraps=False)
+        self.explorer = Text(self.tr("Explore is computing…"), "small", wraps=False)
         self.explorer.hide()
         self._blink = QTimer(self, singleShot=True, interval=BLINK)
         self._blink.timeout.connect(self.explorer.show)

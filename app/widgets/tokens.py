@@ -56,7 +56,7 @@ class Pieces(QWidget):
         self._unknown = unknown
         self._places = {}
         self._lay_out()
-        self.setAccessibleName(self.tr("Word pieces"))
+        self.setAccessibleName(self.tr("Tokens"))
         self.setAccessibleDescription(self._sentence())
         self.updateGeometry()
         self.update()

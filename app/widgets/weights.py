@@ -95,7 +95,7 @@ class _Row(QWidget):
         self.name.setCurrentText(name)
         self.number = NumberField(number, 0.5, False, 0.0)
         self.number.setAccessibleName(self.tr("Weight, for: {0}").format(title))
-        self.remove = buttons.icon_button("x", self.tr("Take this weight out"))
+        self.remove = buttons.icon_button("x", self.tr("Remove this weight"))
         for part in (self.name, self.number, self.remove):
             line.addWidget(part)
 

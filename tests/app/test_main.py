@@ -143,7 +143,7 @@ def test_a_second_start_brings_the_first_to_the_front(
 ) -> None:
     second = run("-m", "app")
     assert second.returncode == 0
-    assert "comes to the front" in second.stdout
+    assert "switching to its window" in second.stdout
     assert staying.stdout is not None
     assert staying.stdout.readline() == "front\n"
     assert staying.wait(20) == 0

@@ -62,10 +62,10 @@ def test_english_plurals_follow_the_number(qapp) -> None:
 
 def test_a_file_and_a_line_make_a_language(spoken) -> None:
     assert QObject().tr("Runs") == in_language("Runs") == "Przebiegi"
-    assert tr("Open", "state") == "Otwarty" and tr("Open") == "Open"
-    assert [tr("%n run(s)", "", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
+    assert tr("Open", comment="state") == "Otwarty" and tr("Open") == "Open"
+    assert [tr("%n run(s)", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
     assert tr("Data") == "Data", "what is not translated yet stays English"
-    assert tr("%n step(s)", "", 1) == "1 step"
+    assert tr("%n step(s)", 1) == "1 step"
 
 
 def test_a_sentence_of_the_engine_is_said_in_it(spoken) -> None:

@@ -22,7 +22,7 @@ class HomePage(Page):
     def __init__(self, studio: Studio) -> None:
         super().__init__(
             self.tr("What would you like to do?"),
-            self.tr("Everything runs on this machine, and nothing leaves it."),
+            self.tr("Everything runs on this machine; no data leaves it."),
             scrolls=True,
         )
         self._studio = studio
@@ -64,18 +64,18 @@ class HomePage(Page):
                 "graduation-cap",
                 self.tr("Fine-tune a model"),
                 self.tr(
-                    "Teach a BERT to sort your texts. Bring a table with a text and a label in "
-                    "each row."
+                    "Train BERT on your own task. For classification, bring a table with a "
+                    "text and a label in each row."
                 ),
                 "train",
                 {"task": "text_classification"},
             ),
             (
                 "scan-search",
-                self.tr("Look inside a model"),
+                self.tr("Explore a model"),
                 self.tr(
-                    "Type a sentence, hide a word, and see what the model expects and where "
-                    "each head looks."
+                    "Type a sentence, mask a word, and see the model’s predictions and what "
+                    "each attention head attends to."
                 ),
                 "explore",
                 None,
@@ -84,8 +84,7 @@ class HomePage(Page):
                 "book-open",
                 self.tr("Pre-train from text"),
                 self.tr(
-                    "Let a network learn a language from plain text, from nothing or onward from "
-                    "a model."
+                    "Train a language model on plain text, from scratch or from an existing model."
                 ),
                 "train",
                 {"task": "pretraining"},
@@ -98,13 +97,13 @@ class HomePage(Page):
         row.setSpacing(5 * SPACE)
         words = QVBoxLayout()
         words.setSpacing(SPACE)
-        words.addWidget(Text(self.tr("New here? Start with the sample."), "heading"))
+        words.addWidget(Text(self.tr("New here? Start with the sample data."), "heading"))
         words.addWidget(
             Text(
                 self.tr(
-                    "A small English BERT and a table of sentences from historical speeches come "
-                    "with the program. The model learns to tell the era of a sentence in about a "
-                    "minute, and you watch."
+                    "BERT Studio includes a small English BERT and a table of sentences from "
+                    "historical speeches. In about a minute, the model learns to classify a "
+                    "sentence by era while you watch."
                 ),
                 "muted",
             )

@@ -45,7 +45,7 @@ class ImportPage(Page):
         self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self.progress = ProgressLine(self.tr("Import of a model"))
+        self.progress = ProgressLine(self.tr("Import a model"))
         self.progress.cancelled.connect(state.cancel_import)
         self.progress.cancelled.connect(self.left)
         self.body.addWidget(self.progress)
@@ -76,7 +76,7 @@ class ImportPage(Page):
     def _show_report(self, name: str, imported: Imported) -> None:
         info, report = imported.info, imported.report
         self.set_title(
-            self.tr("“{0}” is imported").format(name),
+            self.tr("“{0}” was imported").format(name),
             f"{self._words.size(info)} · "
             + self.tr("{0} parameters").format(numbers.short(info.parameters)),
         )
@@ -85,17 +85,19 @@ class ImportPage(Page):
         self.sections = [
             Section(
                 self.tr("%Ln tensor(s) loaded", "", len(report.loaded)),
-                self.tr("They are in the file and in the network."),
+                self.tr("Found both in the file and in the network."),
                 report.loaded,
             ),
             Section(
-                self.tr("%Ln tensor(s) newly made", "", len(report.fresh)),
-                self.tr("The network has them and the file does not: they start at random."),
+                self.tr(
+                    "%Ln tensor(s) missing in the file, newly initialised", "", len(report.fresh)
+                ),
+                self.tr("The file does not contain them, so they start from random values."),
                 report.fresh,
             ),
             Section(
-                self.tr("%Ln tensor(s) left over", "", len(report.left_over)),
-                self.tr("They are in the file, and this network has no place for them."),
+                self.tr("%Ln tensor(s) not used", "", len(report.left_over)),
+                self.tr("The file contains them, but this network does not use them."),
                 report.left_over,
             ),
         ]
@@ -113,7 +115,7 @@ class ImportPage(Page):
         card.body.addWidget(Text(problem.problem, "strong", selectable=True))
         if problem.advice:
             card.body.addWidget(Text(problem.advice, selectable=True))
-        card.body.addWidget(Text(self.tr("Nothing was changed in your home folder."), "muted"))
+        card.body.addWidget(Text(self.tr("Your home folder was not changed."), "muted"))
         if problem.details:
             card.body.addWidget(_details(self.tr("Details"), problem.details))
         self._outcome.addWidget(card)

@@ -23,7 +23,10 @@ class ModelList(Page):
         super().__init__("", "", parent)
         self.set_title(
             self.tr("Models"),
-            self.tr("What you can look into, fine-tune and copy. Drop a model folder here."),
+            self.tr(
+                "Your models. Explore, fine-tune or export them. Drop a model folder anywhere in "
+                "the window to import it."
+            ),
         )
         self._words = Words(self)
         self.import_button = buttons.primary(
@@ -36,8 +39,9 @@ class ModelList(Page):
             "boxes",
             self.tr("No models yet"),
             self.tr(
-                "Import a folder with a BERT model: config.json, model.safetensors or "
-                "pytorch_model.bin, and its vocabulary; or one as Google published it."
+                "Import the folder of a BERT model: config.json, model.safetensors or "
+                "pytorch_model.bin, and its tokenizer files. Google’s original TensorFlow "
+                "checkpoints work too."
             ),
             buttons.primary(self.tr("Import a folder…"), self.import_asked.emit, "folder-open"),
         )

@@ -76,7 +76,7 @@ class ModelsState(QObject):
         if self.is_importing:
             return
         self.source, self.imported, self.problem = source, None, None
-        self.working = Working(stage=self.tr("Starting to read the folder"))
+        self.working = Working(stage=self.tr("Reading the folder"))
         into = free_folder(self._studio.home.models, source.name)
         self._errand = self._studio.errand(
             Import(folder=source, into=into),
@@ -119,9 +119,11 @@ class ModelsState(QObject):
     def why_not_delete(self, model: ModelEntry) -> str:
         """A sentence, where this model cannot be deleted here."""
         if model.origin == "starter":
-            return self.tr("The starter model comes with the program and stays with it.")
+            return self.tr("The starter model is part of BERT Studio and cannot be deleted.")
         if model.origin == "run":
-            return self.tr("This checkpoint belongs to a run and is deleted with it, on Runs.")
+            return self.tr(
+                "This checkpoint belongs to a run. Delete the run on the Runs page to remove it."
+            )
         return ""
 
     def delete(self, model: ModelEntry) -> None:
@@ -131,8 +133,8 @@ class ModelsState(QObject):
             self._studio.models_changed.emit()
             self.removed.emit(model.path)
             self._studio.notices.say(
-                self.tr("“{0}” is in the trash.").format(model.name),
-                self.tr("Bring back"),
+                self.tr("“{0}” was moved to the trash.").format(model.name),
+                self.tr("Undo"),
                 lambda: self._bring_back(place, model.path),
             )
 

@@ -45,7 +45,7 @@ class Words(QObject):
         return [
             "" if info.family == BERT.name else title(info.family),
             self.size(info),
-            self.tr("%Ln piece(s)", "", info.vocab_size),
+            self.tr("%Ln token(s)", "", info.vocab_size),
             ", ".join(self.heads(info)),
             info.dtype,
             numbers.size(info.bytes),
@@ -53,10 +53,10 @@ class Words(QObject):
 
     def _mark(self, model: ModelEntry) -> str:
         if model.origin == "starter":
-            return self.tr("Comes with the program")
+            return self.tr("Included with BERT Studio")
         if model.origin == "imported":
             return self.tr("Imported")
-        return self.tr("Best of its run") if model.best else self.tr("From a run")
+        return self.tr("Best checkpoint") if model.best else self.tr("Checkpoint")
 
     def size(self, info: CheckpointInfo) -> str:
         """As papers write it: L layers, H the width, A heads."""
@@ -65,21 +65,21 @@ class Words(QObject):
     def heads(self, info: CheckpointInfo) -> list[str]:
         """The heads that the checkpoint has; the pooler is a part of others and goes unnamed."""
         names = {
-            "masked words": self.tr("masked words"),
-            "next sentence": self.tr("next sentence"),
+            "masked words": self.tr("masked language modelling (MLM)"),
+            "next sentence": self.tr("next-sentence prediction (NSP)"),
             "classes": self.tr("%Ln class(es)", "", len(info.labels)),
             "labels": self.tr("%Ln label(s)", "", len(info.labels)),
-            "number": self.tr("a number"),
+            "number": self.tr("regression"),
             "tags": self.tr("%Ln tag(s)", "", len(info.labels)),
-            "answer": self.tr("answers"),
-            "choices": self.tr("endings"),
+            "answer": self.tr("question answering"),
+            "choices": self.tr("multiple choice"),
         }
         return [names[head] for head in info.task_heads if head in names]
 
     def origin(self, model: ModelEntry) -> str:
         """Where the model comes from, in a sentence."""
         if model.origin == "starter":
-            return self.tr("A small English BERT that comes with the program.")
+            return self.tr("A small English BERT included with BERT Studio.")
         if model.origin == "imported":
             return self.tr("Imported into your home folder.")
         if model.best:
@@ -98,22 +98,23 @@ class Words(QObject):
             (self.tr("Family"), title(info.family)),
             (self.tr("Parameters"), numbers.count(info.parameters)),
             (self.tr("Layers (L)"), numbers.count(info.layers)),
-            (self.tr("Width (H)"), numbers.count(info.hidden_size)),
+            (self.tr("Hidden size (H)"), numbers.count(info.hidden_size)),
             (self.tr("Attention heads (A)"), numbers.count(info.heads)),
-            (self.tr("Feed-forward width"), numbers.count(info.intermediate_size)),
-            (self.tr("Longest input"), self.tr("%Ln piece(s)", "", info.max_positions)),
-            (self.tr("Vocabulary"), self.tr("%Ln piece(s)", "", info.vocab_size)),
-            (self.tr("Case"), self.tr("ignored") if info.lowercase else self.tr("kept")),
-            (self.tr("Heads"), "\n".join(heads) if heads else self.tr("none: an encoder alone")),
+            (self.tr("Intermediate size"), numbers.count(info.intermediate_size)),
+            (self.tr("Max. positions"), self.tr("%Ln token(s)", "", info.max_positions)),
+            (self.tr("Vocabulary"), self.tr("%Ln token(s)", "", info.vocab_size)),
+            (self.tr("Case"), self.tr("uncased") if info.lowercase else self.tr("cased")),
+            (
+                self.tr("Output heads"),
+                "\n".join(heads) if heads else self.tr("none (encoder only)"),
+            ),
         ]
         if info.causal:
-            facts.append(
-                (self.tr("Attention"), self.tr("left to right: no token sees a later one"))
-            )
+            facts.append((self.tr("Attention"), self.tr("causal (left to right)")))
         if info.labels:
             facts.append((self.tr("Classes"), self._labels(info.labels)))
         facts += [
-            (self.tr("Stored as"), info.dtype),
+            (self.tr("Precision"), info.dtype),
             (self.tr("Weights"), numbers.size(info.bytes)),
             (self.tr("Folder"), str(model.path)),
         ]

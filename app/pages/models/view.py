@@ -109,8 +109,8 @@ class ModelsPage(QWidget):
                 self.open_model(wanted)
             else:
                 self._studio.notices.error(
-                    self.tr("There is no model at {0} any more.").format(wanted),
-                    self.tr("Choose one from the list."),
+                    self.tr("The model at {0} no longer exists.").format(wanted),
+                    self.tr("Choose another model from the list."),
                 )
         elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
             self.show_list()
@@ -135,13 +135,13 @@ class ModelsPage(QWidget):
             self,
             self.tr("Delete “{0}”?").format(model.name),
             self.tr(
-                "The copy in your home folder goes to the trash. The folder that it was imported "
-                "from stays, and so do the runs that started from this model; those that have not "
-                "ended can no longer read it."
+                "The copy in your home folder moves to the trash. The original folder and "
+                "runs trained from this model are kept, but unfinished runs can no longer "
+                "read the model."
             ),
             [
                 Choice("delete", self.tr("Move to the trash"), "danger"),
-                Choice("keep", self.tr("Keep it")),
+                Choice("keep", self.tr("Cancel")),
             ],
             answered,
         )

@@ -61,7 +61,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
     if len(rows) == 1:
         title = tr("Delete the run “{0}”?").format(rows[0].name)
     else:
-        title = tr("Delete %Ln run(s)?", "", len(rows))
+        title = tr("Delete %Ln run(s)?", len(rows))
     ask(
         owner,
         title,

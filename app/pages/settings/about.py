@@ -76,7 +76,7 @@ class About(Card):
                 "muted",
             )
         )
-        self.copy = buttons.plain(self.tr("&Copy all this"), self._on_copy, icon="copy")
+        self.copy = buttons.plain(self.tr("&Copy all"), self._on_copy, icon="copy")
         self.licences = buttons.plain(self.tr("Show the licence &texts"), self._on_licences)
         row_of_buttons = QHBoxLayout()
         row_of_buttons.addWidget(self.copy)
@@ -136,9 +136,9 @@ def precision_sentence(speeds: Speeds | None) -> str:
     if speeds is None:
         return ""
     if not speeds.times:
-        return translate("Settings", "Trains in fp32: there are no instructions for bf16 here.")
+        return translate("Settings", "Trains in fp32: this processor has no bf16 instructions.")
     template = translate(
-        "Settings", "Trains in {0}: {1} multiplies matrices {2} times as fast as fp32 here."
+        "Settings", "Trains in {0}: here {1} matrix multiplication is {2} × as fast as fp32."
     )
     short = "bf16" if speeds.bf16 else "fp16"
     return template.format(speeds.fastest, short, f"{speeds.times:.1f}")

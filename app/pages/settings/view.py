@@ -31,12 +31,12 @@ class SettingsPage(Page):
         self._studio = studio
         preferences = studio.settings.preferences
         self.look = Segments(
-            [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Look")
+            [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Theme")
         )
         self.look.choose(LOOKS.index(preferences.theme))
         self.look.chosen.connect(lambda place: studio.settings.set("theme", LOOKS[place]))
-        self.device = self._devices("device", self.tr("Device for training"))
-        self.explorer_device = self._devices("explorer_device", self.tr("Device for exploring"))
+        self.device = self._devices("device", self.tr("Training device"))
+        self.explorer_device = self._devices("explorer_device", self.tr("Explore device"))
         self.threads = QSpinBox()
         self.threads.setRange(0, 1024)
         self.threads.setSpecialValueText(self.tr("Automatic"))
@@ -47,7 +47,7 @@ class SettingsPage(Page):
         self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
         self.ask_on_close = Switch(self.tr("Ask before closing"), preferences.ask_on_close)
         self.ask_on_close.toggled.connect(partial(studio.settings.set, "ask_on_close"))
-        self.stand_by = Switch(self.tr("Get ready while a run is planned"), preferences.stand_by)
+        self.stand_by = Switch(self.tr("Preload the training process"), preferences.stand_by)
         self.stand_by.toggled.connect(partial(studio.settings.set, "stand_by"))
         self.home = OneLine(str(studio.home.root), "mono")
         self.open_home = buttons.plain(
@@ -58,47 +58,51 @@ class SettingsPage(Page):
         self.about = About()
         self._add(
             self.tr("Appearance"),
-            [(self.tr("Look"), self.look, self.tr("“System” follows the desktop."))],
+            [(self.tr("Theme"), self.look, self.tr("“System” follows the theme of your desktop."))],
         )
         self._add(
-            self.tr("Training and exploring"),
+            self.tr("Training and Explore"),
             [
                 (
-                    self.tr("Device for training"),
+                    self.tr("Training device"),
                     self.device,
-                    self.tr("What a new job proposes. Automatic takes a GPU where there is one."),
+                    self.tr("The default for new jobs. Automatic uses a GPU if there is one."),
                 ),
                 (
-                    self.tr("Device for exploring"),
+                    self.tr("Explore device"),
                     self.explorer_device,
-                    self.tr("Where the Explore page computes; it starts anew at once."),
+                    self.tr(
+                        "Where the Explore page computes. Changing it restarts the Explore process."
+                    ),
                 ),
                 (
                     self.tr("Threads"),
                     self.threads,
                     self.tr(
-                        "Processor threads of new jobs and of the Explore page. Automatic is one "
-                        "for each core, in most cases."
+                        "CPU threads for new jobs and the Explore page. Automatic is usually "
+                        "one per core."
                     ),
                 ),
                 (
-                    self.tr("Get ready while a run is planned"),
+                    self.tr("Preload the training process"),
                     self.stand_by,
                     self.tr(
-                        "A process waits with all that training needs, so that a run begins "
-                        "seconds earlier. It takes some 250 MB and ends ten minutes after the "
-                        "Train page was last used, or with the window."
+                        "Keeps a training process ready while you set up a run, so that it "
+                        "starts a few seconds earlier. Uses about 250 MB and ends ten "
+                        "minutes after you last used the Train page."
                     ),
                 ),
             ],
         )
         self._add(
-            self.tr("Closing the window"),
+            self.tr("Closing"),
             [
                 (
                     self.tr("Ask before closing"),
                     self.ask_on_close,
-                    self.tr("Only while runs are not finished. They go on without the window."),
+                    self.tr(
+                        "Only while runs are unfinished. Training continues in the background."
+                    ),
                 )
             ],
         )
@@ -106,11 +110,11 @@ class SettingsPage(Page):
             self.tr("Home folder"),
             [
                 (
-                    self.tr("Everything you make lies here"),
+                    self.tr("Data, models and runs are stored here"),
                     self.open_home,
                     self.tr(
-                        "Set BERT_STUDIO_HOME before the start to use another folder. “cache” in "
-                        "it may be deleted."
+                        "To use another folder, set BERT_STUDIO_HOME before starting. The "
+                        "“cache” folder can be deleted at any time."
                     ),
                 )
             ],

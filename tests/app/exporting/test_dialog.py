@@ -102,7 +102,7 @@ def test_the_form_says_which_precisions_there_are(qtbot, dialog):
 
     assert precisions() == ["float32", "float16", "bfloat16"]
     choose(qtbot, choices.precision, "float16")
-    assert "Half the size" in choices.precision_help.text()
+    assert "half the size" in choices.precision_help.text()
     assert dialog.state.target.name == "little-hf-float16"
     choose(qtbot, choices.form, "onnx")
     assert precisions() == ["float32", "int8"]
@@ -126,7 +126,7 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
     assert dialog.state.target == other / "little-hf-2", "the first free name"
     qtbot.mouseClick(dialog.choices.choose_texts, Qt.MouseButton.LeftButton)
     dialog.findChildren(QFileDialog)[-1].fileSelected.emit(str(tmp_path / "rows.csv"))
-    assert "rows.csv" in dialog.choices.texts.text()
+    assert "rows.csv" in dialog.choices.texts.whole()
     assert dialog.state.texts == tmp_path / "rows.csv"
     qtbot.mouseClick(dialog.choices.no_texts, Qt.MouseButton.LeftButton)
     assert dialog.state.texts is None

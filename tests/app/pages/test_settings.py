@@ -63,18 +63,18 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage
     "speeds, sentence",
     [
         (None, ""),
-        (Speeds("a processor"), "Trains in fp32: there are no instructions for bf16 here."),
+        (Speeds("a processor"), "Trains in fp32: this processor has no bf16 instructions."),
         (
             Speeds("a processor", fp32=1e11, bf16=8e11),
-            "Trains in bf16: bf16 multiplies matrices 8.0 times as fast as fp32 here.",
+            "Trains in bf16: here bf16 matrix multiplication is 8.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=3e13),
-            "Trains in fp16: fp16 multiplies matrices 3.0 times as fast as fp32 here.",
+            "Trains in fp16: here fp16 matrix multiplication is 3.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=1.2e13),
-            "Trains in fp32: fp16 multiplies matrices 1.2 times as fast as fp32 here.",
+            "Trains in fp32: here fp16 matrix multiplication is 1.2 × as fast as fp32.",
         ),
     ],
 )

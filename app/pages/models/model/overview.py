@@ -39,10 +39,10 @@ class OverviewTab(QWidget):
         row.addWidget(area)
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 3 * SPACE, 0)
-        card = Card(self.tr("Facts"), inner)
+        card = Card(self.tr("Details"), inner)
         column.addWidget(card)
         column.addStretch(1)
-        self.facts = Facts(self.tr("Facts"), card)
+        self.facts = Facts(self.tr("Details"), card)
         card.body.addWidget(self.facts)
         self.facts.show_facts(words.facts(model))
         self.parts = PartsView()
@@ -54,7 +54,7 @@ class PartsView(QTreeView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName(self.tr("Parts of the network"))
+        self.setAccessibleName(self.tr("Network structure"))
         self.setUniformRowHeights(True)
         self.setItemDelegateForColumn(2, ShareBar(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

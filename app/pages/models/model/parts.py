@@ -47,7 +47,7 @@ def parts_of(spec: AnySpec, heads: tuple[str, ...], classes: int) -> tuple[Part,
     if "masked words" in heads:
         blocks.append(_masked_words(spec))
     if "next sentence" in heads:
-        blocks.append(Part("Next sentence head", _linear(2, spec.hidden_size)))
+        blocks.append(Part("Next-sentence head", _linear(2, spec.hidden_size)))
     for head, outputs in (OUTPUTS | dict.fromkeys(NAMED, classes)).items():
         if head in heads:
             name = "Classifier" if head == "classes" else "Task head"
@@ -58,14 +58,14 @@ def parts_of(spec: AnySpec, heads: tuple[str, ...], classes: int) -> tuple[Part,
 def _embeddings(spec: AnySpec) -> Part:
     width = _word_width(spec)
     parts = [
-        Part("Word pieces", ((spec.vocab_size, width),)),
+        Part("Tokens", ((spec.vocab_size, width),)),
         Part("Positions", ((spec.position_rows, width),)),
     ]
     if not isinstance(spec, DistilBertSpec):
         parts.append(Part("Segments", ((spec.segments, width),)))
     parts.append(Part("Layer norm", _norm(width)))
     if isinstance(spec, AlbertSpec):
-        parts.append(Part("Widening", _linear(spec.hidden_size, width)))
+        parts.append(Part("Embedding projection", _linear(spec.hidden_size, width)))
     return Part("Embeddings", parts=tuple(parts))
 
 
@@ -88,8 +88,8 @@ def _layer(spec: AnySpec, number: int) -> Part:
     feed_forward = Part(
         "Feed-forward",
         parts=(
-            Part("Inner", _linear(spec.intermediate_size, spec.hidden_size)),
-            Part("Outer", _linear(spec.hidden_size, spec.intermediate_size)),
+            Part("Intermediate", _linear(spec.intermediate_size, spec.hidden_size)),
+            Part("Output", _linear(spec.hidden_size, spec.intermediate_size)),
             Part("Layer norm", _norm(spec.hidden_size)),
         ),
     )
@@ -102,7 +102,7 @@ def _layer(spec: AnySpec, number: int) -> Part:
 def _masked_words(spec: AnySpec) -> Part:
     width = _word_width(spec)
     return Part(
-        "Masked word head",
+        "Masked-language-model head",
         parts=(
             Part("Transform", _linear(width, spec.hidden_size)),
             Part("Layer norm", _norm(width)),

@@ -43,11 +43,11 @@ class PartsModel(QAbstractItemModel):
         self._total = max(sum(part.parameters for part in parts), 1)
         self._names = {
             "Embeddings": self.tr("Embeddings"),
-            "Word pieces": self.tr("Word pieces"),
+            "Tokens": self.tr("Tokens"),
             "Positions": self.tr("Positions"),
             "Segments": self.tr("Segments"),
             "Layer norm": self.tr("Layer norm"),
-            "Widening": self.tr("Widening"),
+            "Embedding projection": self.tr("Embedding projection"),
             "Layer": self.tr("Layer"),
             "Shared layers": self.tr("Shared layers"),
             "Self-attention": self.tr("Self-attention"),
@@ -56,14 +56,13 @@ class PartsModel(QAbstractItemModel):
             "Value": self.tr("Value"),
             "Output": self.tr("Output"),
             "Feed-forward": self.tr("Feed-forward"),
-            "Inner": self.tr("Inner"),
-            "Outer": self.tr("Outer"),
+            "Intermediate": self.tr("Intermediate"),
             "Pooler": self.tr("Pooler"),
-            "Masked word head": self.tr("Masked word head"),
+            "Masked-language-model head": self.tr("Masked-language-model head"),
             "Transform": self.tr("Transform"),
-            "Decoder": self.tr("Decoder: the word pieces again"),
+            "Decoder": self.tr("Decoder (tied to the token embeddings)"),
             "Bias": self.tr("Bias"),
-            "Next sentence head": self.tr("Next sentence head"),
+            "Next-sentence head": self.tr("Next-sentence head"),
             "Classifier": self.tr("Classifier"),
             "Task head": self.tr("Task head"),
         }
@@ -90,7 +89,7 @@ class PartsModel(QAbstractItemModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Part"), self.tr("Shape"), self.tr("Parameters"))[section]
+            return (self.tr("Module"), self.tr("Shape"), self.tr("Parameters"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
@@ -106,7 +105,7 @@ class PartsModel(QAbstractItemModel):
                 return "  +  ".join(_shape(shape) for shape in node.part.shapes)
             case Qt.ItemDataRole.DisplayRole, 2:
                 if node.part.tied:
-                    return self.tr("counted above")
+                    return self.tr("shared, counted above")
                 return numbers.count(node.part.parameters)
             case Qt.ItemDataRole.TextAlignmentRole, 2:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -166,7 +165,7 @@ class VocabularyModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Id"), self.tr("Piece"), self.tr("Kind"))[section]
+            return (self.tr("ID"), self.tr("Token"), self.tr("Kind"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
@@ -195,9 +194,9 @@ class VocabularyModel(QAbstractTableModel):
         if piece.startswith("[unused"):
             return self.tr("unused")
         if not self._vocabulary.marked:
-            return self.tr("piece")
+            return self.tr("token")
         inside = self._vocabulary.continues(piece)
-        return self.tr("goes on a word") if inside else self.tr("begins a word")
+        return self.tr("continues a word") if inside else self.tr("begins a word")
 
 
 def find_pieces(vocabulary: AnyVocabulary, sought: str) -> list[int]:

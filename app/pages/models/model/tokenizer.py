@@ -26,7 +26,7 @@ class TokenizerTab(QWidget):
         self._ends = ""
         self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
         self.text = QLineEdit()
-        self.text.setAccessibleName(self.tr("Text to try the tokenizer on"))
+        self.text.setAccessibleName(self.tr("Text to tokenize"))
         self.text.setPlaceholderText(self.tr("Type a sentence"))
         self.text.setMaxLength(10_000)
         self.problem = Text("", "bad")
@@ -61,7 +61,7 @@ class TokenizerTab(QWidget):
                 self.words,
             ),
             _step(
-                self.tr("3. Find pieces"),
+                self.tr("3. Tokenize"),
                 self._find,
                 self.pieces,
                 self.count,
@@ -86,7 +86,7 @@ class TokenizerTab(QWidget):
         _, _, cls, sep, _ = tokenizer.vocabulary.special
         self._ends = f"{cls}, {sep}"
         helps = list(step_helps(tokenizer.vocabulary.kind))
-        helps[2] += " " + self.tr("The number below a piece is its id.")
+        helps[2] += " " + self.tr("The number below a token is its ID.")
         for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
             label.setText(text)
         self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
@@ -97,11 +97,11 @@ class TokenizerTab(QWidget):
         self.pieces.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
-            self.tr("%Ln piece(s), {0} among them", "", len(steps.tokens)).format(self._ends),
+            self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._ends),
             self.tr("%Ln word(s)", "", len(steps.words)),
         ]
         if unknown:
-            parts.append(self.tr("%Ln of them unknown", "", unknown))
+            parts.append(self.tr("%Ln unknown", "", unknown))
         if steps.cut:
             parts.append(self.tr("only the beginning of the text is shown"))
         self.count.setText(" · ".join(parts))

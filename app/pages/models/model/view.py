@@ -73,7 +73,7 @@ class ModelView(Page):
         self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
         self.export = buttons.plain(self.tr("Export…"), self.exported.emit, "upload")
         self.tune = buttons.plain(self.tr("Fine-tune…"), self.tuned.emit, "sliders-horizontal")
-        self.explore = buttons.primary(self.tr("Look inside"), self.explored.emit, "microscope")
+        self.explore = buttons.primary(self.tr("Open in Explore"), self.explored.emit, "microscope")
         for button in (self.delete, self.export, self.tune, self.explore):
             self.action_row.addWidget(button)
         if why_not_delete:

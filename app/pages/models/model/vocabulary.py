@@ -27,13 +27,13 @@ class VocabularyTab(QWidget):
         self._model: VocabularyModel | None = None
         self._state = state
         self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Find a piece or an id"))
-        self.search.setAccessibleName(self.tr("Find a piece or an id"))
+        self.search.setPlaceholderText(self.tr("Find a token or an ID"))
+        self.search.setAccessibleName(self.tr("Find a token or an ID"))
         self.search.setClearButtonEnabled(True)
         self.search.setMaximumWidth(100 * SPACE)
         self.count = Text("", "muted")
         self.table = QTableView()
-        dress(self.table, self.tr("Word pieces of the vocabulary"))
+        dress(self.table, self.tr("Tokens of the vocabulary"))
         self.table.verticalHeader().hide()
         self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         top = QHBoxLayout()
@@ -73,11 +73,11 @@ class VocabularyTab(QWidget):
     def _tell(self, ids: list[int] | None) -> None:
         assert self._model is not None
         if ids is None:
-            text = self.tr("%Ln piece(s)", "", self._model.rowCount())
+            text = self.tr("%Ln token(s)", "", self._model.rowCount())
         elif ids:
-            text = self.tr("%Ln piece(s) found", "", len(ids))
+            text = self.tr("%Ln token(s) found", "", len(ids))
         else:
             text = self.tr(
-                "No piece contains this. The tokenizer builds such a word from smaller ones."
+                "No token contains this text. The tokenizer splits such words into smaller tokens."
             )
         self.count.setText(text)

@@ -54,9 +54,9 @@ def names(page: ModelsPage) -> list[str]:
         ("classes", "3 class(es)"),
         ("labels", "3 label(s)"),
         ("tags", "3 tag(s)"),
-        ("number", "a number"),
-        ("answer", "answers"),
-        ("choices", "endings"),
+        ("number", "regression"),
+        ("answer", "question answering"),
+        ("choices", "multiple choice"),
     ],
 )
 def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
@@ -72,7 +72,13 @@ def test_the_list_tells_size_heads_and_origin(page, little) -> None:
     model = page.list.list.entries
     row = model.row_of(little)
     said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    for part in ("little", "Imported", "L 1  H 4  A 1", "masked words", "float32"):
+    for part in (
+        "little",
+        "Imported",
+        "L 1  H 4  A 1",
+        "masked language modelling (MLM)",
+        "float32",
+    ):
         assert part in said
 
 
@@ -100,7 +106,7 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
 def test_a_model_that_is_gone_is_told(qtbot, page, studio, tmp_path) -> None:
     page.arrive(tmp_path / "nowhere")
     qtbot.waitUntil(lambda: bool(studio.notices.shown))
-    assert "no model" in studio.notices.shown[-1].problem
+    assert "no longer exists" in studio.notices.shown[-1].problem
 
 
 # ── one model ────────────────────────────────────────────────────────────────────────────────
@@ -110,7 +116,7 @@ def test_a_models_page_tells_its_facts_and_parts(qtbot, page, little) -> None:
     view = opened(qtbot, page, little)
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
     assert facts["Layers (L)"] == "1"
-    assert facts["Heads"] == "masked words"
+    assert facts["Output heads"] == "masked language modelling (MLM)"
     assert view.overview.parts.model().rowCount() == 3
 
 
@@ -133,7 +139,7 @@ def test_pieces_are_searched(qtbot, page, little) -> None:
     qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == 1)
     assert view.vocabulary.table.model().index(0, 1).data() == "[MASK]"
     view.vocabulary.search.setText("qqqqq")
-    qtbot.waitUntil(lambda: "No piece" in view.vocabulary.count.text())
+    qtbot.waitUntil(lambda: "No token" in view.vocabulary.count.text())
     view.vocabulary.search.clear()
     qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == whole)
 
@@ -213,7 +219,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, 
     assert not list(trash.iterdir())
 
 
-@pytest.mark.parametrize("origin, said", [("starter", "comes with the program"), ("run", "run")])
+@pytest.mark.parametrize("origin, said", [("starter", "part of BERT Studio"), ("run", "run")])
 def test_what_is_not_imported_says_why_it_stays(qtbot, page, little, origin, said) -> None:
     model = ModelEntry("other", little, checkpoint_info(little), origin)
     view = ModelView(model, page.state.why_not_delete(model))
@@ -253,7 +259,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
     assert page.stack.currentWidget() is page.importing
     assert page.importing.progress.isVisible()
     imported(qtbot, page)
-    assert page.importing.title.text() == "“small” is imported"
+    assert page.importing.title.text() == "“small” was imported"
     loaded, fresh, left_over = page.importing.sections
     assert loaded.list.model().rowCount() > 30
     assert not loaded.list.isVisible()

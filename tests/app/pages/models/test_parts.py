@@ -36,8 +36,8 @@ def test_each_head_is_a_part_of_its_own() -> None:
     heads = ("masked words", "next sentence", "pooler", "classes")
     named = {part.name: part for part in parts_of(PRESETS["tiny"], heads, 3)}
     assert named["Classifier"].parameters == 3 * 128 + 3
-    assert named["Next sentence head"].parameters == 2 * 128 + 2
-    head = named["Masked word head"]
+    assert named["Next-sentence head"].parameters == 2 * 128 + 2
+    head = named["Masked-language-model head"]
     assert head.parameters == 128 * 128 + 128 + 256 + 30522, "its decoder is counted once"
 
 

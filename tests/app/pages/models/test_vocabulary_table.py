@@ -21,7 +21,7 @@ def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
     kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
     assert kinds["[CLS]"] == "special"
     assert kinds["[unused1]"] == "unused"
-    assert kinds["##s"] == "goes on a word"
+    assert kinds["##s"] == "continues a word"
     assert kinds["the"] == "begins a word"
     model.show_only([5, 8])
     assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
