@@ -48,12 +48,15 @@ from typing import Any
 
 try:
     import pyatspi
+    from gi.repository import Gio, GLib
 except ImportError:
     pyatspi = None
 
 Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the screen
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
 WIDEST = 400  # children of one widget that are looked at
+BUS_TIMEOUT = 10_000  # ms for one answer
+STARTING = 60.0  # s for a service, or for a window, on a machine where all is started first
 
 
 class Failed(Exception):
@@ -82,6 +85,17 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 
 # ── the tree of widgets, as a screen reader has it ───────────────────────────────────────────
+
+
+def has_bus() -> bool:
+    """Whether the accessibility bus answers; the session starts it when it is asked first."""
+    try:
+        session = Gio.bus_get_sync(Gio.BusType.SESSION, None)
+        asked = ("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
+        session.call_sync(*asked, None, None, Gio.DBusCallFlags.NONE, BUS_TIMEOUT, None)
+    except GLib.Error:
+        return False
+    return True
 
 
 def shown_at(node: Any) -> Place | None:
@@ -157,6 +171,9 @@ class Person:
         out.mkdir(parents=True, exist_ok=True)
         self._started: list[subprocess.Popen[bytes]] = []
         self._open_screen(size)
+        if pyatspi is not None:  # a program that asks before the bus is there is never in the tree
+            until(has_bus, STARTING, "the accessibility bus")
+            until(lambda: pyatspi.Registry.getDesktop(0), STARTING, "the accessible desktop")
         settings = {
             "QT_QPA_PLATFORM": "xcb",
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
@@ -241,7 +258,7 @@ class Person:
             self._x("mousemove", *(int(at * self._factor) for at in middle))
         time.sleep(0.08)
 
-    def step_window(self, title: str, seconds: str = "60") -> None:
+    def step_window(self, title: str, seconds: str = str(STARTING)) -> None:
         def found() -> list[str]:
             return self._x("search", "--onlyvisible", "--name", title, check=False).split()
 
@@ -250,7 +267,9 @@ class Person:
         self._x("windowfocus", self._window, check=False)
         time.sleep(0.4)
         if pyatspi is not None:  # at a scale the tree's places are in logical pixels
-            place = self._until(lambda: self._frame(title), 15, f"{title!r} in the accessible tree")
+            place = self._until(
+                lambda: self._frame(title), STARTING, f"{title!r} in the accessible tree"
+            )
             told = self._x("getwindowgeometry", "--shell", self._window).splitlines()
             geometry = dict(line.split("=") for line in told if "=" in line)
             self._factor = int(geometry["WIDTH"]) / place[2]
