@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.phrases import phrase
 from engine.spec.features import LAYER_SWEEP, PAPER
-from engine.spec.job import LONGEST_NAME, JobSpec, RunGroup
+from engine.spec.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 
 SUMMARY = "summary.json"  # in the folder of the whole, where it was trained without a window
 
@@ -40,7 +40,7 @@ def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
             suffix = "".join(f" · {word}" for word in said)
             one = job.model_copy(
                 update={
-                    "name": job.name[: LONGEST_NAME - len(suffix)] + suffix,
+                    "name": job.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
                     "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
                     "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
                     "group": part,

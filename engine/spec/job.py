@@ -1,40 +1,50 @@
-"""A job: all that was asked, under one name. It never changes."""
+"""A job: all that was asked for, under one name, and the rules it keeps. It never changes."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from engine.phrases import phrase
 from engine.spec import Spec
 from engine.spec.dataset import DataSource
 from engine.spec.features import FINE_TUNED, Features, Vectors
+from engine.spec.fields import setting
 from engine.spec.model import BertSpec
+from engine.spec.problems import BrokenRules, Problem
 from engine.spec.tasks import AnyTask
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 class FromScratch(Spec):
-    """Fresh weights, and a vocabulary: a published one, or one that is made from the data."""
+    """New weights, and a vocabulary: a published one, or one that is trained on the data."""
 
     kind: Literal["scratch"] = "scratch"
     model: BertSpec
     tokenizer: Path | None = Field(
         None,
-        title="Vocabulary",
+        title="Tokenizer",
         description=(
-            "A folder or vocab.txt; empty: a new one of the model's size is trained from the data."
+            "A tokenizer folder or vocab.txt. Empty = train a new vocabulary of the model's size "
+            "on the data."
         ),
+        json_schema_extra=setting("elsewhere"),
     )
     lowercase: bool = Field(
-        True, title="Lower case", description="Whether a new vocabulary ignores case and accents."
+        True,
+        title="Lowercase (uncased)",
+        description="Whether a new vocabulary ignores case and accents.",
+        json_schema_extra=setting("elsewhere"),
     )
     warm_init: bool = Field(
         False,
-        title="Head start",
+        title="Warm initialisation (not in the paper)",
         description=(
-            "Begin with word vectors from counts and with heads that look at the nearest words, "
-            "instead of chance alone. Not in the paper; it saves a small budget many steps."
+            "Starts from co-occurrence word vectors and local attention instead of random weights;"
+            " converges faster on small budgets."
         ),
+        json_schema_extra=setting("elsewhere"),
     )
 
 
@@ -48,22 +58,24 @@ class FromCheckpoint(Spec):
 BaseModelSource = Annotated[FromScratch | FromCheckpoint, Field(discriminator="kind")]
 
 
-LONGEST_NAME = 200  # characters
+RUN_NAME_LENGTH = 200  # characters
 
 
 class RunGroup(Spec):
-    """Which job of several runs this one is a part of; written by the studio, not by users."""
+    """The group of runs that this one belongs to; written by the studio, not by users."""
 
-    id: str = Field(min_length=1, description="The same in all parts, and in no others.")
-    name: str = Field(description="Of the whole.")
-    runs: int = Field(ge=1, description="How many parts there are.")
-    vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer sweep.")
+    id: str = Field(
+        min_length=1, description="The same in all runs of the group, and in no others."
+    )
+    name: str = Field(description="Name of the group.")
+    runs: int = Field(ge=1, description="Number of runs in the group.")
+    vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer probing sweep.")
 
 
 class JobSpec(Spec):
-    """Task, start, data, training and hardware under one name."""
+    """Task, base model, data, training and hardware under one name."""
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: str = Field(min_length=1, max_length=RUN_NAME_LENGTH)
     task: AnyTask
     base_model: BaseModelSource
     data: DataSource
@@ -73,69 +85,119 @@ class JobSpec(Spec):
     group: RunGroup | None = None
 
     @model_validator(mode="after")
-    def _task_fits_model(self) -> Self:
-        """The settings of the task go together, and a new network has the direction it needs."""
-        if problem := self.task.invalid():
-            raise ValueError(problem)
-        causal = self.task.causal
-        if causal is None or not isinstance(self.base_model, FromScratch):
-            return self
-        if self.base_model.model.causal != causal:
-            raise ValueError(
-                f"this objective needs base_model.model.causal to be {str(causal).lower()}"
-            )
-        if causal and self.base_model.warm_init:
-            raise ValueError("warm initialisation is for the objective mlm, not for clm")
+    def _keeps_the_rules(self) -> Self:
+        problems = [problem for rule in RULES for problem in rule(self)]
+        if problems:
+            raise BrokenRules(problems)
         return self
 
-    @model_validator(mode="after")
-    def _vectors_have_a_model(self) -> Self:
-        if self.features.vectors == FINE_TUNED:
-            return self
-        if isinstance(self.base_model, FromScratch) or self.task.is_pretraining:
-            raise ValueError(
-                "the vectors of a model can be read for a task on labels, from a checkpoint; set "
+
+def settings_of_task_fit(job: "JobSpec") -> Iterator[Problem]:
+    """The settings of the task go together."""
+    for problem in job.task.broken_rules():
+        yield Problem(problem.text, tuple(f"task.{field}" for field in problem.fields))
+
+
+def model_has_the_direction(job: "JobSpec") -> Iterator[Problem]:
+    """A causal network learns the next token, and no other network can."""
+    causal, base = job.task.causal, job.base_model
+    if causal is None or not isinstance(base, FromScratch):
+        return
+    if base.model.causal != causal:
+        yield Problem(
+            phrase(
+                "The objective CLM needs a causal model, and MLM one that is not: set "
+                "base_model.model.causal to {causal}",
+                causal=str(causal).lower(),
+            ),
+            ("base_model.model.causal", "task.objective"),
+        )
+    if causal and base.warm_init:
+        yield Problem(
+            phrase("Warm initialisation is for the objective MLM: turn it off for CLM"),
+            ("base_model.warm_init", "task.objective"),
+        )
+
+
+def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
+    """Only a trained model has features, and only labels can be learned from them."""
+    if job.features.vectors == FINE_TUNED:
+        return
+    if isinstance(job.base_model, FromScratch) or job.task.is_pretraining:
+        yield Problem(
+            phrase(
+                "Feature extraction needs a pre-trained base model and a task with labels: set "
                 "features.vectors to fine-tuned for all else"
-            )
-        if self.features.trains_probe and self.training.lora_rank:
-            raise ValueError("a reader trains no adapters: set the LoRA rank to 0")
-        return self
+            ),
+            ("features.vectors", "base_model", "task"),
+        )
+    elif job.features.trains_probe and job.training.lora_rank:
+        yield Problem(
+            phrase("A probe on frozen features has no LoRA adapters: set the LoRA rank to 0"),
+            ("training.lora_rank", "features.vectors"),
+        )
 
-    @model_validator(mode="after")
-    def _adapters_have_a_model(self) -> Self:
-        if self.training.lora_rank and isinstance(self.base_model, FromScratch):
-            raise ValueError(
-                "LoRA adapts a model that has learned already: start from a checkpoint, or set the "
-                "LoRA rank to 0"
-            )
-        return self
 
-    @model_validator(mode="after")
-    def _each_process_has_examples(self) -> Self:
-        processes, batch = self.hardware.processes, self.training.batch_size
-        if processes > batch:
-            raise ValueError(
-                f"a batch of {batch} cannot be shared by {processes} processes: give "
-                "training.batch_size at least as many examples as there are processes"
-            )
-        if processes > 1 and self.hardware.device == "mps":
-            raise ValueError("a Mac has one GPU: set hardware.processes to 1")
-        return self
+def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
+    """Adapters change weights that have been trained."""
+    if job.training.lora_rank and isinstance(job.base_model, FromScratch):
+        yield Problem(
+            phrase(
+                "LoRA needs a pre-trained model: choose a base model, or set the LoRA rank to 0"
+            ),
+            ("training.lora_rank", "base_model"),
+        )
 
-    @model_validator(mode="after")
-    def _shards_are_whole_weights(self) -> Self:
-        if not self.hardware.sharded:
-            return self
-        if self.hardware.processes == 1:
-            raise ValueError(
-                "weights are spread over several processes: set hardware.processes to 2 or more, "
-                "or hardware.sharded to false"
-            )
-        reads = self.features.vectors != FINE_TUNED
-        if self.training.ema_decay or self.training.lora_rank or reads:
-            raise ValueError(
-                "sharded weights are trained as they are: set training.ema_decay and "
-                "training.lora_rank to 0 and features.vectors to fine-tuned, or hardware.sharded "
-                "to false"
-            )
-        return self
+
+def each_process_has_examples(job: "JobSpec") -> Iterator[Problem]:
+    """Processes share every batch."""
+    processes, batch_size = job.hardware.processes, job.training.batch_size
+    if processes > batch_size:
+        yield Problem(
+            phrase(
+                "A batch of {batch_size} cannot be shared by {processes} processes: increase the "
+                "batch size, or use fewer processes",
+                batch_size=batch_size,
+                processes=processes,
+            ),
+            ("hardware.processes", "training.batch_size"),
+        )
+    if processes > 1 and job.hardware.device == "mps":
+        yield Problem(
+            phrase("A Mac has one GPU: set the number of processes to 1"),
+            ("hardware.processes", "hardware.device"),
+        )
+
+
+def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
+    """Sharded weights are trained as they are, by several processes."""
+    if not job.hardware.sharded:
+        return
+    if job.hardware.processes == 1:
+        yield Problem(
+            phrase("Sharding the weights needs at least 2 processes"),
+            ("hardware.sharded", "hardware.processes"),
+        )
+    if job.training.ema_decay or job.training.lora_rank or job.features.vectors != FINE_TUNED:
+        yield Problem(
+            phrase(
+                "Sharded weights cannot be combined with weight averaging, LoRA or feature "
+                "extraction: turn these off, or sharding"
+            ),
+            (
+                "hardware.sharded",
+                "training.ema_decay",
+                "training.lora_rank",
+                "features.vectors",
+            ),
+        )
+
+
+RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
+    settings_of_task_fit,
+    model_has_the_direction,
+    features_have_a_model,
+    adapters_have_a_model,
+    each_process_has_examples,
+    shards_are_whole_weights,
+)

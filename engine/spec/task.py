@@ -13,6 +13,7 @@ from engine.spec.dataset import DatasetSpec
 from engine.spec.dataset import Mapping as Columns
 from engine.spec.export import Output
 from engine.spec.fields import setting
+from engine.spec.problems import Problem
 from engine.spec.training import TrainingSpec
 
 Role = Literal["text", "pair", "label", "flags", "tags", "answers", "beginning", "endings"]
@@ -167,9 +168,9 @@ class TaskSpec(Spec):
         """Everything that keeps a data set from this task; `labels` None: not yet counted."""
         yield from ()
 
-    def invalid(self) -> str:
-        """Why these settings do not go together, in a sentence; empty where they do."""
-        return ""
+    def broken_rules(self) -> Iterator[Problem]:
+        """Settings that do not go together."""
+        yield from ()
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
         """How many rows have each label that is learned; empty where that is not known."""

@@ -8,13 +8,12 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
 from app.widgets.dialogs import Choice, ask
-
-LONGEST_NAME = 200  # characters
+from engine.spec.job import RUN_NAME_LENGTH
 
 
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for another name of a run."""
-    field = QLineEdit(row.name, maxLength=LONGEST_NAME)
+    field = QLineEdit(row.name, maxLength=RUN_NAME_LENGTH)
     field.setAccessibleName(tr("Name"))
     field.selectAll()
     question = ask(

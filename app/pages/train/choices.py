@@ -15,7 +15,6 @@ from engine.spec.training import HardwareSpec, TrainingSpec
 
 CUSTOM_SIZE = "custom"
 QUICK_TRIAL = 0.1  # of the training data
-LONGEST_NAME = 200  # characters, as in JobSpec
 
 
 ANY_HARDWARE = HardwareSpec()

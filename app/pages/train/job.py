@@ -3,10 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.pages.train.choices import CUSTOM_SIZE, LONGEST_NAME, Choices, Data, Model, Scratch
+from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
 from app.pages.train.goals import Goal
 from engine.spec.dataset import DataSource, StoredData
-from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch, JobSpec
+from engine.spec.job import (
+    RUN_NAME_LENGTH,
+    BaseModelSource,
+    FromCheckpoint,
+    FromScratch,
+    JobSpec,
+)
 from engine.spec.model import PRESETS
 
 
@@ -52,7 +58,7 @@ def suggested_name(choices: Choices) -> str:
         start = f"BERT {choices.scratch.size}"
     else:
         start = choices.model.name if choices.model else ""
-    return " · ".join(part for part in (data, start) if part)[:LONGEST_NAME] or "run"
+    return " · ".join(part for part in (data, start) if part)[:RUN_NAME_LENGTH] or "run"
 
 
 def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:

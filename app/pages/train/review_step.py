@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
-from app.pages.train.choices import LONGEST_NAME
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
@@ -27,6 +26,7 @@ from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.text import Text
 from engine.atomic_write import write_file
 from engine.home import folder_name
+from engine.spec.job import RUN_NAME_LENGTH
 
 
 class ReviewStep(QWidget):
@@ -35,7 +35,7 @@ class ReviewStep(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        self.name = QLineEdit(maxLength=LONGEST_NAME)
+        self.name = QLineEdit(maxLength=RUN_NAME_LENGTH)
         self.name.textEdited.connect(self._on_named)
         self.summary = Text("")
         self._warned = QVBoxLayout()

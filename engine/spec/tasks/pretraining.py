@@ -1,5 +1,6 @@
 """Masked-language modelling and next-sentence prediction (Devlin et al. 2019, §3.1)."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from engine.phrases import phrase
 from engine.spec.dataset import Mapping as Columns
 from engine.spec.fields import setting
+from engine.spec.problems import Problem
 from engine.spec.task import (
     ACCURACY,
     LOSS,
@@ -156,14 +158,19 @@ class Pretraining(TaskSpec):
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
         return target(columns) is None
 
-    def invalid(self) -> str:
+    def broken_rules(self) -> Iterator[Problem]:
         if self.causal and self.nsp:
-            return phrase(
-                "Next-sentence prediction needs the MLM objective: with CLM, [CLS] attends to "
-                "nothing on its right."
+            yield Problem(
+                phrase(
+                    "Next-sentence prediction needs the MLM objective: with CLM, [CLS] attends to "
+                    "nothing on its right"
+                ),
+                ("nsp", "objective"),
             )
         if self.mask_token_share + self.random_token_share > 1:
-            return phrase(
-                "“Replaced by [MASK]” and “Replaced by a random token” add up to more than 1."
+            yield Problem(
+                phrase(
+                    "“Replaced by [MASK]” and “Replaced by a random token” add up to more than 1"
+                ),
+                ("mask_token_share", "random_token_share"),
             )
-        return ""

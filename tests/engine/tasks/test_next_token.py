@@ -178,7 +178,7 @@ def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
         ({"task": TASK.model_copy(update={"nsp": True})}, "CLS"),
         ({"task": Pretraining()}, "base_model.model.causal"),
         ({"base_model": FromScratch(model=NETWORK)}, "base_model.model.causal"),
-        ({"base_model": good.base_model.model_copy(update={"warm_init": True})}, "warm init"),
+        ({"base_model": good.base_model.model_copy(update={"warm_init": True})}, "Warm init"),
     ):
         with pytest.raises(ValidationError, match=says):
             JobSpec.model_validate(good.model_copy(update=change).model_dump())

@@ -220,10 +220,10 @@ def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
     fresh = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
-    with pytest.raises(ValidationError, match="from a checkpoint"):
+    with pytest.raises(ValidationError, match="needs a pre-trained base model"):
         JobSpec.model_validate(fresh)
     adapted = base.model_dump() | {"features": {"vectors": "last"}, "training": {"lora_rank": 4}}
-    with pytest.raises(ValidationError, match="trains no adapters"):
+    with pytest.raises(ValidationError, match="has no LoRA adapters"):
         JobSpec.model_validate(adapted)
 
 

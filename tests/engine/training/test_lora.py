@@ -127,5 +127,5 @@ def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay:
 
 
 def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="LoRA adapts a model that has learned already"):
+    with pytest.raises(ValidationError, match="LoRA needs a pre-trained model"):
         JobSpec.model_validate(classifying(tmp_path, lora_rank=4).model_dump())

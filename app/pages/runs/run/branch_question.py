@@ -10,10 +10,9 @@ from app.widgets.page import labelled, scrolling
 from app.widgets.text import Text
 from engine.spec.changes import changes
 from engine.spec.fields import branch_fields
-from engine.spec.job import JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.spec.training import TrainingSpec
 
-LONGEST_NAME = 200  # characters
 FORM_HEIGHT = 320  # px
 
 
@@ -24,7 +23,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         return
     job = row.job
     template = tr("{0}, from step {1}")
-    name = QLineEdit(template.format(job.name, step)[:LONGEST_NAME], maxLength=LONGEST_NAME)
+    name = QLineEdit(template.format(job.name, step)[:RUN_NAME_LENGTH], maxLength=RUN_NAME_LENGTH)
     name.setAccessibleName(tr("Name"))
     form = SpecForm(
         TrainingSpec,

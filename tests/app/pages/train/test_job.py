@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.train.choices import CUSTOM_SIZE, LONGEST_NAME, Choices, Data, Model, Scratch
+from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
 from app.pages.train.goals import Goal, goals
 from app.pages.train.job import choices_of, job, suggested_name
 from engine.spec.dataset import FileData, Mapping
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import bert
 from engine.spec.tasks.pair_classification import PairClassification
 from engine.spec.tasks.pretraining import Pretraining
@@ -46,7 +46,7 @@ def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> Non
 
 def test_a_suggested_name_is_never_too_long_nor_empty() -> None:
     long = replace(chosen(SENTENCE), data=replace(data(), name="x" * 500))
-    assert len(suggested_name(long)) == LONGEST_NAME
+    assert len(suggested_name(long)) == RUN_NAME_LENGTH
     assert job(replace(long, name="  ")).name == suggested_name(long)
     assert suggested_name(Choices()) == "run"
 

@@ -126,9 +126,9 @@ def test_a_probe_is_told_and_takes_no_adapters() -> None:
         ({"processes": 2, "sharded": True}, {}, ""),
         ({"processes": 8}, {"batch_size": 4}, "batch of 4 cannot be shared by 8"),
         ({"processes": 2, "device": "mps"}, {}, "A Mac has one GPU"),
-        ({"sharded": True}, {}, "spread over several processes"),
-        ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "trained as they are"),
-        ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "trained as they are"),
+        ({"sharded": True}, {}, "needs at least 2 processes"),
+        ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "cannot be combined with"),
+        ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "cannot be combined with"),
     ],
 )
 def test_what_processes_cannot_do_is_told_before_the_start(
