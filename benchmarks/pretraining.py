@@ -55,9 +55,9 @@ def sample_text(corpus: Path, work: Path, threads: int) -> None:
     found = curves(run)
     print("| step | loss | masked words | next sentence | masked words right | pairs right |")
     print("| --- | --- | --- | --- | --- | --- |")
-    names = ("loss", "loss_masked_words", "loss_next_sentence", "accuracy")
+    names = ("loss", "loss_mlm", "loss_nsp", "accuracy")
     for step in sorted(found["dev_loss"]):
-        values = [found[f"dev_{name}"][step] for name in (*names, "next_sentence_accuracy")]
+        values = [found[f"dev_{name}"][step] for name in (*names, "nsp_accuracy")]
         print(f"| {step} | {' | '.join(f'{value:.4f}' for value in values)} |")
 
 
@@ -103,7 +103,7 @@ def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
         ["--set", "training.dropout=0", "--set", f"training.evaluate_every={RXNFP_STEPS // 3}"],
     )
     found = curves(run)
-    names = ("loss", "loss_masked_words", "loss_next_sentence")
+    names = ("loss", "loss_mlm", "loss_nsp")
     print("| step | loss | masked words | next sentence | transformers: the same | | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for step, theirs in enumerate(of_transformers(run, checkpoint), start=1):

@@ -1,10 +1,10 @@
 """How runs are told on every page: icon and name of a state, names of tasks and metrics."""
 
 from app.theme import Role
-from app.translation import tr
+from app.translation import in_language, tr
 from app.widgets import numbers
+from engine.spec.tasks import TASKS, metric_of
 
-SHARES = ("accuracy", "f1", "precision", "recall", "top5")  # figures between 0 and 1
 VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures
 
 ICONS: dict[str, tuple[str, Role]] = {
@@ -42,40 +42,21 @@ def state_order(state: str) -> int:
 
 def task_title(kind: str) -> str:
     """The field's name of a task; an unknown one keeps its own."""
-    titles = {
-        "text_classification": tr("Text classification"),
-        "token_classification": tr("Token classification (NER)"),
-        "multi_label": tr("Multi-label classification"),
-        "regression": tr("Regression"),
-        "multiple_choice": tr("Multiple choice"),
-        "question_answering": tr("Question answering"),
-        "pretraining": tr("Pre-training (MLM)"),
-    }
-    return titles.get(kind, kind)
+    return in_language(TASKS[kind].facts.title) if kind in TASKS else kind
 
 
 def metric_title(name: str) -> str:
     """A metric of a run by its name for people, as in a sentence; an unknown one keeps its own."""
-    if name.startswith(VALIDATION) and (title := _titles().get(name.removeprefix(VALIDATION))):
-        return tr("validation {0}").format(title)
+    if metric := metric_of(name.removeprefix(VALIDATION)):
+        is_validation = name.startswith(VALIDATION)
+        template = tr("validation {0}") if is_validation else tr("training {0}")
+        return template.format(in_language(metric.title))
     texts = {
-        "loss": tr("training loss"),
-        "loss_mlm": tr("training MLM loss"),
-        "loss_nsp": tr("training NSP loss"),
         "learning_rate": tr("learning rate"),
         "gradient_norm": tr("gradient norm"),
         "tokens_per_second": tr("tokens per second"),
     }
     return texts.get(name, name)
-
-
-def _titles() -> dict[str, str]:
-    return {
-        "loss": tr("loss"),
-        "accuracy": tr("accuracy"),
-        "f1": tr("F1"),
-        "f1_macro": tr("macro F1"),
-    }
 
 
 def metric_heading(name: str) -> str:
@@ -86,7 +67,8 @@ def metric_heading(name: str) -> str:
 
 def metric_value(name: str, value: float | None) -> str:
     """Shares as per cent, all else as numbers."""
-    if value is not None and any(part in name for part in SHARES):
+    metric = metric_of(name.removeprefix(VALIDATION))
+    if value is not None and metric is not None and metric.unit == "share":
         return numbers.percent(value)
     return numbers.decimal(value)
 
@@ -94,4 +76,6 @@ def metric_value(name: str, value: float | None) -> str:
 def score(name: str, value: float) -> str:
     """A best score with its metric, short: “69.4 % acc”."""
     short = name.removeprefix(VALIDATION)
-    return f"{metric_value(name, value)} {'acc' if short == 'accuracy' else short}"
+    metric = metric_of(short)
+    title = in_language(metric.title) if metric else short
+    return f"{metric_value(name, value)} {tr('acc') if short == 'accuracy' else title}"

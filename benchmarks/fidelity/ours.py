@@ -52,10 +52,11 @@ def _of_classes(report: dict[str, Any]) -> dict[str, float]:
 
 
 def _of_questions(report: dict[str, Any]) -> dict[str, float]:
-    figures = {name: report[name] for name in ("exact", "f1")}
+    names = {"exact": "exact_match", "f1": "f1"}
+    figures = {name: report[ours] for name, ours in names.items()}
     if report["no_answer"]["questions"]:
-        figures |= {f"has_answer_{name}": report["has_answer"][name] for name in ("exact", "f1")}
-        figures["no_answer_exact"] = report["no_answer"]["exact"]
+        figures |= {f"has_answer_{n}": report["has_answer"][ours] for n, ours in names.items()}
+        figures["no_answer_exact"] = report["no_answer"]["exact_match"]
     return figures
 
 

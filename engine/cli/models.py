@@ -83,7 +83,7 @@ def evaluate(
     rows = read_rows(file, named_columns(text, pair, label, column))
     predictor = Predictor(model, max_length, batch, precision == "exact")
     _say_how(predictor.computed, precision)
-    report = predictor.judge(rows)
+    report = predictor.evaluate(rows)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))
         return

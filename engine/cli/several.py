@@ -81,25 +81,25 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     for vectors in dict.fromkeys(run["vectors"] for run in told):
         asked = [run for run in told if run["vectors"] == vectors]
         ended = [run["figures"] for run in asked if run["outcome"] == "finished"]
-        figures = {}
+        metrics = {}
         for figure in dict.fromkeys(figure for one in ended for figure in one):
             found = spread([one[figure] for one in ended if figure in one])
             if found is not None:
-                figures[figure] = asdict(found)
-        rows.append({"vectors": vectors, "runs": len(asked), "figures": figures})
+                metrics[figure] = asdict(found)
+        rows.append({"vectors": vectors, "runs": len(asked), "figures": metrics})
     return {"name": name, "runs": told, "rows": rows}
 
 
 def _told(run: RunFolder) -> dict[str, Any]:
     job = run.job()
-    step, figures = best_figures(run)
+    step, metrics = best_figures(run)
     return {
         "folder": run.path.name,
         "seed": job.training.seed,
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
         "outcome": _outcome(run),
         "step": step,
-        "figures": figures,
+        "figures": metrics,
     }
 
 

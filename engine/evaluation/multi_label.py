@@ -30,7 +30,7 @@ class MultiLabelReport(Report):
     """All figures of one evaluation."""
 
     examples: int
-    exact: float = Field(
+    exact_match: float = Field(
         description="Share of the examples whose set of labels is right as a whole."
     )
     f1_micro: float = Field(description="F1 of all pairs of example and label.")
@@ -39,11 +39,11 @@ class MultiLabelReport(Report):
     loss: float = Field(description="Mean binary cross entropy, in nats.")
     labels: tuple[LabelFigures, ...]
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         return {
             "f1_micro": self.f1_micro,
             "f1_macro": self.f1_macro,
-            "exact": self.exact,
+            "exact_match": self.exact_match,
             "average_precision": self.average_precision,
             "loss": self.loss,
             "examples": self.examples,
@@ -52,7 +52,7 @@ class MultiLabelReport(Report):
     def lines(self) -> list[str]:
         return [
             f"micro F1 {self.f1_micro:.4f}, macro F1 {self.f1_macro:.4f} ({self.examples} rows)",
-            f"all labels right in {self.exact:.4f} of the rows, loss {self.loss:.4f}",
+            f"all labels right in {self.exact_match:.4f} of the rows, loss {self.loss:.4f}",
             f"mean average precision {self.average_precision:.4f}",
             *(
                 f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
@@ -88,7 +88,7 @@ def report(
     )
     return MultiLabelReport(
         examples=len(truth),
-        exact=float((truth == guess).all(axis=1).mean()) if len(truth) else 0.0,
+        exact_match=float((truth == guess).all(axis=1).mean()) if len(truth) else 0.0,
         f1_micro=float(2 * right.sum() / max(support.sum() + guessed.sum(), 1)),
         f1_macro=_mean(f1[support + guessed > 0]),
         average_precision=_mean(ranked[support > 0]),
@@ -137,5 +137,5 @@ def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.floa
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-def _mean(figures: NDArray[np.float64]) -> float:
-    return float(figures.mean()) if len(figures) else 0.0
+def _mean(metrics: NDArray[np.float64]) -> float:
+    return float(metrics.mean()) if len(metrics) else 0.0

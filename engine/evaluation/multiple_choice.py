@@ -17,7 +17,7 @@ class ChoiceReport(Report):
     chance: float = Field(description="The accuracy of guessing: one over the number of endings.")
     loss: float = Field(description="Mean cross entropy, in nats.")
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         return {"accuracy": self.accuracy, "loss": self.loss, "examples": self.examples}
 
     def lines(self) -> list[str]:

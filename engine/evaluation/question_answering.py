@@ -28,7 +28,7 @@ class QuestionFigures(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     questions: int
-    exact: float = Field(description="Share of the guesses that are a true answer.")
+    exact_match: float = Field(description="Share of the guesses that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
 
 
@@ -45,28 +45,33 @@ class QuestionReport(Report):
     """All figures of one evaluation, as shares from 0 to 1."""
 
     questions: int
-    exact: float = Field(description="Share of the guesses that are a true answer.")
+    exact_match: float = Field(description="Share of the guesses that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
     loss: float = Field(0.0, description="Mean cross entropy of both ends, over windows, in nats.")
     has_answer: QuestionFigures
     no_answer: QuestionFigures
-    best_exact: Best | None = Field(None, description="None: no threshold was looked for.")
+    best_exact_match: Best | None = Field(None, description="None: no threshold was looked for.")
     best_f1: Best | None = None
 
-    def figures(self) -> dict[str, float]:
-        found = {"exact": self.exact, "f1": self.f1, "loss": self.loss, "examples": self.questions}
+    def metrics(self) -> dict[str, float]:
+        found = {
+            "exact_match": self.exact_match,
+            "f1": self.f1,
+            "loss": self.loss,
+            "examples": self.questions,
+        }
         if self.best_f1 is not None:
             found["best_f1"] = self.best_f1.value
         return found
 
     def lines(self) -> list[str]:
         told = [
-            f"exact {self.exact:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
+            f"exact_match {self.exact_match:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
             f"loss {self.loss:.4f}",
         ]
         if self.no_answer.questions:
             told += [
-                f"{name}: exact {one.exact:.4f}, F1 {one.f1:.4f} ({one.questions})"
+                f"{name}: exact_match {one.exact_match:.4f}, F1 {one.f1:.4f} ({one.questions})"
                 for name, one in (("answer", self.has_answer), ("no answer", self.no_answer))
             ]
         if self.best_f1 is not None:
@@ -104,7 +109,7 @@ def report(
         raise ValueError(f"{len(doubt)} doubts for {len(guesses)} questions, or one is not finite")
     found = _report(scores, doubt > threshold)
     best = {
-        "best_exact": _best(scores.exact, scores, doubt),
+        "best_exact_match": _best(scores.exact_match, scores, doubt),
         "best_f1": _best(scores.f1, scores, doubt),
     }
     return found.model_copy(update=best)
@@ -116,7 +121,7 @@ def normalise(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", plain).split())
 
 
-def exact(guess: str, answer: str) -> float:
+def exact_match(guess: str, answer: str) -> float:
     """1 where both are the same after `normalise`, else 0."""
     return float(normalise(guess) == normalise(answer))
 
@@ -133,7 +138,7 @@ def f1(guess: str, answer: str) -> float:
 class _Scores(NamedTuple):
     """Of each question, float64 [N] and bool [N]."""
 
-    exact: NDArray[np.float64]
+    exact_match: NDArray[np.float64]
     f1: NDArray[np.float64]
     guessed: NDArray[np.bool_]  # whether the guess is a text
     answerable: NDArray[np.bool_]
@@ -143,7 +148,7 @@ def _scores(guesses: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores
     exacts, f1s = [], []
     for guess, true in zip(guesses, answers, strict=True):
         usable = [answer for answer in true if normalise(answer)] or [""]
-        exacts.append(max(exact(guess, answer) for answer in usable))
+        exacts.append(max(exact_match(guess, answer) for answer in usable))
         f1s.append(max(f1(guess, answer) for answer in usable))
     return _Scores(
         np.array(exacts, dtype=np.float64),
@@ -155,11 +160,11 @@ def _scores(guesses: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores
 
 def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
     """The figures where the questions `withheld`, bool [N], are guessed to have no answer."""
-    exacts = np.where(withheld, ~scores.answerable, scores.exact)
+    exacts = np.where(withheld, ~scores.answerable, scores.exact_match)
     f1s = np.where(withheld, ~scores.answerable, scores.f1)
     return QuestionReport(
         questions=len(exacts),
-        exact=_mean(exacts),
+        exact_match=_mean(exacts),
         f1=_mean(f1s),
         has_answer=_among(scores.answerable, exacts, f1s),
         no_answer=_among(~scores.answerable, exacts, f1s),
@@ -170,12 +175,12 @@ def _among(
     chosen: NDArray[np.bool_], exacts: NDArray[np.float64], f1s: NDArray[np.float64]
 ) -> QuestionFigures:
     return QuestionFigures(
-        questions=int(chosen.sum()), exact=_mean(exacts[chosen]), f1=_mean(f1s[chosen])
+        questions=int(chosen.sum()), exact_match=_mean(exacts[chosen]), f1=_mean(f1s[chosen])
     )
 
 
-def _mean(figures: NDArray[np.float64]) -> float:
-    return float(figures.mean()) if len(figures) else 0.0
+def _mean(metrics: NDArray[np.float64]) -> float:
+    return float(metrics.mean()) if len(metrics) else 0.0
 
 
 def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:

@@ -20,7 +20,7 @@ class RegressionReport(Report):
     mean_squared_error: float = Field(description="In the unit of the numbers, squared.")
     mean_absolute_error: float = Field(description="In the unit of the numbers.")
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         return {
             "pearson": self.pearson,
             "spearman": self.spearman,

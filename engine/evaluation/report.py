@@ -13,7 +13,7 @@ class Report(BaseModel, ABC):
     model_config = ConfigDict(frozen=True)
 
     @abstractmethod
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """The figures that are followed while training, by name; `loss` and `examples` too."""
 
     @abstractmethod

@@ -35,7 +35,7 @@ class ClassReport(Report):
     classes: tuple[ClassFigures, ...]
     confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over guessed columns.")
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         return {
             "accuracy": self.accuracy,
             "f1_macro": self.f1_macro,

@@ -44,7 +44,7 @@ class TagReport(Report):
         0, description="Words without a piece in the input, mostly beyond its end; counted as O."
     )
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         spans_too = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
         always = {"accuracy": self.accuracy, "loss": self.loss, "examples": self.sentences}
         return (spans_too if self.are_spans else {}) | always

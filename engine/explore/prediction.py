@@ -60,7 +60,7 @@ def _number(checkpoint: Checkpoint, given: Inputs, _: Predict) -> Predicted:
     """The number, and between which the training rows had theirs, where that is known."""
     logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, 1]
     learner = learner_of(checkpoint)
-    task = None if learner is None else learner.remembered
+    task = None if learner is None else learner.task
     return Predicted(
         head="number",
         tokens=given.described,

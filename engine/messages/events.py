@@ -58,6 +58,8 @@ class Prepared(Event):
     processes: int = 1
     versions: dict[str, str] = Field({})
     step: int = Field(0, description="The step that it goes on from.")
+    best_metric: str = Field("", description="By which checkpoints are compared; empty: none.")
+    higher_is_better: bool = True
     conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")
     differences: tuple[PhraseField, ...] = Field(
         (), description="What is not as it was when the checkpoint was saved that it goes on from."

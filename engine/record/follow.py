@@ -30,10 +30,6 @@ from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 
 BATCH_BYTES = 256 << 10  # bytes of events in one transaction, some 2,000 lines
-JUDGED_BY = {
-    "text_classification": ("validation_accuracy", True),
-    "pretraining": ("validation_loss", False),
-}
 MAX_GAP = 3600.0  # s between two events; in more of it the machine slept
 
 
@@ -47,7 +43,10 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     state: State | None = None
     for event in events:
         state = _apply(session, run, folder, event) or state
-    _judge(session, run, points)
+    if any(event.name == run.best_metric_name for event in points) or any(
+        isinstance(event, Prepared) for event in events
+    ):
+        _find_best(session, run)
     run.bytes_read = byte
     if state is not None:
         run.state = state
@@ -146,6 +145,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
+            run.best_metric_name, run.higher_is_better = event.best_metric, event.higher_is_better
             if event.processes > 1:
                 run.versions = {"processes": str(event.processes), **event.versions}
         case Measured():
@@ -183,10 +183,7 @@ def _seconds(before: datetime | None, after: datetime) -> float:
     return min(max(gap, 0.0), MAX_GAP)
 
 
-def _judge(session: Session, run: Run, points: list[Measured]) -> None:
-    """Find the best value of the metric by which the task is judged, where it has a new point."""
-    name, highest = JUDGED_BY.get(run.task, ("", False))
-    if any(point.name == name for point in points):
-        run.best_metric_name = name
-        best = extreme(session, run.id, name, highest)
-        run.best_step, run.best_metric = best if best is not None else (0, None)
+def _find_best(session: Session, run: Run) -> None:
+    """Find the best value of the metric by which the run compares its checkpoints."""
+    best = extreme(session, run.id, run.best_metric_name, run.higher_is_better)
+    run.best_step, run.best_metric = best if best is not None else (0, None)

@@ -36,13 +36,13 @@ TASKS: dict[HeadKind, Callable[[Checkpoint], TaskSpec]] = {  # what a task head 
     "classes": lambda given: TextClassification(labels=given.labels),
     "tags": lambda given: TokenClassification(labels=given.labels),
     "labels": lambda given: MultiLabel(labels=given.labels),
-    "number": lambda given: remembered(given, Regression()),
+    "number": lambda given: task(given, Regression()),
     "choices": lambda given: MultipleChoice(),
-    "answer": lambda given: remembered(given, QuestionAnswering(unanswerable=True)),
+    "answer": lambda given: task(given, QuestionAnswering(unanswerable=True)),
 }
 
 
-def remembered(given: Checkpoint, otherwise: TaskSpec) -> TaskSpec:
+def task(given: Checkpoint, otherwise: TaskSpec) -> TaskSpec:
     """The task as our checkpoint keeps it, or another of the same kind for a foreign one."""
     entry = given.config.get(TASK)
     try:

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 
 from engine.models.network import Network
-from engine.tasks.learner import Examples, Learner, Progress, Tally
-from engine.tasks.rng import DEV, chance
+from engine.tasks.learner import Examples, Learner, Metrics, Progress
+from engine.tasks.rng import DEV, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
 Precision = Callable[[], AbstractContextManager[object]]
 
 
-def judge(
+def evaluate(
     network: Network,
     learner: Learner,
     tokenizer: Tokenizer,
@@ -34,7 +34,7 @@ def judge(
     report: Progress = lambda done, total: None,
     at_once: int = 0,
     together: bool = False,
-) -> Tally:
+) -> Metrics:
     """What a network does on `examples`; where a task needs chance, the same every time.
 
     Args:
@@ -42,22 +42,22 @@ def judge(
         together: whether other processes must go through the same batches in the same order.
     """
     network.eval()
-    tally = learner.tally(examples)
+    metrics = learner.metrics(examples)
     batches = in_turn(examples.lengths, batch)
     device = device or torch.device("cpu")
 
     def add(number: int) -> None:
         numbers = batches[number]
-        random = chance(seed, DEV, number)
+        random = rng_for(seed, DEV, number)
         one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
         one = one._replace(numbers=torch.from_numpy(numbers))
         for part in one.parts(at_once):
             part = part if part.real is None else part.planned(network)
-            network(tally.add, part.to(device))
+            network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]
     for_each(longest_first, add, precision, report, not together and gains_by_two(device))
-    return tally
+    return metrics
 
 
 def gains_by_two(device: torch.device) -> bool:

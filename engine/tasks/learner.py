@@ -191,19 +191,19 @@ class Examples:
         return lengths
 
 
-class Tally(ABC):
-    """Adds up what a network does on batches, and gives the figures at the end."""
+class Metrics(ABC):
+    """Adds up what a network does on batches, and computes the metrics at the end."""
 
     @abstractmethod
     def add(self, network: Network, batch: Batch) -> None:
         """Several threads may do this at a time, in any order: the figures must be the same."""
 
     @abstractmethod
-    def figures(self) -> dict[str, float]:
-        """Figures by name; every task has `loss` and `examples`."""
+    def compute(self) -> dict[str, float]:
+        """The metrics by name, without `validation_`; every task has `loss` and `examples`."""
 
 
-class AnswerTally(Tally):
+class PredictionCollector(Metrics):
     """What a network answers to each example."""
 
     @abstractmethod
@@ -217,11 +217,11 @@ class AnswerTally(Tally):
     def answers(self) -> list[dict[str, Any]]:
         """One record for each row that was packed, in their order, with what is said of it."""
 
-    def figures(self) -> dict[str, float]:
-        return self.report().figures()
+    def compute(self) -> dict[str, float]:
+        return self.report().metrics()
 
 
-class LogitsTally(AnswerTally):
+class LogitsCollector(PredictionCollector):
     """Keeps what the task head says of each example as a whole: `logits`, float32 [examples, C]."""
 
     def __init__(self, examples: Examples, outputs: int) -> None:
@@ -236,8 +236,21 @@ class LogitsTally(AnswerTally):
 class Learner(ABC):
     """A task in torch."""
 
-    best_metric: str  # the figure by which checkpoints are compared
-    higher_is_better: bool
+    def __init__(self, task: TaskSpec) -> None:
+        """`task` is what a checkpoint keeps; `fit_labels` may fill in what it leaves open."""
+        self.task = task
+
+    @property
+    def best_metric(self) -> str:
+        """The metric by which checkpoints are compared."""
+        return self.task.facts.best_metric
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether the best checkpoint is that with the highest value of it."""
+        return next(
+            m.higher_is_better for m in self.task.facts.metrics if m.name == self.best_metric
+        )
 
     @property
     @abstractmethod
@@ -250,11 +263,6 @@ class Learner(ABC):
         return ()
 
     @property
-    def remembered(self) -> TaskSpec | None:
-        """The task as a checkpoint keeps it, where its head and its labels do not say all."""
-        return None
-
-    @property
     def long_inputs(self) -> tuple[int, float]:
         """Length of the inputs at the end of a run, and in which share of its steps; 0: none."""
         return 0, 0.0
@@ -262,7 +270,7 @@ class Learner(ABC):
     @property
     def causal(self) -> bool | None:
         """Whether the network must be left-to-right, or must not; None where both will do."""
-        return None
+        return self.task.causal
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
         """The rows of a part as this task reads them."""
@@ -277,7 +285,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         """Learn from the training rows what the spec left open, such as the labels."""
 
     @abstractmethod
@@ -332,7 +340,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def tally(self, examples: Examples) -> Tally:
+    def metrics(self, examples: Examples) -> Metrics:
         """A fresh tally for what a network does on these."""
 
     def is_better(self, new: float, old: float | None) -> bool:

@@ -18,7 +18,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.multi_label import MultiLabel
-from engine.tasks.learner import Batch, Examples, LogitsTally
+from engine.tasks.learner import Batch, Examples, LogitsCollector
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -33,11 +33,11 @@ class MultiLabelLearner(WholeTextLearner):
     row and label.
     """
 
-    best_metric = "f1_micro"
-    higher_is_better = True
+    task: MultiLabel
 
     def __init__(self, task: MultiLabel) -> None:
-        self._task, self._labels = task, task.labels
+        super().__init__(task)
+        self._labels = task.labels
         self._weights: Tensor | None = None  # float32 [C]
 
     @property
@@ -48,7 +48,7 @@ class MultiLabelLearner(WholeTextLearner):
     def labels(self) -> tuple[str, ...]:
         return self._labels
 
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         sets = self._sets(rows)
         if sets is None:
             raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
@@ -62,13 +62,13 @@ class MultiLabelLearner(WholeTextLearner):
             named = found if rows.flags is None else rows.flags  # a flag of no row is a label too
             self._labels = tuple(sorted(named, key=by_number_then_name))
         balanced = None
-        if self._task.balanced:
+        if self.task.balanced:
             targets = self._one_hot(sets)
             there = targets.sum(axis=0)
             # a label without rows weighs 1: no row feels it
             balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
             balanced = np.where(balanced > 0, balanced, 1)
-        self._weights = weights_of(self._labels, self._task.class_weights, balanced)
+        self._weights = weights_of(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         sets = self._sets(rows)
@@ -91,7 +91,7 @@ class MultiLabelLearner(WholeTextLearner):
             return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
         return None if rows.labels is None else sets_in(rows.labels, self._labels)
 
-    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.integers(0, 2, (count, len(self._labels))).astype(np.float32)
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -111,11 +111,11 @@ class MultiLabelLearner(WholeTextLearner):
         )
         return {"labels": summed / (whole or batch).targets.numel()}
 
-    def tally(self, examples: Examples) -> "LabelsTally":
-        return LabelsTally(examples, self._labels)
+    def metrics(self, examples: Examples) -> "LabelsCollector":
+        return LabelsCollector(examples, self._labels)
 
 
-class LabelsTally(LogitsTally):
+class LabelsCollector(LogitsCollector):
     """The labels of each example whose probability is high enough."""
 
     def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:

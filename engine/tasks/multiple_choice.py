@@ -24,7 +24,7 @@ from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
-    LogitsTally,
+    LogitsCollector,
     Progress,
     pad,
     random_pieces,
@@ -38,10 +38,10 @@ USUAL = 4  # endings, where no row was seen
 class MultipleChoiceLearner(Learner):
     """A softmax over the scores of the endings, and cross-entropy."""
 
-    best_metric = "accuracy"
-    higher_is_better = True
+    task: MultipleChoice
 
     def __init__(self, task: MultipleChoice) -> None:
+        super().__init__(task)
         self._first: int | None = None  # the number that labels give to the first ending
         self._endings = USUAL
 
@@ -53,7 +53,7 @@ class MultipleChoiceLearner(Learner):
     def packing(self) -> str:
         return "choices"
 
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         endings = _endings(rows)
         if rows.labels is None:
             raise MissingColumn("label", ["text", "endings"])
@@ -120,11 +120,11 @@ class MultipleChoiceLearner(Learner):
         scores = scores.reshape(batch.size, batch.endings)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
 
-    def tally(self, examples: Examples) -> "ChoiceTally":
-        return ChoiceTally(examples, examples.endings)
+    def metrics(self, examples: Examples) -> "ChoiceCollector":
+        return ChoiceCollector(examples, examples.endings)
 
 
-class ChoiceTally(LogitsTally):
+class ChoiceCollector(LogitsCollector):
     """The ending of each example with the highest score."""
 
     def __init__(self, examples: Examples, outputs: int) -> None:

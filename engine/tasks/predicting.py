@@ -12,8 +12,8 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
-from engine.tasks.evaluating import judge
-from engine.tasks.learner import AnswerTally, Learner, Progress
+from engine.tasks.evaluating import evaluate
+from engine.tasks.learner import Learner, PredictionCollector, Progress
 
 
 class Predictor:
@@ -50,14 +50,14 @@ class Predictor:
         """What is said of each row, as one record for each, in their order."""
         return self._go_through(rows.unanswered(), progress).answers()
 
-    def judge(self, rows: Rows, progress: Progress = lambda done, total: None) -> Report:
+    def evaluate(self, rows: Rows, progress: Progress = lambda done, total: None) -> Report:
         """What is said held against what the rows want.
 
         Raises StudioError where they do not say it, or it is nothing that the model can answer.
         """
         return self._go_through(rows, progress).report()
 
-    def _go_through(self, rows: Rows, progress: Progress) -> AnswerTally:
+    def _go_through(self, rows: Rows, progress: Progress) -> PredictionCollector:
         return go_through(self._loaded, self.learner, rows, self._longest, self._batch, progress)
 
 
@@ -68,13 +68,15 @@ def go_through(
     max_length: int,
     batch: int,
     progress: Progress = lambda done, total: None,
-) -> AnswerTally:
+) -> PredictionCollector:
     """What a loaded model answers to rows, where `learner` is that of its task head."""
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         folder = Path(scratch) / "packed"
         examples = learner.pack(rows, tokenizer, max_length, folder, lambda done, total: None)
-        tally = judge(network, learner, tokenizer, examples, batch, device=device, report=progress)
-    assert isinstance(tally, AnswerTally)
-    return tally
+        metrics = evaluate(
+            network, learner, tokenizer, examples, batch, device=device, report=progress
+        )
+    assert isinstance(metrics, PredictionCollector)
+    return metrics

@@ -24,9 +24,9 @@ from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
+    Metrics,
     Padded,
     Progress,
-    Tally,
     pad,
     random_pieces,
     share_of_mean,
@@ -40,23 +40,15 @@ PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs
 class PretrainingLearner(Learner):
     """The loss is that of masked words, plus that of next sentence where it is asked for."""
 
-    best_metric = "loss"
-    higher_is_better = False
-
-    def __init__(self, task: Pretraining) -> None:
-        self._task = task
+    task: Pretraining
 
     @property
     def heads(self) -> Heads:
-        return Heads(masked_words=True, next_sentence=self._task.nsp)
+        return Heads(masked_words=True, next_sentence=self.task.nsp)
 
     @property
     def long_inputs(self) -> tuple[int, float]:
-        return self._task.long_length, self._task.long_share
-
-    @property
-    def causal(self) -> bool:
-        return self._task.objective == "clm"
+        return self.task.long_length, self.task.long_share
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
         """Read as they are tokenised: a corpus may be larger than the memory."""
@@ -64,22 +56,22 @@ class PretrainingLearner(Learner):
 
     @property
     def packing(self) -> str:
-        task = self._task
+        task = self.task
         if not task.nsp:
             return "stream"
         return f"pairs-{task.is_next_ratio}-{task.dupe_factor}"
 
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
 
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> Examples:
-        if not self._task.nsp:
+        if not self.task.nsp:
             return Examples(
                 pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
             )
-        following = self._task.is_next_ratio
+        following = self.task.is_next_ratio
         return Examples(
             *pack_pairs(
                 rows.texts,
@@ -90,7 +82,7 @@ class PretrainingLearner(Learner):
                 PAIRS,
                 progress,
                 len(rows),
-                self._task.dupe_factor,
+                self.task.dupe_factor,
             )
         )
 
@@ -125,7 +117,7 @@ class PretrainingLearner(Learner):
         if self.causal:
             return _next_tokens(padded)
         follows = None if examples.targets is None else examples.targets[numbers]
-        if self._task.masking == "dynamic":
+        if self.task.masking == "dynamic":
             return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, random))
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
         for row, number in enumerate(numbers):
@@ -150,7 +142,7 @@ class PretrainingLearner(Learner):
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        follows = random.integers(0, 2, count) if self._task.nsp else None
+        follows = random.integers(0, 2, count) if self.task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
@@ -159,7 +151,7 @@ class PretrainingLearner(Learner):
     def _hide(
         self, tokens: Tensor, tokenizer: Tokenizer, random: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        return hide(tokens.numpy(), tokenizer, self._task, random)
+        return hide(tokens.numpy(), tokenizer, self.task, random)
 
     def _asked(
         self,
@@ -187,16 +179,16 @@ class PretrainingLearner(Learner):
         )
         follows = _follows(network, batch, encoded)
         whole = whole or batch
-        name = "next_token" if self.causal else "masked_words"
+        name = "clm" if self.causal else "mlm"
         count = len(whole.targets)
         found = {name: network.masked_words.loss(encoded.last, batch.targets, count)}
         if follows is not None:
             assert batch.follows is not None
-            found["next_sentence"] = share_of_mean(follows, batch.follows, len(whole.tokens))
+            found["nsp"] = share_of_mean(follows, batch.follows, len(whole.tokens))
         return found
 
-    def tally(self, examples: Examples) -> "PretrainingTally":
-        return PretrainingTally()
+    def metrics(self, examples: Examples) -> "PretrainingMetrics":
+        return PretrainingMetrics()
 
 
 def _next_tokens(padded: Padded) -> Batch:
@@ -208,7 +200,7 @@ def _next_tokens(padded: Padded) -> Batch:
     return Batch(*padded, targets=padded.tokens.reshape(-1)[places + 1], places=places)
 
 
-class PretrainingTally(Tally):
+class PretrainingMetrics(Metrics):
     """Sums over the guessed tokens, and over the pairs where there are some."""
 
     def __init__(self) -> None:
@@ -228,7 +220,7 @@ class PretrainingTally(Tally):
             pairs = [len(follows), loss, int((follows.argmax(1) == batch.follows).sum())]
         self._sums[int(batch.numbers[0])] = np.array([*sums, *pairs])
 
-    def figures(self) -> dict[str, float]:
+    def compute(self) -> dict[str, float]:
         in_order = (self._sums[number] for number in sorted(self._sums))
         sums = sum(in_order, start=np.zeros(7))
         count, loss, first, five, pairs, pair_loss, right = sums.tolist()
@@ -239,10 +231,10 @@ class PretrainingTally(Tally):
         following = pair_loss / pairs
         return {
             "loss": masked + following,
-            "loss_masked_words": masked,
-            "loss_next_sentence": following,
+            "loss_mlm": masked,
+            "loss_nsp": following,
             **words,
-            "next_sentence_accuracy": right / pairs,
+            "nsp_accuracy": right / pairs,
             "examples": count,
         }
 

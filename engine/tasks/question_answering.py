@@ -30,10 +30,10 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.learner import (
-    AnswerTally,
     Batch,
     Examples,
     Learner,
+    PredictionCollector,
     Progress,
     pad,
     random_pieces,
@@ -90,11 +90,7 @@ class QuestionAnsweringLearner(Learner):
     """Each token is scored as the first and as the last of the answer; the loss is the mean of
     both cross-entropies. What has no answer in its window points to [CLS]."""
 
-    best_metric = "f1"
-    higher_is_better = True
-
-    def __init__(self, task: QuestionAnswering) -> None:
-        self._task = task
+    task: QuestionAnswering
 
     @property
     def heads(self) -> Heads:
@@ -102,25 +98,21 @@ class QuestionAnsweringLearner(Learner):
 
     @property
     def packing(self) -> str:
-        return f"windows-{self._task.doc_stride}-{self._task.max_question_length}"
+        return f"windows-{self.task.doc_stride}-{self.task.max_question_length}"
 
-    @property
-    def remembered(self) -> QuestionAnswering:
-        return self._task
-
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         if rows.answers is None or rows.pairs is None:
             raise _no_answers()
-        if self._task.unanswerable is None:
+        if self.task.unanswerable is None:
             unanswerable = any(not cell.strip() for cell in rows.answers)
-            self._task = self._task.model_copy(update={"unanswerable": unanswerable})
+            self.task = self.task.model_copy(update={"unanswerable": unanswerable})
 
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
     ) -> QuestionExamples:
         if rows.pairs is None:
             raise _no_answers()
-        cutter = WindowCutter(self._task, tokenizer, max_length)
+        cutter = WindowCutter(self.task, tokenizer, max_length)
         packed = ready(folder)
         if packed is None:
             with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
@@ -167,12 +159,12 @@ class QuestionAnsweringLearner(Learner):
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
         return {"answers": ends / max((whole or batch).size, 1)}
 
-    def tally(self, examples: Examples) -> "QuestionTally":
+    def metrics(self, examples: Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)
-        return QuestionTally(examples, self._task)
+        return AnswerCollector(examples, self.task)
 
 
-class QuestionTally(AnswerTally):
+class AnswerCollector(PredictionCollector):
     """Keeps the scores of every window; the answers are chosen when all are there."""
 
     def __init__(self, examples: QuestionExamples, task: QuestionAnswering) -> None:

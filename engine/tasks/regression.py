@@ -18,7 +18,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.regression import Regression
-from engine.tasks.learner import Batch, Examples, LogitsTally
+from engine.tasks.learner import Batch, Examples, LogitsCollector
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -26,21 +26,13 @@ from engine.tokenizers.tokenizer import Tokenizer
 class RegressionLearner(WholeTextLearner):
     """One output on the pooled vector of [CLS], and the mean squared error."""
 
-    best_metric = "pearson"
-    higher_is_better = True
-
-    def __init__(self, task: Regression) -> None:
-        self._task = task
+    task: Regression
 
     @property
     def heads(self) -> Heads:
         return Heads(outputs=1, kind="number")
 
-    @property
-    def remembered(self) -> Regression:
-        return self._task
-
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         numbers = self.targets(rows)
         if numbers is None:
             raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
@@ -54,13 +46,13 @@ class RegressionLearner(WholeTextLearner):
                 ),
                 phrase("Choose another label column, or add rows with other numbers."),
             )
-        if self._task.range is None:
-            self._task = self._task.model_copy(update={"range": (low, high)})
+        if self.task.range is None:
+            self.task = self.task.model_copy(update={"range": (low, high)})
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         return None if rows.labels is None else numbers_in(rows.labels, rows.lines)
 
-    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.random(count, dtype=np.float32)
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -79,11 +71,11 @@ class RegressionLearner(WholeTextLearner):
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / len((whole or batch).targets)}
 
-    def tally(self, examples: Examples) -> "NumberTally":
-        return NumberTally(examples, 1)
+    def metrics(self, examples: Examples) -> "NumberCollector":
+        return NumberCollector(examples, 1)
 
 
-class NumberTally(LogitsTally):
+class NumberCollector(LogitsCollector):
     """The number of each example."""
 
     def __init__(self, examples: Examples, outputs: int) -> None:

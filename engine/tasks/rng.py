@@ -1,10 +1,10 @@
-"""All chance of a run, which follows from its seed, a purpose and a number alone."""
+"""All random numbers of a run, which follow from its seed, a purpose and a number alone."""
 
 import numpy as np
 
 ORDER, SHARE, MASKS, DEV, DROPOUT = range(5)  # purposes, kept apart
 
 
-def chance(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
+def rng_for(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
     """A generator of its own for each purpose and step."""
     return np.random.default_rng([seed, purpose, number])

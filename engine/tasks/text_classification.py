@@ -17,8 +17,8 @@ from engine.evaluation.text_classification import ClassReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.tasks.text_classification import TextClassification
-from engine.tasks.learner import Batch, Examples, LogitsTally, share_of_mean
+from engine.spec.tasks.text_classification import Classes
+from engine.tasks.learner import Batch, Examples, LogitsCollector, share_of_mean
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -29,11 +29,11 @@ class TextClassificationLearner(WholeTextLearner):
     A weighted loss is divided by the weights of the rows, so that it stays a mean.
     """
 
-    best_metric = "accuracy"
-    higher_is_better = True
+    task: Classes
 
-    def __init__(self, task: TextClassification) -> None:
-        self._task, self._labels = task, task.labels
+    def __init__(self, task: Classes) -> None:
+        super().__init__(task)
+        self._labels = task.labels
         self._weights: Tensor | None = None  # float32 [C]
 
     @property
@@ -44,7 +44,7 @@ class TextClassificationLearner(WholeTextLearner):
     def labels(self) -> tuple[str, ...]:
         return self._labels
 
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
         found = sorted(counts, key=by_number_then_name)
         if not self._labels:
@@ -62,13 +62,13 @@ class TextClassificationLearner(WholeTextLearner):
                 phrase("Choose another label column, or add rows of another class."),
             )
         balanced = None
-        if self._task.balanced:
+        if self.task.balanced:
             known = same_labels(set(counts), self._labels)
             frequent = Counter({known[label]: count for label, count in counts.items()})
             # a class without rows weighs 1: no row feels it
             share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
             balanced = np.array([1 / one if one else 1 for one in share])
-        self._weights = weights_of(self._labels, self._task.class_weights, balanced)
+        self._weights = weights_of(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         if rows.labels is None:
@@ -77,7 +77,7 @@ class TextClassificationLearner(WholeTextLearner):
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
 
-    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         return random.integers(0, len(self._labels), count)
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -92,14 +92,14 @@ class TextClassificationLearner(WholeTextLearner):
         if weights is not None:
             count = float(weights[targets.cpu()].sum())
             weights = weights.to(logits.device)
-        smoothing = self._task.label_smoothing
+        smoothing = self.task.label_smoothing
         return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
 
-    def tally(self, examples: Examples) -> "ClassTally":
-        return ClassTally(examples, self._labels)
+    def metrics(self, examples: Examples) -> "ClassCollector":
+        return ClassCollector(examples, self._labels)
 
 
-class ClassTally(LogitsTally):
+class ClassCollector(LogitsCollector):
     """The most likely class of each example."""
 
     def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:

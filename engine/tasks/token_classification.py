@@ -26,10 +26,10 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.learner import (
-    AnswerTally,
     Batch,
     Examples,
     Learner,
+    PredictionCollector,
     Progress,
     pad,
     random_pieces,
@@ -69,10 +69,11 @@ class Sentences(Examples):
 class TokenClassificationLearner(Learner):
     """A linear layer on the vector of each word's first piece, and cross-entropy."""
 
-    higher_is_better = True
+    task: TokenClassification
 
     def __init__(self, task: TokenClassification) -> None:
-        self._task, self._tags = task, task.labels
+        super().__init__(task)
+        self._tags = task.labels
         self._weights: torch.Tensor | None = None  # float32 [C]
         self._studied: tuple[Rows, TagNumbers] | None = None
 
@@ -85,14 +86,14 @@ class TokenClassificationLearner(Learner):
         return self._tags
 
     @property
-    def best_metric(self) -> str:  # type: ignore[override]
+    def best_metric(self) -> str:
         return "f1" if are_spans(self._tags) else "accuracy"
 
     @property
     def packing(self) -> str:
         return "words-2"  # the first had no places where sentences begin
 
-    def study(self, rows: Rows) -> None:
+    def fit_labels(self, rows: Rows) -> None:
         self._studied = (rows, tag_numbers(rows))
         found = set(self._studied[1].names)
         if not self._tags:
@@ -117,7 +118,7 @@ class TokenClassificationLearner(Learner):
                 ),
                 phrase("Choose another column for the tags."),
             )
-        self._weights = tag_weights(self._tags, self._task.class_weights)
+        self._weights = tag_weights(self._tags, self.task.class_weights)
 
     def pack(
         self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
@@ -219,16 +220,16 @@ class TokenClassificationLearner(Learner):
         if weights is not None:
             count = float(weights[wanted.cpu()].sum())
             weights = weights.to(logits.device)
-        smoothing = self._task.label_smoothing
+        smoothing = self.task.label_smoothing
         loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
         return {"tags": loss}
 
-    def tally(self, examples: Examples) -> "TagTally":
+    def metrics(self, examples: Examples) -> "TagCollector":
         assert isinstance(examples, Sentences)
-        return TagTally(examples, self._tags)
+        return TagCollector(examples, self._tags)
 
 
-class TagTally(AnswerTally):
+class TagCollector(PredictionCollector):
     """The most likely tag of each word; O for those of which the network sees no piece."""
 
     def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:

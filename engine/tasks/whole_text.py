@@ -30,7 +30,7 @@ class WholeTextLearner(Learner):
         """What is wanted of each row, [rows, …]; None where nobody says."""
 
     @abstractmethod
-    def chance_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
         """Targets for rows that are made up, [count, …]."""
 
     def pack(
@@ -56,7 +56,7 @@ class WholeTextLearner(Learner):
         self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        targets = torch.from_numpy(self.chance_targets(count, random))
+        targets = torch.from_numpy(self.random_targets(count, random))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
 

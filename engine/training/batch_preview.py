@@ -86,7 +86,7 @@ def _material(run: RunFolder, working: Working) -> Material:
     dataset = resolve(job.data, run.dataset, stage(phrase("Reading the data")))
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")
-    learner.study(rows)
+    learner.fit_labels(rows)
     return material(job, dataset, rows, learner, tokenizer, positions, stage)
 
 

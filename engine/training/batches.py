@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.tasks.rng import ORDER, SHARE, chance
+from engine.tasks.rng import ORDER, SHARE, rng_for
 
 
 class Order:
@@ -21,7 +21,7 @@ class Order:
         everything = np.arange(len(lengths))
         if share < 1:
             count = max(1, round(share * len(lengths)))
-            everything = np.sort(chance(seed, SHARE).permutation(everything)[:count])
+            everything = np.sort(rng_for(seed, SHARE).permutation(everything)[:count])
         self._lengths, self._batch, self._seed = lengths, batch, seed
         self._examples = everything
         self._epoch, self._batches = -1, list[np.ndarray]()
@@ -38,7 +38,7 @@ class Order:
         return self._batches[place]
 
     def _deal(self, epoch: int) -> list[np.ndarray]:
-        random = chance(self._seed, ORDER, epoch)
+        random = rng_for(self._seed, ORDER, epoch)
         mixed = random.permutation(self._examples)
         batches = [mixed[i : i + self._batch] for i in range(0, len(mixed), self._batch)]
         return [one[np.argsort(self._lengths[one], kind="stable")] for one in batches]

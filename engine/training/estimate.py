@@ -28,7 +28,7 @@ from engine.runs.retention import most_kept
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner
-from engine.tasks.rng import SHARE, chance
+from engine.tasks.rng import SHARE, rng_for
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.batches import Order
@@ -71,7 +71,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     dataset = resolve(job.data, scratch / "dataset")
     learner = learner_for(job.task)
     rows, dev_count = learner.rows(dataset, "train"), dataset.spec.rows.get("validation", 0)
-    learner.study(rows)
+    learner.fit_labels(rows)
     working(phrase("Looking at the lengths"))
     tokenizer = _tokenizer(job, rows)
     plan = job.training
@@ -91,7 +91,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     long_length = min(learner.long_inputs[0], network.spec.max_positions)
 
     def step(width: int) -> float:
-        random = chance(plan.seed, SHARE, width)
+        random = rng_for(plan.seed, SHARE, width)
         return update(learner.dummy_batch(share, width, tokenizer, random))
 
     def update(batch: Batch) -> float:
@@ -108,7 +108,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
             torch.cuda.synchronize()
         return time.perf_counter() - began
 
-    random = chance(plan.seed, SHARE)
+    random = rng_for(plan.seed, SHARE)
     mine = sample.heaviest(drawn)[::-processes][::-1]  # the longest, and every n-th before it
     heaviest = learner.batch(sample.examples, mine, tokenizer, random)
     if long_length > longest:
@@ -158,7 +158,7 @@ def _vectors_take(
     machine: Machine,
 ) -> float:
     """Seconds in which the encoder gives the vectors of a batch."""
-    one = learner.dummy_batch(batch, width, tokenizer, chance(0, SHARE)).to(machine.device)
+    one = learner.dummy_batch(batch, width, tokenizer, rng_for(0, SHARE)).to(machine.device)
     began = time.perf_counter()
     with torch.inference_mode(), machine.precision():
         network.eval().encoder(one.tokens, one.segments, one.real)
@@ -203,7 +203,7 @@ def _sample(
 ) -> _Sample:
     """Tokenise some of the rows into `folder`."""
     plan = job.training
-    random = chance(plan.seed, SHARE)
+    random = rng_for(plan.seed, SHARE)
 
     def pack(some: Rows) -> Examples:
         return learner.pack(some, tokenizer, plan.max_length, folder, lambda done, total: None)

@@ -28,9 +28,9 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import patiently
 from engine.spec.job import JobSpec
-from engine.tasks.evaluating import judge
-from engine.tasks.learner import AnswerTally, Batch
-from engine.tasks.rng import DROPOUT, chance
+from engine.tasks.evaluating import evaluate
+from engine.tasks.learner import Batch, PredictionCollector
+from engine.tasks.rng import DROPOUT, rng_for
 from engine.training import saving
 from engine.training.devices import Machine, choose
 from engine.training.environment import conditions, differences, sum_of_weights, threads_to_keep
@@ -250,7 +250,7 @@ def _gradients(
     """
     at_once = _at_once(job, progress)
     while True:
-        drawn = chance(job.training.seed, DROPOUT, progress.step).integers(2**62, size=ranks.world)
+        drawn = rng_for(job.training.seed, DROPOUT, progress.step).integers(2**62, size=ranks.world)
         torch.manual_seed(int(drawn[ranks.rank]))
         parts = ranks.parts(batch, at_once)
         try:
@@ -342,7 +342,7 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
             began = time.monotonic()
             tell(Progressed(stage=phrase("Judging by the dev rows"), done=done, total=total))
 
-    tally = judge(
+    collected = evaluate(
         made.network,
         made.learner,
         made.tokenizer,
@@ -355,16 +355,16 @@ def _look(job: JobSpec, made: Prepared, machine: Machine, progress: Progress, te
         at_once=_at_once(job, progress),
         together=is_sharded(made.network),
     )
-    if isinstance(tally, AnswerTally):
-        told = tally.report()
-        figures = told.figures()
+    if isinstance(collected, PredictionCollector):
+        told = collected.report()
+        metrics = told.metrics()
         _warn(told, progress, tell)
     else:
-        figures = tally.figures()
-    for name, value in figures.items():
+        metrics = collected.compute()
+    for name, value in metrics.items():
         if name != "examples":
             tell(measured(f"validation_{name}", progress.step, value))
-    value = figures[made.learner.best_metric]
+    value = metrics[made.learner.best_metric]
     if not made.learner.is_better(value, progress.best):
         progress.looks_in_vain += 1
         return False
@@ -411,6 +411,8 @@ def _plan(
         processes=ranks.world,
         versions={"torch": torch.__version__, "precision": machine.precision_name},
         step=progress.step,
+        best_metric=f"validation_{made.learner.best_metric}",
+        higher_is_better=made.learner.higher_is_better,
         conditions=progress.conditions,
         differences=changed,
     )

@@ -29,7 +29,7 @@ from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner, special_ids
 from engine.tasks.learner import Progress as Report
-from engine.tasks.rng import MASKS, chance
+from engine.tasks.rng import MASKS, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.batches import Order
 from engine.training.devices import Machine
@@ -72,7 +72,7 @@ class Material:
 
     def batch_of(self, step: int, examples: Examples, numbers: np.ndarray) -> Batch:
         """The same, of what `numbers` says; safe in any thread."""
-        random = chance(self.seed, MASKS, step)
+        random = rng_for(self.seed, MASKS, step)
         return self.learner.batch(examples, numbers, self.tokenizer, random)
 
 
@@ -109,7 +109,7 @@ def prepare(
             phrase("The data set has no rows for training."),
             phrase("Give it a split that leaves some."),
         )
-    learner.study(rows)
+    learner.fit_labels(rows)
     made = stage(phrase("Making the vocabulary"))
     tokenizer = (
         Tokenizer.from_folder(weights) if weights else _tokenizer(job, dataset, rows, run, made)

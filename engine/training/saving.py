@@ -76,7 +76,7 @@ def save(
     check_room(folder, checkpoint_size(network) + sum(tensor.nbytes for tensor in raw.values()))
     with whole_folder(folder) as inside:
         with average.in_place():
-            task = learner.remembered
+            task = learner.task
             extra = {checkpoint.TASK: task.model_dump(mode="json")} if task else None
             checkpoint.write(inside, network, tokenizer, learner.labels, extra=extra)
         (inside / "job.json").write_text(job.model_dump_json(indent=1), encoding="utf-8")

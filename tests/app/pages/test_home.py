@@ -51,7 +51,8 @@ def trained(studio: Studio, name: str, number: int) -> None:
     folder = RunFolder.create(studio.home.runs / f"run-{number}", job)
     at = now() - timedelta(minutes=5)
     folder.append(Started(at=at, pid=1))
-    folder.append(Prepared(at=at, steps=20, parameters=9, examples=9, device="cpu", threads=1))
+    plan = Prepared(at=at, steps=20, parameters=9, examples=9, device="cpu", threads=1)
+    folder.append(plan.model_copy(update={"best_metric": "validation_accuracy"}))
     for step in range(20):
         folder.append(Measured(at=at, name="loss", step=step, value=1 / (step + 1)))
     folder.append(Measured(at=at, name="validation_accuracy", step=19, value=0.875))

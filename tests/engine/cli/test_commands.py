@@ -153,11 +153,11 @@ def test_evaluate_gives_figures(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
     data = small.sentences(tmp_path / "test.csv", rows=30)
-    figures = json.loads(output(capsys, "evaluate", str(data), "--model", model, "--json"))
-    assert {"accuracy", "f1_macro", "loss", "examples"} <= set(figures)
-    assert figures["examples"] == 30
-    assert figures["accuracy"] == pytest.approx(figures["correct"] / 30)
-    assert figures["accuracy"] > 0.9  # six sentences are easily learned
+    metrics = json.loads(output(capsys, "evaluate", str(data), "--model", model, "--json"))
+    assert {"accuracy", "f1_macro", "loss", "examples"} <= set(metrics)
+    assert metrics["examples"] == 30
+    assert metrics["accuracy"] == pytest.approx(metrics["correct"] / 30)
+    assert metrics["accuracy"] > 0.9  # six sentences are easily learned
     assert "accuracy" in output(capsys, "evaluate", str(data), "--model", model)
 
 

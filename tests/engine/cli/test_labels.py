@@ -59,7 +59,7 @@ def test_a_task_is_learned_judged_and_used(
     assert list(rows[0]) == ["text", *said] and len(rows) == 96
     if task == "multi_label":  # what is predicted can be evaluated as it was written
         again = json.loads(output(capsys, "evaluate", str(out), *model, "--label=labels", "--json"))
-        assert again["exact"] == 1
+        assert again["exact_match"] == 1
 
 
 def test_a_label_that_is_no_number_is_named_with_its_line(

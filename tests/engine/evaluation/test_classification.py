@@ -33,8 +33,8 @@ def test_figures_are_those_of_scikit_learn(rows):
         true, guessed, labels=range(4), zero_division=0
     )
     for number, one in enumerate(found.classes):
-        figures = (one.precision, one.recall, one.f1, one.support)
-        assert figures == pytest.approx([column[number] for column in expected])
+        computed = (one.precision, one.recall, one.f1, one.support)
+        assert computed == pytest.approx([column[number] for column in expected])
         assert one.label == LABELS[number]
     matrix = metrics.confusion_matrix(true, guessed, labels=range(4))
     assert np.array_equal(found.confusion, matrix)

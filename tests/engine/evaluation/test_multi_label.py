@@ -31,7 +31,7 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
     guessed = logits >= math.log(threshold / (1 - threshold))
     found = report(logits, true, LABELS, threshold)
     assert found.examples == len(rows)
-    assert found.exact == pytest.approx(metrics.accuracy_score(true, guessed))
+    assert found.exact_match == pytest.approx(metrics.accuracy_score(true, guessed))
     assert found.f1_micro == pytest.approx(
         metrics.f1_score(true, guessed, average="micro", zero_division=0)
     )
@@ -44,8 +44,8 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
         for n in range(3)
     ]
     for n, one in enumerate(found.labels):
-        figures = (one.precision, one.recall, one.f1, one.support)
-        assert figures == pytest.approx([column[n] for column in expected])
+        computed = (one.precision, one.recall, one.f1, one.support)
+        assert computed == pytest.approx([column[n] for column in expected])
         assert one.average_precision == pytest.approx(ranked[n], abs=1e-12)
         assert one.label == LABELS[n]
     held = true.any(axis=0)
@@ -62,13 +62,13 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
 
 
 def test_an_even_chance_is_a_yes():
-    assert report([[0.0]], [[True]], ("a",)).exact == 1
+    assert report([[0.0]], [[True]], ("a",)).exact_match == 1
 
 
 def test_nothing_gives_zeros():
     found = report(np.zeros((0, 3)), np.zeros((0, 3)), LABELS)
-    figures = found.model_dump(exclude={"labels"})
-    assert set(figures.values()) == {0}
+    computed = found.model_dump(exclude={"labels"})
+    assert set(computed.values()) == {0}
     assert [one.support for one in found.labels] == [0, 0, 0]
 
 

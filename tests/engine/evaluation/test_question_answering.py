@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Question, read_squad
-from engine.evaluation.question_answering import exact, f1, normalise, report
+from engine.evaluation.question_answering import exact_match, f1, normalise, report
 
 OFFICIAL = {  # percent, of the guesses below, by transformers 5.0.0
     "exact": 46.77525501809806,
@@ -65,13 +65,16 @@ def theirs(official, guesses, answers, doubts=None, threshold=1.0):
 
 
 def assert_agree(found, told, best=True):
-    percent = {"exact": found.exact, "f1": found.f1}
+    percent = {"exact": found.exact_match, "f1": found.f1}
     for name, part in (("HasAns", found.has_answer), ("NoAns", found.no_answer)):
         if part.questions:
-            percent |= {f"{name}_exact": part.exact, f"{name}_f1": part.f1}
+            percent |= {f"{name}_exact": part.exact_match, f"{name}_f1": part.f1}
         assert told.get(f"{name}_total", 0) == part.questions
     if best:
-        percent |= {"best_exact": found.best_exact.value, "best_f1": found.best_f1.value}
+        percent |= {
+            "best_exact": found.best_exact_match.value,
+            "best_f1": found.best_f1.value,
+        }
     for name, value in percent.items():
         assert 100 * value == pytest.approx(told[name], abs=1e-9), name
     assert found.questions == told["total"]
@@ -84,7 +87,7 @@ def test_figures_are_those_of_the_official_script(official, case, threshold):
     found = report(guesses, answers, doubts, threshold)
     told = theirs(official, guesses, answers, doubts, threshold)
     assert_agree(found, told)
-    for best, name in ((found.best_exact, "best_exact"), (found.best_f1, "best_f1")):
+    for best, name in ((found.best_exact_match, "best_exact"), (found.best_f1, "best_f1")):
         nothing_answered = best.threshold < min(doubts)
         assert best.threshold == told[f"{name}_thresh"] or nothing_answered
     assert_agree(report(guesses, answers), theirs(official, guesses, answers), best=False)
@@ -93,7 +96,7 @@ def test_figures_are_those_of_the_official_script(official, case, threshold):
 @given(text, text)
 @settings(max_examples=200, deadline=None)
 def test_one_answer_is_judged_as_by_the_official_script(official, guess, answer):
-    assert exact(guess, answer) == official.compute_exact(answer, guess)
+    assert exact_match(guess, answer) == official.compute_exact(answer, guess)
     assert f1(guess, answer) == pytest.approx(official.compute_f1(answer, guess), abs=1e-12)
     assert normalise(guess) == official.normalize_answer(guess)
 
@@ -106,7 +109,7 @@ def test_the_best_threshold_is_the_best_of_all(case, coarse):
     doubts = [round(one / 10) for one in doubts] if coarse else doubts  # many are equal
     found = report(guesses, answers, doubts)
     tried = [report(guesses, answers, doubts, t) for t in [-math.inf, *doubts]]
-    for name, best in (("exact", found.best_exact), ("f1", found.best_f1)):
+    for name, best in (("exact_match", found.best_exact_match), ("f1", found.best_f1)):
         highest = max(getattr(one, name) for one in tried)
         reached = getattr(report(guesses, answers, doubts, best.threshold), name)
         assert best.value == pytest.approx(highest) and reached == pytest.approx(highest)
@@ -145,18 +148,22 @@ def test_overlap_counts_words_as_often_as_both_have_them(guess, answer, overlap)
 
 def test_questions_with_and_without_answer_are_told_apart():
     found = report(["cat", "", "dog", ""], [["a cat", "x"], ["b"], [], []])
-    assert (found.exact, found.has_answer.exact, found.no_answer.exact) == (0.5, 0.5, 0.5)
-    assert found.best_exact is None
+    assert (found.exact_match, found.has_answer.exact_match, found.no_answer.exact_match) == (
+        0.5,
+        0.5,
+        0.5,
+    )
+    assert found.best_exact_match is None
     found = report(["cat", "b", "dog", "x"], [["a cat"], ["b"], [], []], [-3, -1, -2, 5])
-    assert found.exact == 0.75 and found.best_exact.value == 0.75
-    assert found.best_exact.threshold == -3
+    assert found.exact_match == 0.75 and found.best_exact_match.value == 0.75
+    assert found.best_exact_match.threshold == -3
     assert report(["x", "y"], [[], []], [-3, -1]).best_f1.threshold < -3
     assert report(["x", "y"], [[], []], [3, 1]).best_f1.threshold == 0
 
 
 def test_nothing_gives_zeros():
     found = report([], [], [])
-    assert (found.questions, found.exact, found.f1, found.best_f1.value) == (0, 0, 0, 0)
+    assert (found.questions, found.exact_match, found.f1, found.best_f1.value) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -196,5 +203,5 @@ def test_figures_of_published_questions_are_those_of_the_official_script(assets)
     ]
     found = report(guesses, answers, doubts, threshold=0.7)
     assert_agree(found, OFFICIAL)
-    assert found.best_exact.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
+    assert found.best_exact_match.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
     assert found.best_f1.threshold == pytest.approx(OFFICIAL["best_f1_thresh"])

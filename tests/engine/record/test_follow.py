@@ -27,10 +27,17 @@ from engine.record.opening import Record
 from engine.record.runs import Run, add_run
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
+from engine.spec.tasks import TASKS
 from tests.engine.runs import fake_worker
 
 PREPARED = Prepared(
-    steps=100, parameters=7, examples=9, device="cpu", threads=2, versions={"a": "1"}
+    steps=100,
+    parameters=7,
+    examples=9,
+    device="cpu",
+    threads=2,
+    versions={"a": "1"},
+    best_metric="validation_accuracy",
 )
 
 
@@ -147,16 +154,30 @@ def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed)
         assert len(curves(session, "one")["loss"]) == 20_000
 
 
-def test_the_best_metric_is_that_of_the_task(followed: Followed) -> None:
-    run = followed.hear(Started(pid=1), measured("validation_accuracy", 1, float("nan")))
+def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> None:
+    run = followed.hear(Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan")))
     assert (run.best_metric_name, run.best_metric) == ("validation_accuracy", None)
     points = [measured("validation_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
     run = followed.hear(*points, measured("validation_loss", 4, 0.01))
-    assert (run.best_metric_name, run.best_metric, run.best_step) == (
-        "validation_accuracy",
-        0.75,
-        3,
-    )
+    assert (run.best_metric, run.best_step) == (0.75, 3)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
+    facts = TASKS[kind].facts
+    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
+    name = f"validation_{facts.best_metric}"
+    ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})
+    points = [measured(name, step, value) for step, value in ((1, 0.5), (2, 0.75), (3, 0.25))]
+    run = followed.hear(Started(pid=1), ready, *points)
+    assert (run.best_step, run.best_metric) == ((2, 0.75) if higher else (3, 0.25))
+    assert run.best_metric_name == name
+
+
+def test_what_a_branch_took_over_counts_once_its_metric_is_known(followed: Followed) -> None:
+    followed.hear(measured("validation_accuracy", 2, 0.9))
+    run = followed.hear(Started(pid=1, step=2), PREPARED)
+    assert (run.best_metric, run.best_step) == (0.9, 2)
 
 
 def test_checkpoints_come_and_go(followed: Followed) -> None:

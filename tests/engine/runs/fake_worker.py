@@ -66,7 +66,8 @@ def main(folder: RunFolder) -> int:
         folder.append(Progressed(stage="Tokens", done=1, total=2))
         folder.append(Noted(text="One text was cut."))
         steps, device = asked.training.steps, asked.hardware.device.replace("auto", "cpu")
-        folder.append(Prepared(steps=steps, parameters=7, examples=9, device=device, threads=1))
+        plan = Prepared(steps=steps, parameters=7, examples=9, device=device, threads=1)
+        folder.append(plan.model_copy(update={"best_metric": "validation_accuracy"}))
         for step in range(first + 1, steps + 1):
             tell_step(folder, step)
             if step % 2 == 0:

@@ -12,8 +12,8 @@ import torch
 
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
-from engine.tasks.evaluating import for_each, judge
-from engine.tasks.learner import AnswerTally, Progress
+from engine.tasks.evaluating import evaluate, for_each
+from engine.tasks.learner import PredictionCollector, Progress
 from engine.training.preparing import Prepared, prepare
 from tests.engine.training import small
 
@@ -44,11 +44,11 @@ def prepared(folder: Path, job: JobSpec) -> Prepared:
 
 
 def said(made: Prepared, at_once: int = 0) -> tuple[dict[str, float], list[dict[str, object]]]:
-    tally = judge(
+    metrics = evaluate(
         made.network, made.learner, made.tokenizer, made.numbers(0)[0], 7, seed=3, at_once=at_once
     )
-    answers = tally.answers() if isinstance(tally, AnswerTally) else []
-    return tally.figures(), answers
+    answers = metrics.answers() if isinstance(metrics, PredictionCollector) else []
+    return metrics.compute(), answers
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -57,16 +57,16 @@ def test_two_threads_find_what_one_finds(
 ) -> None:
     made = prepared(tmp_path, TASKS[task](tmp_path))
     threads(1)
-    figures, answers = said(made)
+    metrics, answers = said(made)
     threads(2)
     again = said(made)
-    assert again[0] == pytest.approx(figures, abs=1e-6)
+    assert again[0] == pytest.approx(metrics, abs=1e-6)
     assert len(again[1]) == len(answers)
     for one, other in zip(answers, again[1], strict=True):
         numbers = {name: value for name, value in one.items() if isinstance(value, float)}
         assert {name: other[name] for name in numbers} == pytest.approx(numbers, abs=1e-5)
     assert all(said(made) == again for _ in range(5)), "bit for bit"
-    assert said(made, at_once=3)[0] == pytest.approx(figures, abs=1e-6)
+    assert said(made, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
 def test_two_threads_take_part_unless_other_processes_must_keep_step(
@@ -86,13 +86,13 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
 
     made.network.forward = noted  # type: ignore[method-assign]
     given = made.network, made.learner, made.tokenizer, made.numbers(0)[0], 8
-    judge(*given)
+    evaluate(*given)
     assert len({thread for thread, _ in seen}) == 2
     assert {number for _, number in seen} == {1}, "each by its share of the threads"
     assert torch.get_num_threads() == 2
     seen.clear()
     by_two = False
-    judge(*given, together=True)
+    evaluate(*given, together=True)
     assert {*seen} == {(threading.get_ident(), 2)}
 
 
@@ -165,6 +165,6 @@ def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return batch(examples, numbers, *given)
 
     monkeypatch.setattr(made.learner, "batch", noted)
-    judge(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4, together=True)
+    evaluate(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4, together=True)
     assert lengths == sorted(lengths, reverse=True)
     assert np.ptp(lengths) > 0

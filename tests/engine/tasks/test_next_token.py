@@ -93,7 +93,7 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
     for a, c in zip(explicit.weights, said.attentions, strict=True):
         torch.testing.assert_close(a * rows, c * rows, atol=1e-5, rtol=0)
     losses = learner.losses(network, batch)
-    assert set(losses) == {"next_token"}
+    assert set(losses) == {"clm"}
     assert float(total(losses)) == pytest.approx(float(said.loss), abs=1e-5)
     parts = [float(total(learner.losses(network, part, batch))) for part in batch.parts(2)]
     assert sum(parts) == pytest.approx(float(said.loss), abs=1e-5)

@@ -67,7 +67,7 @@ def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_
             next_sentence_label=batch.follows,
         ).loss
         ours = learner.losses(network, batch)
-    assert set(ours) == {"masked_words", "next_sentence"}
+    assert set(ours) == {"mlm", "nsp"}
     assert float(total(ours)) == pytest.approx(float(theirs), abs=1e-5)
 
 
@@ -87,19 +87,19 @@ def test_the_figures_are_those_of_the_parts(
     examples = packed(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
     batch = batch._replace(numbers=torch.arange(16))
-    tally = learner.tally(examples)
+    metrics = learner.metrics(examples)
     with torch.inference_mode():
         for part in batch.parts(5)[::-1]:
-            tally.add(network, part)
+            metrics.add(network, part)
         losses = learner.losses(network, batch)
         assert network.next_sentence is not None and batch.follows is not None
         encoded = network.encoder(batch.tokens, batch.segments, batch.real)
         right = network.next_sentence(encoded.pooled).argmax(1) == batch.follows
-    figures = tally.figures()
-    assert figures["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
+    metrics = metrics.compute()
+    assert metrics["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
     for name, part in losses.items():
-        assert figures[f"loss_{name}"] == pytest.approx(float(part), abs=1e-5)
-    assert figures["next_sentence_accuracy"] == pytest.approx(float(right.float().mean()))
+        assert metrics[f"loss_{name}"] == pytest.approx(float(part), abs=1e-5)
+    assert metrics["nsp_accuracy"] == pytest.approx(float(right.float().mean()))
 
 
 def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_a_run_reports_each_part_and_learns_both(tmp_path: Path) -> None:
     train(job, told.append, lambda: False, run)
     values = {
         name: {e.step: e.value for e in told if getattr(e, "name", "") == name}
-        for name in ("loss", "loss_masked_words", "loss_next_sentence")
+        for name in ("loss", "loss_mlm", "loss_nsp")
     }
     assert set(values["loss"]) == set(range(1, 6))
     for step, value in values["loss"].items():
-        parts = values["loss_masked_words"][step] + values["loss_next_sentence"][step]
+        parts = values["loss_mlm"][step] + values["loss_nsp"][step]
         assert value == pytest.approx(parts, abs=1e-5)
     model = BertForPreTraining.from_pretrained(run.checkpoint_folders()[-1])
     assert model.config.vocab_size > 10

@@ -16,7 +16,7 @@ from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SPLITS, Split
 from engine.spec.tasks.question_answering import QuestionAnswering
-from engine.tasks.evaluating import judge
+from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.question_answering import QuestionAnsweringLearner, span_logits
@@ -136,10 +136,10 @@ class Oracle(torch.nn.Module):
 
 def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
     examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
-    tally = judge(Oracle(examples), learner, tokenizer, examples, batch=4)
-    report = tally.report()
-    assert (report.questions, report.exact, report.f1) == (3, 1, 1)
-    said = tally.answers()
+    metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch=4)
+    report = metrics.report()
+    assert (report.questions, report.exact_match, report.f1) == (3, 1, 1)
+    said = metrics.answers()
     assert [one["answer"] for one in said] == ["Turin", "Rome", ""]
     assert PASSAGE[said[0]["start"] : said[0]["end"]] == "Turin"
     assert said[0]["probability"] > 0.9 > 0.1 > said[0]["no_answer"]
@@ -150,16 +150,16 @@ def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
 def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_path):
     learner = QuestionAnsweringLearner(QuestionAnswering(doc_stride=8))
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
-    learner.study(rows)
-    assert learner.remembered.unanswerable is False
+    learner.fit_labels(rows)
+    assert learner.task.unanswerable is False
     examples = learner.pack(rows.unanswered(), tokenizer, 32, tmp_path / "packed", nothing)
     oracle = Oracle(learner.pack(rows, tokenizer, 32, tmp_path / "known", nothing))
     for places in oracle.places.values():
         places[:] = 0  # every window says that there is none
-    tally = judge(oracle, learner, tokenizer, examples, batch=4)
-    assert all(one["answer"] and one["no_answer"] == 0 for one in tally.answers())
+    metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
+    assert all(one["answer"] and one["no_answer"] == 0 for one in metrics.answers())
     with pytest.raises(StudioError, match="needs a question, a passage and its answers"):
-        tally.report()
+        metrics.report()
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     passage = "ann lives in rome and bob in oslo ."
     said = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
     assert said[0]["answer"] == "rome"
-    figures = {e.name: e.value for e in events if e.kind == "measured"}
-    assert figures["validation_f1"] > 0.5
+    metrics = {e.name: e.value for e in events if e.kind == "measured"}
+    assert metrics["validation_f1"] > 0.5
     theirs = BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
     assert isinstance(theirs.config, BertConfig)
 

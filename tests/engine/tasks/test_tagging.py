@@ -18,7 +18,7 @@ from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.tasks.token_classification import TokenClassification
-from engine.tasks.evaluating import judge
+from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.token_classification import UNKNOWN, TokenClassificationLearner
@@ -44,7 +44,7 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 @pytest.fixture
 def learner() -> TokenClassificationLearner:
     made = TokenClassificationLearner(TokenClassification())
-    made.study(ROWS)
+    made.fit_labels(ROWS)
     return made
 
 
@@ -129,7 +129,7 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
     learner = TokenClassificationLearner(
         TokenClassification(class_weights=given, label_smoothing=0.1)
     )
-    learner.study(ROWS)
+    learner.fit_labels(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
@@ -143,9 +143,11 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
 
 def test_a_weight_of_no_tag_is_refused():
     with pytest.raises(StudioError, match="“place”, and no tag and no type of spans"):
-        TokenClassificationLearner(TokenClassification(class_weights={"place": 2.0})).study(ROWS)
+        TokenClassificationLearner(TokenClassification(class_weights={"place": 2.0})).fit_labels(
+            ROWS
+        )
     with pytest.raises(StudioError, match="“N”"):
-        TokenClassificationLearner(TokenClassification(class_weights={"N": 2.0})).study(
+        TokenClassificationLearner(TokenClassification(class_weights={"N": 2.0})).fit_labels(
             Rows(texts=["a b"], tags=["DET NOUN"])
         )
 
@@ -153,26 +155,26 @@ def test_a_weight_of_no_tag_is_refused():
 def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
     examples = packed(learner, tokenizer, tmp_path)
     (note,) = examples.notes
-    tally = judge(network, learner, tokenizer, examples, batch=2)
-    guessed = tally.guessed()
+    metrics = evaluate(network, learner, tokenizer, examples, batch=2)
+    guessed = metrics.guessed()
     assert [len(tags) for tags in guessed] == [len(words_of(cell)) for cell in TAGS]
     assert guessed[0][3] == "O"  # the soft hyphen
-    found = tally.report()
+    found = metrics.report()
     assert found.tokens == sum(map(len, guessed)) and found.unseen >= 1
     assert f"{found.unseen} of {found.tokens} words" in note and "count as O" in found.lines()[-1]
     true = list(map(words_of, TAGS))
     assert found.f1 == pytest.approx(f1_score(true, guessed, zero_division=0))
-    assert tally.figures()["examples"] == len(TEXTS)
+    assert metrics.compute()["examples"] == len(TEXTS)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     loss = learner.losses(network, batch)["tags"].item()
     assert found.loss == pytest.approx(loss, abs=1e-5)
 
 
 def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
-    alone = judge(network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1).answers()
+    alone = evaluate(network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1).answers()
     unanswered = ROWS.unanswered()
     examples = learner.pack(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
-    together = judge(network, learner, tokenizer, examples, 4)
+    together = evaluate(network, learner, tokenizer, examples, 4)
     for one, other in zip(alone, together.answers(), strict=True):
         assert (one["words"], one["tags"]) == (other["words"], other["tags"])
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
@@ -202,9 +204,9 @@ def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, toke
 )
 def test_rows_that_teach_nothing_are_refused(tags, says):
     with pytest.raises(StudioError, match=says):
-        TokenClassificationLearner(TokenClassification()).study(Rows(texts=["a b"], tags=tags))
+        TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"], tags=tags))
     with pytest.raises(MissingColumn):
-        TokenClassificationLearner(TokenClassification()).study(Rows(texts=["a b"]))
+        TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"]))
 
 
 @pytest.fixture(scope="module")
@@ -227,9 +229,9 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
     data = small.tagged(tmp_path / "new.conll", sentences=12)
     capsys.readouterr()
     assert main(["evaluate", str(data), "--model", model, "--json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["f1"] == 1.0 and figures["sentences"] == 12
-    assert {one["type"] for one in figures["types"]} == {"person", "place"}
+    metrics = json.loads(capsys.readouterr().out)
+    assert metrics["f1"] == 1.0 and metrics["sentences"] == 12
+    assert {one["type"] for one in metrics["types"]} == {"person", "place"}
     assert main(["evaluate", str(data), "--model", model]) == 0
     printed = capsys.readouterr().out
     assert "F1 100.00" in printed and "person: precision 100.00%" in printed

@@ -22,8 +22,8 @@ from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.spec.tasks.regression import Regression
 from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks import learner_for, learner_of
-from engine.tasks.evaluating import judge
-from engine.tasks.learner import AnswerTally, Batch, Examples, Learner, total
+from engine.tasks.evaluating import evaluate
+from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, total
 from engine.tasks.predicting import Predictor
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -67,7 +67,7 @@ class Prepared:
     def __init__(self, name: str, tokenizer: Tokenizer, folder: Path) -> None:
         task, self.rows = CASES[name]
         self.learner = learner_for(task)
-        self.learner.study(self.rows)
+        self.learner.fit_labels(self.rows)
         self.tokenizer = tokenizer
         spec = BertSpec(
             vocab_size=tokenizer.size, hidden_size=16, layers=2, heads=2,
@@ -111,11 +111,11 @@ def test_loss_and_logits_are_those_of_transformers(
     with torch.inference_mode():
         other = theirs(**given, labels=batch.targets)
         ours = learner.losses(ready.network, batch)
-        tally = judge(ready.network, learner, ready.tokenizer, ready.examples, batch=5)
-    assert isinstance(tally, AnswerTally)
+        metrics = evaluate(ready.network, learner, ready.tokenizer, ready.examples, batch=5)
+    assert isinstance(metrics, PredictionCollector)
     assert float(total(ours)) == pytest.approx(float(other.loss), abs=1e-5)
-    assert tally.logits == pytest.approx(other.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
-    assert tally.figures()["loss"] == pytest.approx(float(other.loss), abs=1e-5)
+    assert metrics.logits == pytest.approx(other.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
+    assert metrics.compute()["loss"] == pytest.approx(float(other.loss), abs=1e-5)
 
 
 @case
@@ -166,7 +166,7 @@ def test_balancing_is_that_of_scikit_learn() -> None:
     from sklearn.utils.class_weight import compute_class_weight
 
     learner = learner_for(TextClassification(balanced=True))
-    learner.study(Rows(TEXTS, None, CLASSES))
+    learner.fit_labels(Rows(TEXTS, None, CLASSES))
     wanted = compute_class_weight("balanced", classes=np.unique(CLASSES), y=CLASSES)
     assert learner._weights.numpy() == pytest.approx(wanted)  # type: ignore[attr-defined]
 
@@ -175,13 +175,13 @@ def test_balancing_is_that_of_scikit_learn() -> None:
 def test_a_weight_for_no_label_is_refused(task: Any) -> None:
     rows = Rows(TEXTS, None, CLASSES)
     with pytest.raises(StudioError, match="“great”, and no label"):
-        learner_for(task(class_weights={"great": 2.0})).study(rows)
+        learner_for(task(class_weights={"great": 2.0})).fit_labels(rows)
 
 
 def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_path: Path) -> None:
     flags = {"toxic": ["1", "no", "TRUE", "0"], "rude": ["0", "0", "false", "no"]}
     learner = learner_for(MultiLabel())
-    learner.study(rows := Rows(TEXTS[:4], flags=flags))
+    learner.fit_labels(rows := Rows(TEXTS[:4], flags=flags))
     assert learner.labels == ("rude", "toxic")
     examples = learner.pack(rows, tokenizer, 40, tmp_path / "packed", lambda done, total: None)
     assert examples.targets is not None
@@ -210,7 +210,7 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
 )
 def test_what_cannot_be_learned_is_refused_in_words(task: TaskSpec, rows: Rows, says: str) -> None:
     with pytest.raises(StudioError, match=says):
-        learner_for(task).study(rows)
+        learner_for(task).fit_labels(rows)
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
@@ -225,12 +225,12 @@ def test_a_saved_model_answers_and_is_judged_as_before(
     assert learner is not None and learner.labels == ready.learner.labels
     assert type(learner) is type(ready.learner)
     predictor = Predictor(folder, max_length=40)
-    before = judge(ready.network, ready.learner, ready.tokenizer, ready.examples, batch=3)
-    assert predictor.judge(ready.rows).figures() == pytest.approx(before.figures(), abs=1e-5)
+    before = evaluate(ready.network, ready.learner, ready.tokenizer, ready.examples, batch=3)
+    assert predictor.evaluate(ready.rows).metrics() == pytest.approx(before.compute(), abs=1e-5)
     answers = predictor.predict(ready.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
     with pytest.raises(MissingColumn):
-        predictor.judge(ready.rows.unanswered())
+        predictor.evaluate(ready.rows.unanswered())
 
 
 def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepared]) -> None:
@@ -252,13 +252,13 @@ def test_a_model_for_numbers_remembers_their_range(
     prepared: Callable[[str], Prepared], tmp_path: Path
 ) -> None:
     ready = prepared("number")
-    task = ready.learner.remembered
+    task = ready.learner.task
     assert task is not None
     told = {checkpoint.TASK: task.model_dump(mode="json")}
     checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=told)
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
     learner = learner_of(checkpoint.load(tmp_path / "copy"))
-    assert learner is not None and learner.remembered == Regression(range=(-1, 10))
+    assert learner is not None and learner.task == Regression(range=(-1, 10))
 
 
 def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:

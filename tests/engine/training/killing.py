@@ -73,9 +73,9 @@ def _deaf(event: object) -> None:
 def _armed(loop: Any, where: str, number: int) -> Callable[[Any], None]:
     """Lay the trap; returns what is to hear the events."""
     if where == "judging":
-        original = loop.judge
+        original = loop.evaluate
 
-        def judge(*a: Any, **k: Any) -> Any:
+        def evaluate(*a: Any, **k: Any) -> Any:
             def report(done: int, total: int) -> None:
                 if done == min(number, total):
                     _die()
@@ -84,7 +84,7 @@ def _armed(loop: Any, where: str, number: int) -> Callable[[Any], None]:
             bound.arguments["report"] = report
             return original(*bound.args, **bound.kwargs)
 
-        loop.judge = judge
+        loop.evaluate = evaluate
     if where == "saving":
         flush, flushed = os.fsync, 0
 

@@ -9,7 +9,7 @@ from engine.training.prefetch import batches
 from engine.training.preparing import prepare
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 
 def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
@@ -40,4 +40,4 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert work(early.path, stop_once) == 0
     early.clear_stop()
     assert work(early.path) == 0
-    assert stopped and final(early) == final(plain) and figures(early) == figures(plain)
+    assert stopped and final(early) == final(plain) and metrics(early) == metrics(plain)

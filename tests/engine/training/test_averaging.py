@@ -13,7 +13,7 @@ from engine.training.loop import train
 from engine.training.preparing import prepare
 from engine.training.saving import RAW, RESUME
 from tests.engine.training.small import classifying, has_seen, new_run
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 STEPS, DECAY = 15, 0.5  # from step 8 on the decay is in full use: (1 + 8) / (10 + 8)
 
@@ -73,5 +73,5 @@ def test_a_stop_and_a_resume_change_nothing(tmp_path: Path) -> None:
     assert stopped.checkpoint_folders()[-1].name == "step-00000011"
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
     assert f"{RESUME}/{RAW}" in final(calm)

@@ -22,7 +22,7 @@ from engine.spec.training import TrainingSpec
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_branch_without_a_change_ends_as_its_origin(
     run = branch(calm, step, calm.job(), tmp_path / "branch")
     assert work(run.path) == 0
     assert final(run) == final(calm)
-    assert figures(run) == figures(calm)
+    assert metrics(run) == metrics(calm)
     found = certificate(run)
     assert found.branched is not None
     assert found.branched.sentence() == (

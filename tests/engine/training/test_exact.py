@@ -28,7 +28,7 @@ def final(run: RunFolder) -> dict[str, str]:
     }
 
 
-def figures(run: RunFolder) -> dict[tuple[str, int], float | None]:
+def metrics(run: RunFolder) -> dict[tuple[str, int], float | None]:
     """The last word on every point of every curve that time does not touch."""
     events, _ = run.events_after(0)
     return {
@@ -130,7 +130,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
     assert killed >= len(EVERYWHERE)
     assert killer.train(hurt, None) == 0
     assert final(hurt) == final(calm)
-    assert figures(hurt) == figures(calm)
+    assert metrics(hurt) == metrics(calm)
     assert certificate(hurt).weights == certificate(calm).weights
     assert certificate(hurt).obstacles == ()
 
@@ -154,7 +154,7 @@ def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:
     stopped.clear_stop()
     assert work(stopped.path) == 0
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
     notes = [e.text for e in stopped.events_after(0)[0] if isinstance(e, Noted)]
     assert "Goes on from step 11, bit for bit." in notes
 

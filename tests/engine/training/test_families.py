@@ -16,7 +16,7 @@ from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.training.small import answering, classifying, has_seen, new_run, pretraining
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 OTHERS = ("distilbert", "roberta", "albert")
 
@@ -38,7 +38,7 @@ def trained(folder: Path, job: JobSpec) -> RunFolder:
 
 def first_and_last_loss(run: RunFolder) -> tuple[float, float]:
     """Means of the first and the last five steps."""
-    losses = {step: value for (name, step), value in figures(run).items() if name == "loss"}
+    losses = {step: value for (name, step), value in metrics(run).items() if name == "loss"}
     values = [losses[step] for step in sorted(losses)]
     return fmean(values[:5]), fmean(values[-5:])
 
@@ -127,7 +127,7 @@ def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None
     train(job, stopped.append, lambda: has_seen(stopped, 4), stopped)
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
     if way == "plain":  # nor does it to compute the activations of the layers twice
         twice = job.training.model_copy(update={"gradient_checkpointing": True})
         again = trained(tmp_path / "again", job.model_copy(update={"training": twice}))

@@ -34,7 +34,7 @@ from tests.engine.training.small import (
     new_run,
     tagging,
 )
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}
 
@@ -158,7 +158,7 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
         file.unlink()
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
     assert not (calm.cache / "vectors").exists(), "nobody reads them any more"
 
 
@@ -303,6 +303,6 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     learner = learner_of(loaded)
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("validation")
-    found = Predictor(last, job.training.max_length).judge(dev).figures()
+    found = Predictor(last, job.training.max_length).evaluate(dev).metrics()
     judged = learner.best_metric
     assert found[judged] == pytest.approx(said[f"validation_{judged}"], abs=1e-5)

@@ -19,7 +19,7 @@ from engine.runs import full_disk
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
     assert work(run.path, fill) == 0
     assert disk.refused > 5
     assert final(run) == final(calm)
-    assert figures(run) == figures(calm)
+    assert metrics(run) == metrics(calm)
     events = said(run)
     waits = [event for event in events if isinstance(event, Waiting)]
     assert len(waits) == 1
@@ -171,4 +171,4 @@ def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
     assert any(isinstance(event, Saved) and event.step == 10 for event in events)
     assert final(run) == final(calm)
-    assert figures(run) == figures(calm)
+    assert metrics(run) == metrics(calm)

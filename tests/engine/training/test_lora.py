@@ -17,7 +17,7 @@ from engine.spec.job import JobSpec
 from engine.training.loop import train
 from engine.training.saving import RAW, RESUME
 from tests.engine.training.small import NETWORK, classifying, has_seen, new_run
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
 
@@ -123,7 +123,7 @@ def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay:
     assert stopped.checkpoint_folders()[-1].name == "step-00000008"
     train(job, stopped.append, lambda: False, stopped)
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
 
 
 def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ from engine.training.saving import Progress
 from engine.worker.ranks import died, last_word, loopback
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
-from tests.engine.training.test_exact import figures, final
-from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, remembered
+from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, task
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
@@ -87,7 +87,7 @@ def calm(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def distance(run: RunFolder, other: RunFolder) -> float:
     """The largest difference between two points of all curves; they have the same points."""
-    ours, theirs = figures(run), figures(other)
+    ours, theirs = metrics(run), metrics(other)
     assert ours.keys() == theirs.keys()
     return max(abs((ours[key] or 0) - (theirs[key] or 0)) for key in ours)
 
@@ -155,8 +155,8 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path
     assert crew.train(stopped, 2) == [0, 0]
     assert crew.train(alone, 1) == [0]
     assert final(calm) == final(stopped)
-    assert figures(calm) == figures(stopped)
-    assert figures(alone) != figures(calm)  # other dropout
+    assert metrics(calm) == metrics(stopped)
+    assert metrics(alone) != metrics(calm)  # other dropout
 
 
 def test_a_person_goes_on_with_another_number_of_processes(
@@ -276,10 +276,10 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
     assert crew.train(alone, 1) == [0]
     assert crew.train(both, 2) == [0, 0]
     steps = [{int(note.split()[1]) for note in left_out(run)} for run in (alone, both)]
-    assert remembered(both).scale == 2.0 ** (22 - len(steps[1]))
+    assert task(both).scale == 2.0 ** (22 - len(steps[1]))
     assert len(steps[0] & steps[1]) > 3
     only_one = min(steps[0] ^ steps[1], default=24)  # the shares of ranks overflow a bit later
-    ours, theirs = figures(both), figures(alone)
+    ours, theirs = metrics(both), metrics(alone)
     losses = [key for key in theirs if key[0] == "loss" and key[1] <= only_one]
     assert len(losses) > len(steps[0] & steps[1]) + 3
     for key in losses:
@@ -379,7 +379,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_it_goes_on(crew: Crew, tmp_path:
     assert said.outcome == "failed" and not said.bug
     assert "Process 2 of 2 (rank 1) was killed (SIGKILL" in said.problem
 
-    before = max(step for name, step in figures(hurt) if name == "loss")
+    before = max(step for name, step in metrics(hurt) if name == "loss")
     again = launch.start(hurt.path)  # and on the way a wish to stop
     until(lambda: small.has_seen(hurt, before + 2))
     hurt.ask_stop()

@@ -93,7 +93,7 @@ RUNS: dict[str, tuple[Callable[..., JobSpec], dict[str, object]]] = {
         pretraining(Pretraining(nsp=True, whole_word_masking=True)),
         {},
     ),
-    "next token": (pretraining(Pretraining(objective="next_token"), model=CAUSAL), {}),
+    "next token": (pretraining(Pretraining(objective="clm"), model=CAUSAL), {}),
     "long inputs": (
         pretraining(Pretraining(long_length=48, long_share=0.3, masking="static")),
         {},

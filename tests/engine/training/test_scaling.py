@@ -21,7 +21,7 @@ from engine.training.saving import Progress, latest
 from engine.training.scaling import HIGHEST, LOWEST, Scaling
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import figures, final
+from tests.engine.training.test_exact import final, metrics
 
 NEAR = 0.01  # of losses in fp16 from those in fp32
 FEW = 4  # good steps that double the scale in some of the tests
@@ -41,7 +41,7 @@ def left_out(run: RunFolder) -> list[str]:
     return [note for note in notes if "was not taken" in note]
 
 
-def remembered(run: RunFolder) -> Progress:
+def task(run: RunFolder) -> Progress:
     found = latest(run, lambda event: None)
     assert found is not None
     return found[1]
@@ -93,7 +93,7 @@ def test_fifty_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_p
     fine = small.new_run(tmp_path / "fine", job)
     coarse = small.new_run(tmp_path / "coarse", halves(job))
     assert work(fine.path) == work(coarse.path) == 0
-    ours, theirs = figures(coarse), figures(fine)
+    ours, theirs = metrics(coarse), metrics(fine)
     losses = [key for key in theirs if key[0] == "loss"]
     assert len(losses) == 50
     assert [ours[key] for key in losses] != [theirs[key] for key in losses]
@@ -109,7 +109,7 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
     job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 0
-    notes, progress = left_out(run), remembered(run)
+    notes, progress = left_out(run), task(run)
     assert 5 < len(notes) < 20
     assert notes[0].startswith("Step 1 was not taken") and "536,870,912" in notes[0]
     assert notes[1].startswith("Step 2 was not taken") and "268,435,456" in notes[1]
@@ -118,9 +118,9 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
     last = run.checkpoint(30) / "resume/optimiser.safetensors"
     counts = {k: v for k, v in safetensors.torch.load_file(last).items() if k.endswith("|step")}
     assert {float(count) for count in counts.values()} == {30.0 - len(notes)}
-    losses = [value for (name, _), value in figures(run).items() if name == "loss"]
+    losses = [value for (name, _), value in metrics(run).items() if name == "loss"]
     assert len(losses) == 30 and None not in losses
-    rates = {step: value for (name, step), value in figures(run).items() if name == "learning_rate"}
+    rates = {step: value for (name, step), value in metrics(run).items() if name == "learning_rate"}
     assert rates[30] == pytest.approx(job.training.learning_rate / 27)  # as in any other run
 
 
@@ -147,9 +147,9 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     assert work(stopped.path) == 0
     assert sum(e.step == stops_after for e in stopped.milestones() if isinstance(e, Ended)) == 1
     assert final(stopped) == final(calm)
-    assert figures(stopped) == figures(calm)
+    assert metrics(stopped) == metrics(calm)
     assert left_out(stopped) == left_out(calm)
-    assert remembered(stopped).scale == remembered(calm).scale
+    assert task(stopped).scale == task(calm).scale
 
 
 @pytest.mark.parametrize("way", ["loss", "gradient"])

@@ -41,6 +41,7 @@ def upgrade() -> None:
         sa.Column("versions", sa.JSON(), nullable=False),
         sa.Column("loss", sa.Float()),
         sa.Column("best_metric_name", sa.String(), nullable=False),
+        sa.Column("higher_is_better", sa.Boolean(), nullable=False),
         sa.Column("best_metric", sa.Float()),
         sa.Column("best_step", sa.Integer(), nullable=False),
         sa.Column("problem", sa.String(), nullable=False),

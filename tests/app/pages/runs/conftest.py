@@ -45,6 +45,7 @@ def events_of(
             device="cpu",
             threads=2,
             versions={"torch": "2.13.0"},
+            best_metric="validation_accuracy",
             at=at,
         ),
         Noted(text="2 texts were truncated.", at=at),

@@ -1,0 +1,7 @@
+"""One label for a pair of texts (Devlin et al. 2019, §4.1)."""
+
+from engine.tasks.text_classification import TextClassificationLearner
+
+
+class PairClassificationLearner(TextClassificationLearner):
+    """As for one text: both are packed into one input, and [CLS] sees the pair."""
