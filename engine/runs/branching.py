@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import secrets
 import shutil
 from pathlib import Path
@@ -14,11 +13,6 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.changes import Change, changes
 from engine.spec.job import JobSpec
-
-FREE = re.compile(  # what may change in the middle of a run; to all else its checkpoint is bound
-    r"training\.(?!lora|ema|seeds).+|hardware\..+|task\.(chosen|masked|randomised|whole_words|masking|following"
-    r"|long_length|long_share|balanced|weights|smoothing)"
-)
 
 
 def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
@@ -57,7 +51,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
 
 def _check(made: list[Change], job: JobSpec, step: int) -> None:
     for change in made:
-        if not FREE.fullmatch(change.path):
+        if not change.in_branch:
             raise StudioError(
                 phrase(
                     "A branch cannot change {path} ({change}): its checkpoint was "

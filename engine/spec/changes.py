@@ -4,25 +4,37 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from engine.phrases import Phrase, phrase
+from engine.spec.fields import may_branch
 from engine.spec.job import JobSpec
 
 
 class Change(NamedTuple):
-    """One field that has another value; `path` is as in `--set training.max_grad_norm=0.5`."""
+    """One field that has another value; `path` is as in `--set training.max_grad_norm=0.5`.
+
+    `in_branch` says whether a run that branches off a checkpoint may have it.
+    """
 
     path: str
     title: str
     old: Any
     new: Any
+    in_branch: bool = False
 
     def sentence(self) -> str:
-        return f"{self.title} {_shown(self.new)} instead of {_shown(self.old)}"
+        """As in “Batch size 16 instead of 32”, without a full stop."""
+        return phrase(
+            "{title} {new} instead of {old}",
+            title=Phrase(self.title, {}),
+            new=_shown(self.new),
+            old=_shown(self.old),
+        )
 
 
 def changes(old: JobSpec, new: JobSpec) -> list[Change]:
-    """All fields with another value; a part of another kind counts as one field.
+    """All fields with another value; what is of another kind counts as one field.
 
-    Its name, and the job of several runs that it belongs to, do not count.
+    The name, and the group of runs that a job belongs to, do not count.
     """
     found = _changes(old, new, "")
     return [change for change in found if change.path.split(".")[0] not in ("name", "group")]
@@ -38,7 +50,7 @@ def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
         if isinstance(before, BaseModel) and type(before) is type(after):
             found += _changes(before, after, f"{here}.")
         else:
-            found.append(Change(here, field.title or here, before, after))
+            found.append(Change(here, field.title or here, before, after, may_branch(field)))
     return found
 
 
@@ -47,4 +59,4 @@ def _shown(value: Any) -> str:
         return str(getattr(value, "kind", type(value).__name__))
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-")
-    return "none" if value is None else str(value)
+    return phrase("none") if value is None else str(value)

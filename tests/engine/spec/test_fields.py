@@ -16,6 +16,7 @@ from engine.spec.fields import (
 )
 from engine.spec.job import FromScratch
 from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 SPECS: tuple[type[BaseModel], ...] = (
@@ -30,6 +31,7 @@ SPECS: tuple[type[BaseModel], ...] = (
     Reading,
     Mapping,
     Split,
+    *TASKS.values(),
 )
 WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # fields of a spec that are no settings
 FIELDS = [(spec, name) for spec in SPECS for name in spec.model_fields]

@@ -243,10 +243,10 @@ def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
     job = calm.job()
     training = job.training.model_copy(update={"seed": 7, "dropout": None})
     found = changes(job, job.model_copy(update={"name": "x", "training": training}))
-    assert [change.path for change in found] == ["training.dropout", "training.seed"]
+    assert [change.path for change in found] == ["training.seed", "training.dropout"]
     assert [change.sentence() for change in found] == [
+        "Random seed 7 instead of 42",
         "Dropout none instead of 0.1",
-        "Seed 7 instead of 42",
     ]
 
 
