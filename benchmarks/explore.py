@@ -224,14 +224,14 @@ def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     times, worker = [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
-        bench.until(lambda: state.places() and not state.asking.is_waiting)
+        bench.until(lambda: state.places() and not state.query.is_waiting)
         bars = page.panels["words"].guesses.cards[0]
         bench.watch(bars)
         at_the_end(bench)
-        before, answer = bench.painted[bars], state.asking.answer
+        before, answer = bench.painted[bars], state.query.answer
         began = time.perf_counter()
         typed(bench)
-        bench.until(lambda answer=answer: state.asking.answer is not answer)
+        bench.until(lambda answer=answer: state.query.answer is not answer)
         bars.update()  # where random weights give the same bars, nothing would be painted
         bench.until_painted(bars, before)
         times.append((time.perf_counter() - began) * 1000)
@@ -253,7 +253,9 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     wall = page.panels["attention"].wall
     page.bench.show_panel("attention")
     whole = lambda: (  # noqa: E731
-        not state.asking.is_waiting and state.wall is not None and not np.any(state.wall == GAP)
+        not state.maps.query.is_waiting
+        and state.maps.wall is not None
+        and not np.any(state.maps.wall == GAP)
     )
     bench.watch(wall)
     times, first, after = [], [], []
@@ -261,16 +263,16 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
         sentence(bench, tokens, number)
         bench.until(whole)
         at_the_end(bench)
-        answer, wall_then = state.asking.answer, state.wall
+        answer, wall_then = state.maps.query.answer, state.maps.wall
         began = time.perf_counter()
         typed(bench)
-        bench.until(lambda answer=answer: state.asking.answer is not answer)
-        bench.until(lambda wall_then=wall_then: state.wall is not wall_then)
+        bench.until(lambda answer=answer: state.maps.query.answer is not answer)
+        bench.until(lambda wall_then=wall_then: state.maps.wall is not wall_then)
         painted = bench.painted[wall]
         wall.update()
         bench.until_painted(wall, painted)
         first.append((time.perf_counter() - began) * 1000)
-        bench.until(lambda: not state.asking.is_waiting)
+        bench.until(lambda: not state.maps.query.is_waiting)
         computed = time.perf_counter()
         bench.until(whole)
         painted = bench.painted[wall]

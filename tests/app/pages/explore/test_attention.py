@@ -6,11 +6,14 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
+from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.drawing import MOST_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
-from app.pages.explore.panels.attention.state import MOST_HEADS, MOST_LINES, AttentionState
+from app.pages.explore.panels.attention.selection import MAX_HEADS
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.strongest import MAX_LINES
 from app.pages.explore.panels.attention.view import MEASURES, AttentionView
 from app.widgets import figure as figures
 from app.widgets import numbers
@@ -41,12 +44,12 @@ def view(qtbot, state, workshop) -> AttentionView:
 def weights(view, state, explorer, wait) -> np.ndarray:
     """The attention that is shown, float32 [3, 2, 5, 5]."""
     made = explorer.attend(explorer.asked[-1])
-    wait(lambda: state.wall is not None and len(state.links.weights))
+    wait(lambda: state.maps.wall is not None and len(state.links.weights))
     return made
 
 
 def test_the_first_head_is_shown_as_it_came(state, weights):
-    assert state.size == (3, 2)
+    assert state.maps.size == (3, 2)
     assert np.array_equal(state.map, weights[0, 0].astype(np.float32))
     assert [token.text for token in state.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
 
@@ -97,9 +100,9 @@ def test_a_cell_under_the_mouse_is_read_out(view, state, weights):
     value = f"{float(weights[0, 0, 2, 3]):.4f}"
     assert view.readout.whole() == f"From “cat” to “sat”: {value}"
     state.point(2, -1)
-    assert view.readout.whole().startswith("“cat” looks at “")
+    assert view.readout.whole().startswith("“cat” attends to “")
     state.point(-1, 2)
-    assert view.readout.whole().startswith("“cat” is looked at by “")
+    assert view.readout.whole().startswith("“cat” is attended to by “")
 
 
 def test_the_matrix_knows_its_cells(view, state, weights):
@@ -199,12 +202,12 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
 def test_masked_words_are_masked_here_too(view, state, study, explorer, weights):
     study.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
-    assert state.hidden == (2,)
+    assert state.masked == (2,)
 
 
 def test_every_picture_is_told_in_words(view, state, weights):
     said = view.lines.accessibleDescription()
-    assert said == view.matrix.accessibleDescription() == state.sentence()
+    assert said == view.matrix.accessibleDescription() == readout.sentence(state)
     assert said.startswith("Layer 1, head 1. Strongest links: “")
 
 
@@ -219,7 +222,7 @@ def test_a_file_that_went_is_asked_for_again(view, state, explorer, monkeypatch)
     monkeypatch.setattr(np, "save", lambda file, array: None)
     explorer.attend(explorer.asked[-1])
     assert not path.exists() and len(explorer.asked) == 2
-    assert state.weights is None
+    assert state.maps.weights is None
 
 
 def test_everything_can_be_used_by_ear_and_keyboard(view, weights):
@@ -291,13 +294,13 @@ def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, expl
     explorer.attend(explorer.asked[-1], np.full((4, 4, tokens, tokens), 1 / tokens))
     for layer in range(4):
         for head in range(4):
-            state.toggle_head(layer, head)
-    assert len(state.heads) == MOST_HEADS
-    state.set_share(1.0)
-    wait(lambda: len(state.drawn) == MOST_HEADS)
+            state.selection.toggle(layer, head)
+    assert len(state.heads) == MAX_HEADS
+    state.strongest.set_threshold(1.0)
+    wait(lambda: len(state.drawn) == MAX_HEADS)
     drawn = sum(len(links.weights) for links in state.drawn)
-    assert MOST_HEADS * 700 < drawn <= MOST_LINES
-    assert MOST_LINES + MOST_OF_TOKEN <= 20_000
+    assert MAX_HEADS * 700 < drawn <= MAX_LINES
+    assert MAX_LINES + MOST_OF_TOKEN <= 20_000
     of_one = of_token(np.full((512, 512), 1 / 100, np.float32), 3, -1, most=MOST_OF_TOKEN)
     assert len(of_one.weights) == MOST_OF_TOKEN
     assert not view.lines.grab().isNull()
@@ -317,7 +320,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
         share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
         assert numbers.percent(float(share), 0) in view.left_out.text()
     state.point(0, 0)
-    assert "left out" in view.readout.whole()
+    assert "not in the selected texts" in view.readout.whole()
     study.set_texts("the cat")
     wait(lambda: study.is_settled and explorer.asked[-1].pair is None)
     explorer.attend(explorer.asked[-1])
@@ -332,11 +335,11 @@ def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, w
     answer = explorer.truly(asked)
     exact = np.load(answer.weights.path)
     assert np.array_equal(state.map, exact[0, 0])
-    wait(lambda: np.array_equal(state.wall, levels(exact, answer.largest)))
-    assert state.most == (exact.max() if measure == "norms" else 1)
+    wait(lambda: np.array_equal(state.maps.wall, levels(exact, answer.largest)))
+    assert state.maps.largest == (exact.max() if measure == "norms" else 1)
     assert view.head.isHidden() == (measure != "norms")
     if measure == "norms":
-        assert state.wall.max() == TOP
+        assert state.maps.wall.max() == TOP
 
 
 def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explorer, wait):
@@ -349,18 +352,18 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
     answer = Attended(to=asked.number, tokens=study.tokens, weights=file)
     for layers in (1, 2):
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
-        wait(lambda n=layers: state.wall is not None and (state.wall[n - 1] != GAP).all())
-        assert np.array_equal(state.wall[:layers], levels(whole[:layers]))
-        assert (state.wall[layers:] == GAP).all()
+        wait(lambda n=layers: state.maps.wall is not None and (state.maps.wall[n - 1] != GAP).all())
+        assert np.array_equal(state.maps.wall[:layers], levels(whole[:layers]))
+        assert (state.maps.wall[layers:] == GAP).all()
         assert f"{layers} of 3 layers" in view.wall_said.whole()
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
-            state.pick_head(2, 1)
+            state.selection.pick(2, 1)
             assert "Layer 3 is being computed" in view.readout.whole()
-            state.pick_head(0, 0)
-    state.pick_head(2, 1)
+            state.selection.pick(0, 0)
+    state.selection.pick(2, 1)
     explorer.answered.emit(answer)
-    wait(lambda: not (state.wall == GAP).any())
+    wait(lambda: not (state.maps.wall == GAP).any())
     assert np.array_equal(state.map, whole[2, 1])
     assert "layers" not in view.wall_said.whole()
 
@@ -380,13 +383,13 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer
     shown = explorer.truly(asked)
     assert f"score {decimal(shown.score)}" in view.pair.sum.text()
     assert decimal(shown.weight) in view.pair.sum.text()
-    assert "“cat” looks at “sat”" in view.pair.title.text()
+    assert "“cat” attends to “sat”" in view.pair.title.text()
     elements = view.pair.elements
     qtbot.mouseMove(elements, elements.element(4).center().toPoint())
     qtbot.keyClick(elements, Qt.Key.Key_Right)
     at = elements._at
     assert f"product over √K {decimal(shown.products[at])}" in view.pair.said.whole()
-    state.pick_head(1, 1)
+    state.selection.pick(1, 1)
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 
 
@@ -399,9 +402,9 @@ def test_another_panel_can_choose_the_head(state, study, weights):
 
 def test_special_tokens_have_the_names_of_the_model(view, state, weights):
     assert view.special.text() == "Hide [CLS], [SEP]"
-    state._all = tuple(
+    state.maps.tokens = tuple(
         token.model_copy(update={"text": {"[CLS]": "<s>", "[SEP]": "</s>"}.get(token.text)})
-        for token in state._all
+        for token in state.maps.tokens
     )
     view._on_head()
     assert view.special.text() == "Hide <s>, </s>"

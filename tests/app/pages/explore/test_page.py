@@ -195,8 +195,10 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
 
     page.bench.show_panel("attention")
     state = page.panels["attention"]._state
-    qtbot.waitUntil(lambda: state.wall is not None and len(state.links.weights) > 0, timeout=LATER)
-    assert state.size == (3, 2)
+    qtbot.waitUntil(
+        lambda: state.maps.wall is not None and len(state.links.weights) > 0, timeout=LATER
+    )
+    assert state.maps.size == (3, 2)
     first = state.map
     qtbot.mouseClick(
         page.panels["attention"].wall,

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
+from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.drawing import (
     FAINTEST,
     FEW,
@@ -112,8 +113,8 @@ class Lines(QWidget):
 
     def _on_links(self) -> None:
         """Another share of the mass often leaves the lines as they are: no more can be drawn."""
-        self.setAccessibleDescription(self._state.sentence())
-        before, self._shown = self._shown, (self._state.maps, self._state.drawn)
+        self.setAccessibleDescription(readout.sentence(self._state))
+        before, self._shown = self._shown, (self._state.shown, self._state.drawn)
         if before[0] is not self._shown[0]:
             self._draw_base()
         elif not are_drawn_alike(before[1], self._shown[1]):
@@ -152,7 +153,7 @@ class Lines(QWidget):
             self.row_height(),
             ratio,
             self._inks(),
-            state.most,
+            state.maps.largest,
             is_smooth=False,
         )
         self.update()
@@ -175,7 +176,7 @@ class Lines(QWidget):
             self.update()
             return
         drawn, height, inks = self._state.drawn, self.row_height(), self._inks()
-        place, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.most
+        place, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.maps.largest
 
         def work() -> tuple[QImage, QPoint]:
             return draw(drawn, around.size(), place.y(), height, ratio, inks, most), place
@@ -257,10 +258,12 @@ class Lines(QWidget):
             painter.setOpacity(1.0)
         if stands_out:
             painter.translate(left, 0)
-            for weights, ink in zip(state.maps, self._inks(), strict=True):
-                most = MOST_OF_TOKEN // len(state.maps)
-                links = of_token(weights, row, column, FAINTEST * state.most, most)
-                paint_links(painter, links, right - left, self.row_height(), ink, state.most)
+            for weights, ink in zip(state.shown, self._inks(), strict=True):
+                most = MOST_OF_TOKEN // len(state.shown)
+                links = of_token(weights, row, column, FAINTEST * state.maps.largest, most)
+                paint_links(
+                    painter, links, right - left, self.row_height(), ink, state.maps.largest
+                )
             painter.translate(-left, 0)
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
 
@@ -278,7 +281,7 @@ class Lines(QWidget):
 
     def _paint_tokens(self, painter: QPainter, seen: QRectF, row: int, column: int) -> None:
         """Both columns; behind a token stands how much it takes part in what stands out."""
-        state, height, most = self._state, self.row_height(), self._state.most
+        state, height, most = self._state, self.row_height(), self._state.maps.largest
         left, right = self.ends()
         looked = state.map[row] if row >= 0 else None
         looking = state.map[:, column] if column >= 0 else None
@@ -291,7 +294,7 @@ class Lines(QWidget):
             tint = looked[number] / most if looked is not None else float(number == column)
             self._tint(painter, self._box(number, False), float(tint))
         look = (height, left, right, self.devicePixelRatioF(), is_dark())
-        key = (self._tokens, state.hidden, first, last, look)
+        key = (self._tokens, state.masked, first, last, look)
         if self._names is None or self._names[0] != key:
             self._names = key, self._draw_names(first, last)
         painter.drawPixmap(QPointF(0, first * height), self._names[1])
@@ -322,7 +325,7 @@ class Lines(QWidget):
         painter = QPainter(made)
         painter.translate(0, -first * height)
         painter.setFont(mono_font())
-        hidden = set(self._state.hidden)
+        hidden = set(self._state.masked)
         for number in range(first, last):
             token = self._state.tokens[number]
             role = Role.MUTED if token.special else Role.TEXT

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST = 2_000  # links of a head that are drawn or listed
+MAX_LINKS = 2_000  # links of a head that are drawn or listed
 
 
 class Links(NamedTuple):
@@ -55,7 +55,7 @@ class Ranking(NamedTuple):
         return Links(rows[:wanted], columns[:wanted], weights[:wanted], wanted)
 
 
-def ranked(weights: np.ndarray, most: int = MOST) -> Ranking:
+def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
     """The links of float32 [T, T], which are not negative; equal ones as they stand.
 
     The bits of such numbers are in their order: one whole number of the bits and the place of a

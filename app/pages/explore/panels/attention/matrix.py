@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.pages.explore.panels.attention import pixels
+from app.pages.explore.panels.attention import pixels, readout
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
@@ -49,7 +49,7 @@ class Matrix(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("The head as a matrix"))
         state.head_changed.connect(self._on_head)
-        state.links_changed.connect(lambda: self.setAccessibleDescription(state.sentence()))
+        state.links_changed.connect(lambda: self.setAccessibleDescription(readout.sentence(state)))
         state.pointed_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
@@ -151,7 +151,7 @@ class Matrix(QWidget):
     def _draw(self, field: QRect) -> QPixmap:
         ratio = self.devicePixelRatioF()
         side = max(1, round(field.width() * ratio))
-        levels = pixels.stretched(pixels.levels(self._state.map, self._state.most), side)
+        levels = pixels.stretched(pixels.levels(self._state.map, self._state.maps.largest), side)
         made = QPixmap.fromImage(pixels.themed(levels))
         made.setDevicePixelRatio(ratio)
         return made

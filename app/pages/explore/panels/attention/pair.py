@@ -163,12 +163,12 @@ class PairView(QWidget):
                     "Click a cell of the matrix, or a token at the left and one at the right of "
                     "the lines: what looks, and what it looks at."
                 )
-                if self._state.has_heads
+                if self._state.maps.has_heads
                 else self.tr("Mean and rollout have no query and key: choose weights or norms.")
             )
             return
         self.elements.show_pair(shown)
-        tokens = self._state.side.tokens
+        tokens = self._state.maps.side.tokens
         if max(shown.query_token, shown.key_token) >= len(tokens):
             return
         row, column = (painted(tokens[n].text) for n in (shown.query_token, shown.key_token))

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.panel import Panel
+from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.legend import Legend
 from app.pages.explore.panels.attention.lines import Lines
@@ -77,14 +78,14 @@ class AttentionView(Panel):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
         column.addWidget(self.stack)
-        self.wall.toggled.connect(state.toggle_head)
-        self.wall.picked.connect(state.pick_head)
+        self.wall.toggled.connect(state.selection.toggle)
+        self.wall.picked.connect(state.selection.pick)
         self.wall.pointed.connect(self._on_wall_pointed)
-        state.wall_changed.connect(self._on_wall)
+        state.maps.wall_changed.connect(self._on_wall)
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
         state.pointed_changed.connect(self._say)
-        state.told.connect(self._on_told)
+        state.maps.told.connect(self._on_told)
         state.study.sides_changed.connect(self._on_sides)
         self._on_sides()
         self._on_head()
@@ -197,7 +198,7 @@ class AttentionView(Panel):
     def _second_row(self) -> QHBoxLayout:
         self.share = QSlider(Qt.Orientation.Horizontal)
         self.share.setRange(1, 100 // STEP)
-        self.share.setValue(round(self._state.share * 100 / STEP))
+        self.share.setValue(round(self._state.strongest.threshold * 100 / STEP))
         self.share.setFixedWidth(30 * SPACE)
         self.share.setAccessibleName(self.tr("Share of the attention that is shown"))
         self.share.valueChanged.connect(self._on_share)
@@ -235,31 +236,31 @@ class AttentionView(Panel):
 
     def _on_measure(self, number: int) -> None:
         self.help.setCurrentIndex(number)
-        self._state.set_measure(MEASURES[number])
+        self._state.maps.set_measure(MEASURES[number])
         self._on_told()
 
     def _on_sides(self) -> None:
         self.models.setVisible(self._state.study.is_compared)
-        self.models.choose(int(self._state.side.number))
+        self.models.choose(int(self._state.maps.side.number))
 
     def _on_told(self) -> None:
-        query = self._state.query
+        query = self._state.maps.query
         if query.refusal is not None:
             self.problem.title.setText(query.refusal.problem)
             self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(1)
         else:
-            self.stack.setCurrentIndex(2 if self._state.weights is None else 0)
+            self.stack.setCurrentIndex(2 if self._state.maps.weights is None else 0)
         self._on_wall_pointed(-1, -1)
 
     def _on_wall(self) -> None:
-        self.wall.show_heads(self._state.wall)
-        self.legend.show_most(self._state.most)
+        self.wall.show_heads(self._state.maps.wall)
+        self.legend.show_most(self._state.maps.largest)
         self._on_wall_pointed(-1, -1)
 
     def _on_head(self) -> None:
         state = self._state
-        layers, heads = state.size
+        layers, heads = state.maps.size
         for box, most, value in (
             (self.layer, layers, state.layer),
             (self.head, heads, state.head),
@@ -270,7 +271,7 @@ class AttentionView(Panel):
             box.setSuffix(self.tr(" of {0}").format(max(1, most)))
             box.blockSignals(False)
         for part in (self.head, self.head_label):
-            part.setVisible(state.has_heads)
+            part.setVisible(state.maps.has_heads)
         self.wall.choose(state.heads)
         is_pair = any(token.segment for token in state.tokens)
         self.block.setVisible(is_pair or state.block is not None)
@@ -284,27 +285,27 @@ class AttentionView(Panel):
         self._say()
 
     def _on_boxes(self) -> None:
-        self._state.pick_head(self.layer.value() - 1, self.head.value() - 1)
+        self._state.selection.pick(self.layer.value() - 1, self.head.value() - 1)
 
     def _on_share(self, value: int) -> None:
-        self._state.set_share(value * STEP / 100)
+        self._state.strongest.set_threshold(value * STEP / 100)
         self._say()
 
     def _on_wall_pointed(self, layer: int, head: int) -> None:
         state = self._state
         if layer >= 0:
-            text = self.tr("Layer {0}, head {1}") if state.has_heads else self.tr("Layer {0}")
+            text = self.tr("Layer {0}, head {1}") if state.maps.has_heads else self.tr("Layer {0}")
             self.wall_said.setText(text.format(layer + 1, head + 1))
-        elif state.query.is_waiting and state.layers_there < state.size[0]:
+        elif state.maps.query.is_waiting and state.maps.layers_there < state.maps.size[0]:
             text = self.tr("{0} of {1} layers are computed …")
-            self.wall_said.setText(text.format(state.layers_there, state.size[0]))
-        elif state.query.is_waiting:
+            self.wall_said.setText(text.format(state.maps.layers_there, state.maps.size[0]))
+        elif state.maps.query.is_waiting:
             self.wall_said.setText(self.tr("Running the model …"))
         else:
             count = len(state.heads)
             heads = self.tr("%Ln head(s) chosen.", "", count)
             self.wall_said.setText(
-                heads if state.has_heads else self.tr("%Ln layer(s) chosen.", "", count)
+                heads if state.maps.has_heads else self.tr("%Ln layer(s) chosen.", "", count)
             )
 
     def _say(self) -> None:
@@ -313,9 +314,9 @@ class AttentionView(Panel):
         share = numbers.percent(self.share.value() * STEP / 100, 0)
         self.share_said.setText(self.tr("The strongest {0}").format(share))
         hint = self.tr("Point at a token or a cell to see its numbers; a click picks the token.")
-        if state.weights is not None and not state.is_current_there:
+        if state.maps.weights is not None and not state.is_current_there:
             hint = self.tr("Layer {0} is being computed …").format(state.layer + 1)
-        self.readout.setText(state.readout() or hint)
+        self.readout.setText(readout.pointed(state) or hint)
         self.note.setText(self._drawn())
         said = self._left_out()
         self.left_out.setText(said)
@@ -334,7 +335,7 @@ class AttentionView(Panel):
     def _left_out(self) -> str:
         """What is not shown, and how much of the current head goes there; empty where all is."""
         state = self._state
-        if state.weights is None:
+        if state.maps.weights is None:
             return ""
         parts = []
         if state.hides_special:
@@ -351,17 +352,17 @@ class AttentionView(Panel):
     def figure(self) -> Figure | None:
         """The chosen heads as they are shown now, with the numbers of all heads."""
         state = self._state
-        if state.weights is None or not len(state.drawn):
+        if state.maps.weights is None or not len(state.drawn):
             return None
         drawing = Drawing(
             tuple(painted(token.text) for token in state.tokens),
             state.map,
             state.drawn,
-            state.most,
+            state.maps.largest,
         )
         heads = [
             self.tr("layer {0}, head {1}").format(layer + 1, head + 1)
-            if state.has_heads
+            if state.maps.has_heads
             else self.tr("layer {0}").format(layer + 1)
             for layer, head in state.heads
         ]
@@ -375,19 +376,19 @@ class AttentionView(Panel):
             "square-root scale from 0 to {3}. {4}"
         ).format(
             self.measure.currentText(),
-            numbers.percent(state.share, 0),
+            numbers.percent(state.strongest.threshold, 0),
             self._drawn(),
-            numbers.decimal(state.most, 2),
+            numbers.decimal(state.maps.largest, 2),
             self._left_out(),
         )
         title = ", ".join(heads)
         return Figure(
             name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
             title=self.tr("Attention: {0}").format(title),
-            caption=f"{caption} {source(state.study, state.side.number)}",
+            caption=f"{caption} {source(state.study, state.maps.side.number)}",
             size=drawing.size,
             paint=drawing.paint,
-            array=state.weights,
+            array=state.maps.weights,
             table=lambda: Table(("head", "from", "to", "from number", "to number", "value"), rows),
         )
 

@@ -1,0 +1,186 @@
+"""The attention maps of all heads: from the newest answer, as they are computed.
+
+Shapes: L layers, H heads, T tokens, P pixels.
+"""
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.explorer import Explorer
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.panels.attention import pixels
+from app.pages.explore.panels.attention.tensor import opened
+from app.pages.explore.side import Side
+from app.pages.explore.study import Study
+from engine.messages.explore.attention import Attend, Attended, Measure
+from engine.messages.explore.text import Token
+
+
+class AttentionMaps(QObject):
+    """The maps of one side, mapped from a file, and their thumbnails.
+
+    Signals:
+        replaced: another answer is there.
+        grown: the same answer has more layers; how many there were before.
+        forgotten: there are no maps any more.
+        wall_changed: the thumbnails of all heads.
+        told: whether an answer is awaited, or why there is none.
+    """
+
+    replaced = Signal()
+    grown = Signal(int)
+    forgotten = Signal()
+    wall_changed = Signal()
+    told = Signal()
+
+    def __init__(self, study: Study, explorer: Explorer) -> None:
+        super().__init__(study)
+        self.measure: Measure = "weights"
+        self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped; or its first layers
+        self.wall: np.ndarray | None = None  # levels uint8 [L, H, P, P]
+        self.tokens: tuple[Token, ...] = ()  # T of them
+        self.shows_second = False
+        self._study = study
+        self._is_seen = False
+        self._taken: Attended | None = None
+        self._gone: Attended | None = None  # whose file was replaced before it was opened
+        self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
+        self._pooling: background.Job | None = None
+        self._queries = tuple(LiveQuery(study, explorer, self._question, side) for side in (0, 1))
+        for query in self._queries:
+            query.changed.connect(self._on_answer)
+
+    # ── what is known ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def side(self) -> Side:
+        """Whose attention is shown."""
+        return self._study.both[self.shows_second]
+
+    @property
+    def query(self) -> LiveQuery:
+        return self._queries[self.shows_second]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Layers and heads; 0 and 0 while nothing is known."""
+        if self._taken is None:
+            return 0, 0
+        return self._taken.weights.shape[0], self._taken.weights.shape[1]
+
+    @property
+    def layers_there(self) -> int:
+        """How many layers are computed already."""
+        return 0 if self.weights is None else len(self.weights)
+
+    @property
+    def shown_measure(self) -> Measure:
+        """What the numbers that are shown are; another than `measure` while that is computed."""
+        return "weights" if self._taken is None else self._taken.measure
+
+    @property
+    def largest(self) -> float:
+        """The number that has the strongest colour."""
+        return 1.0 if self._taken is None else self._taken.largest
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the numbers are of single heads, and not of whole layers."""
+        return self.shown_measure in ("weights", "norms")
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def set_seen(self, seen: bool) -> None:
+        """Whether the panel is on the screen; only the side that is shown asks."""
+        self._is_seen = seen
+        for query in self._queries:
+            query.set_seen(seen and query is self.query)
+
+    def show_side(self, second: bool) -> None:
+        """The maps of the second model, or of the first one again."""
+        if second != self.shows_second:
+            self.shows_second = second
+            self._forget()
+            self.set_seen(self._is_seen)
+            self._on_answer()
+
+    def set_measure(self, measure: Measure) -> None:
+        """Other numbers than the weights."""
+        if measure != self.measure:
+            self.measure = measure
+            for query in self._queries:
+                query.renew()
+
+    # ── from an answer to maps ───────────────────────────────────────────────────────────────
+
+    def _question(self, side: Side) -> Attend | None:
+        return side.asked(Attend, measure=self.measure)
+
+    def _on_answer(self) -> None:
+        answer = self.query.answer
+        if isinstance(answer, Attended):
+            self._take(answer)
+        elif not self.query.is_waiting:
+            self._forget()
+        self.told.emit()
+
+    def _take(self, answer: Attended) -> None:
+        if answer is self._taken or answer is self._gone:
+            return
+        try:
+            weights = opened(answer)
+        except FileNotFoundError:  # newer answers have replaced it, or a new worker has
+            self._gone = answer
+            self.query.ask()
+            return
+        is_same = self._taken is not None and self._taken.to == answer.to
+        before = self.layers_there
+        self._taken, self.weights = answer, weights
+        if answer.tokens != self.tokens:  # the same ones need not be compared again for each head
+            self.tokens = answer.tokens
+        if is_same:
+            self.grown.emit(before)
+        else:
+            self._forget_wall()
+            self.replaced.emit()
+        self._pool()
+
+    def _forget(self) -> None:
+        self.weights, self.wall, self._taken, self.tokens = None, None, None, ()
+        self._forget_wall()
+        self.wall_changed.emit()
+        self.forgotten.emit()
+
+    # ── the wall ─────────────────────────────────────────────────────────────────────────────
+
+    def _forget_wall(self) -> None:
+        self._pooled = None
+        if self._pooling is not None:
+            self._pooling.cancel()
+        self._pooling = None
+
+    def _pool(self) -> None:
+        """Pool the layers that are new, off the window's thread."""
+        weights, done = self.weights, 0 if self._pooled is None else len(self._pooled)
+        if weights is None or self._pooling is not None:
+            return
+        if done == len(weights):
+            self._show_wall()
+            return
+        self._pooling = background.run(self, lambda: pixels.pooled(weights[done:]), self._on_pooled)
+
+    def _on_pooled(self, more: np.ndarray) -> None:
+        self._pooling = None
+        self._pooled = more if self._pooled is None else np.concatenate((self._pooled, more))
+        self._show_wall()
+        if len(self._pooled) < self.layers_there:
+            self._pool()
+
+    def _show_wall(self) -> None:
+        """Layers that are not there yet are left blank."""
+        assert self._pooled is not None
+        wall = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
+        wall[: len(self._pooled)] = pixels.levels(self._pooled, self.largest)
+        self.wall = wall
+        self.wall_changed.emit()

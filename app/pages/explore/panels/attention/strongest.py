@@ -1,0 +1,71 @@
+"""The links that hold a share of the attention, of each chosen head.
+
+Shapes: S tokens that are shown.
+"""
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.pages.explore.panels.attention.links import MAX_LINKS, Links, Ranking, ranked
+
+THRESHOLD = 0.7  # of the attention, that is shown at first
+MAX_LINES = 6_000  # of all heads together; those of one token come on top of them
+
+
+class StrongestLinks(QObject):
+    """Ranks links off the window's thread, once; then any threshold is shown at once.
+
+    Signals:
+        changed: the links that are drawn.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.threshold = THRESHOLD
+        self.drawn: tuple[Links, ...] = ()  # of each map
+        self._maps: tuple[np.ndarray, ...] = ()
+        self._rankings: tuple[Ranking, ...] = ()  # of each map, once they are there
+        self._ranking: background.Job | None = None
+        self._soon = QTimer(self, singleShot=True, interval=0)  # first the map is painted
+        self._soon.timeout.connect(self._rank)
+
+    def of(self, maps: tuple[np.ndarray, ...]) -> None:
+        """Those of float32 [S, S] each; they come in a moment."""
+        self.forget()
+        self._maps = maps
+        if maps:
+            self._soon.start()
+
+    def set_threshold(self, threshold: float) -> None:
+        """Draw the fewest links that hold this share of the attention, over 0 to 1."""
+        if threshold != self.threshold:
+            self.threshold = threshold
+            if self._rankings:
+                self._draw()
+
+    def forget(self) -> None:
+        """There are none until there are other maps; tells nobody."""
+        self._soon.stop()
+        self.drawn, self._maps, self._rankings = (), (), ()
+        if self._ranking is not None:
+            self._ranking.cancel()
+
+    def _rank(self) -> None:
+        maps = self._maps
+        most = min(MAX_LINKS, MAX_LINES // max(1, len(maps)))
+
+        def work() -> tuple[Ranking, ...]:
+            return tuple(ranked(one, most) for one in maps)
+
+        self._ranking = background.run(self, work, self._on_ranked)
+
+    def _on_ranked(self, rankings: tuple[Ranking, ...]) -> None:
+        self._rankings = rankings
+        self._draw()
+
+    def _draw(self) -> None:
+        self.drawn = tuple(ranking.holding(self.threshold) for ranking in self._rankings)
+        self.changed.emit()
