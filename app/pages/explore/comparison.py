@@ -10,7 +10,7 @@ from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.widgets import buttons, numbers
-from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.text import OneLine, Text
 
 

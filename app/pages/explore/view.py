@@ -23,7 +23,7 @@ from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
-from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
 

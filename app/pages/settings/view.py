@@ -19,7 +19,7 @@ from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
 
-LOOKS = ("light", "dark", "system")
+THEMES = ("light", "dark", "system")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -30,11 +30,11 @@ class SettingsPage(Page):
         super().__init__(self.tr("Settings"), scrolls=True, widest=860)
         self._studio = studio
         preferences = studio.settings.preferences
-        self.look = Segments(
+        self.theme_choice = Segments(
             [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Theme")
         )
-        self.look.choose(LOOKS.index(preferences.theme))
-        self.look.chosen.connect(lambda place: studio.settings.set("theme", LOOKS[place]))
+        self.theme_choice.choose(THEMES.index(preferences.theme))
+        self.theme_choice.chosen.connect(lambda place: studio.settings.set("theme", THEMES[place]))
         self.device = self._devices("device", self.tr("Training device"))
         self.explorer_device = self._devices("explorer_device", self.tr("Explore device"))
         self.threads = QSpinBox()
@@ -58,7 +58,13 @@ class SettingsPage(Page):
         self.about = About()
         self._add(
             self.tr("Appearance"),
-            [(self.tr("Theme"), self.look, self.tr("“System” follows the theme of your desktop."))],
+            [
+                (
+                    self.tr("Theme"),
+                    self.theme_choice,
+                    self.tr("“System” follows the theme of your desktop."),
+                )
+            ],
         )
         self._add(
             self.tr("Training and Explore"),
@@ -163,7 +169,7 @@ class SettingsPage(Page):
         """A preference that was changed elsewhere, as by the command palette."""
         preferences = self._studio.settings.preferences
         if name == "theme":
-            self.look.choose(LOOKS.index(preferences.theme))
+            self.theme_choice.choose(THEMES.index(preferences.theme))
         elif name == "ask_on_close":
             self.ask_on_close.setChecked(preferences.ask_on_close)
 

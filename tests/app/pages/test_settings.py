@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app import theme
 from app.pages.settings.about import precision_sentence, threads_sentence
-from app.pages.settings.view import DEVICES, LOOKS, SettingsPage
+from app.pages.settings.view import DEVICES, THEMES, SettingsPage
 from app.studio import Studio
 from engine.precision import Pace, Speeds
 from tests.app.accessible import assert_accessible
@@ -23,10 +23,10 @@ def page(qtbot, studio: Studio) -> SettingsPage:
 def test_the_look_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studio) -> None:
     look = theme.FollowSystem(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
-    page.look.group.button(LOOKS.index("dark")).click()
+    page.theme_choice.group.button(THEMES.index("dark")).click()
     assert studio.settings.preferences.theme == "dark" and theme.is_dark()
     studio.settings.set("theme", "light")
-    assert page.look.choice() == LOOKS.index("light") and not theme.is_dark()
+    assert page.theme_choice.choice() == THEMES.index("light") and not theme.is_dark()
     look.deleteLater()
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.library import ModelEntry
 from app.widgets import buttons, dialogs, numbers
 from app.widgets.buttons import Segments
-from app.widgets.checkpoint_picker import CheckpointBox, CheckpointPicker
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.dialogs import Choice
 from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
@@ -169,32 +169,14 @@ def entries() -> list[ModelEntry]:
     ]
 
 
-def test_the_picker_gives_what_is_chosen_and_says_why_not(qtbot) -> None:
-    picker = CheckpointPicker(lambda entry: "It is too big." if entry.origin == "starter" else "")
-    qtbot.addWidget(picker)
-    picker.resize(400, 300)
-    picker.show()
-    picker.set_models(entries())
-    assert not picker.choose(Path("a")), "what cannot be used cannot be chosen"
-    with qtbot.waitSignal(picker.picked) as told:
-        assert picker.choose(Path("b"))
-    assert told.args[0].run == "run-1"
-    lines = [picker.model.line(entry) for entry in picker.model.entries]
-    assert lines[0] == "It is too big." and lines[2] == "It is damaged."
-    assert "11.1 M parameters" in lines[1] and "step 120" in lines[1]
-    picker.set_models(entries())
-    chosen = picker.chosen()
-    assert chosen is not None and chosen.path == Path("b")
-    picker.grab()
-    assert_accessible(picker)
-
-
 def test_the_box_gives_what_is_chosen(qtbot) -> None:
-    box = CheckpointBox()
+    box = CheckpointBox(lambda entry: "It is too big." if entry.name == "Huge" else "")
     qtbot.addWidget(box)
     box.set_models(entries())
     assert box.chosen() is None
     assert box.choose(Path("a")) and not box.choose(Path("c"))
+    said = [box.itemData(row, Qt.ItemDataRole.AccessibleTextRole) for row in range(box.count())]
+    assert "11.1 M parameters" in said[1] and "step 120" in said[1] and "It is damaged." in said[2]
     box.set_models(entries())
     chosen = box.chosen()
     assert chosen is not None and chosen.name == "Starter"

@@ -14,7 +14,7 @@ from app.pages.data.texts import facts_of
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
-from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.facts import Facts
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine

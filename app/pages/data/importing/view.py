@@ -24,7 +24,7 @@ from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
 from app.widgets import buttons, numbers
-from app.widgets.checkpoint_picker import CheckpointBox
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import dress

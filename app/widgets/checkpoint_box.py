@@ -1,35 +1,32 @@
-"""Choosing a checkpoint: as a list with pictures of its size, or as a box with one line."""
+"""Choosing a checkpoint in a box, whose list says of each what it is, or why it cannot be used."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import (
     QAbstractListModel,
-    QCoreApplication,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
-    QSortFilterProxyModel,
     Qt,
     Signal,
 )
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import (
     QComboBox,
-    QLineEdit,
     QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from app import resources, theme
 from app.library import ModelEntry
 from app.theme import SPACE, Role
+from app.translation import tr
 from app.widgets import numbers
 from app.widgets.text import font, visible
 
@@ -103,7 +100,7 @@ def size_in_words(entry: ModelEntry) -> str:
     """4 layers × 256 · 11.1 M parameters."""
     if entry.info is None:
         return ""
-    text = QCoreApplication.translate("Checkpoints", "{0} layers × {1}, {2} parameters")
+    text = tr("{0} layers × {1}, {2} parameters")
     info = entry.info
     return text.format(info.layers, info.hidden_size, numbers.short(info.parameters))
 
@@ -151,72 +148,8 @@ class _Rows(QStyledItemDelegate):
         painter.restore()
 
 
-class CheckpointPicker(QWidget):
-    """A list of models with a line to search it.
-
-    Signals:
-        picked: the ModelEntry that the user chose.
-    """
-
-    picked = Signal(object)
-
-    def __init__(
-        self,
-        why_not: Callable[[ModelEntry], str] = lambda _: "",
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self.model = Checkpoints(why_not, self)
-        self._found = QSortFilterProxyModel(self)
-        self._found.setSourceModel(self.model)
-        self._found.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self.search = QLineEdit(placeholderText=self.tr("Search models"), clearButtonEnabled=True)
-        self.search.setAccessibleName(self.tr("Search models"))
-        self.search.textChanged.connect(self._found.setFilterFixedString)
-        self.view = QListView()
-        self.view.setAccessibleName(self.tr("Models"))
-        self.view.setModel(self._found)
-        self.view.setItemDelegate(_Rows(self.model, self.view))
-        self.view.setMouseTracking(True)
-        self.view.setUniformItemSizes(True)
-        self.view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
-        self.view.selectionModel().currentChanged.connect(self._on_current)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.search)
-        column.addWidget(self.view, 1)
-
-    def set_models(self, entries: Sequence[ModelEntry]) -> None:
-        """Show `entries`; what was chosen stays so where it is still there."""
-        chosen = self.chosen()
-        self.model.show_entries(entries)
-        self.search.setVisible(len(entries) > 6)
-        if chosen is not None:
-            self.choose(chosen.path)
-
-    def choose(self, path: Path) -> bool:
-        """Choose the model in this folder, if it is there."""
-        for row, entry in enumerate(self.model.entries):
-            if entry.path == path:
-                index = self._found.mapFromSource(self.model.index(row))
-                if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsEnabled:
-                    self.view.setCurrentIndex(index)
-                    return True
-        return False
-
-    def chosen(self) -> ModelEntry | None:
-        entry = self.view.currentIndex().data(ENTRY)
-        return entry if isinstance(entry, ModelEntry) else None
-
-    def _on_current(self, now: QModelIndex) -> None:
-        entry = now.data(ENTRY)
-        if isinstance(entry, ModelEntry):
-            self.picked.emit(entry)
-
-
 class CheckpointBox(QComboBox):
-    """The same on one line.
+    """A box with the checkpoints that there are.
 
     Signals:
         picked: the ModelEntry that the user chose.
