@@ -31,6 +31,7 @@ class Preferences(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     theme: Literal["light", "dark", "system"] = "system"
+    language: str = Field("", max_length=20)  # the code of a known one; empty: that of the system
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     threads: int = Field(0, ge=0, le=1024)  # 0: what is quickest
     explorer_device: Literal["auto", "cpu", "cuda", "mps"] = "auto"

@@ -14,7 +14,7 @@ from app.shell.logs import log_to
 from app.shell.signals import Ending
 from app.shell.single import Doorbell, ring
 from app.studio import Studio
-from app.translation import Translator
+from app.translation import Translator, language_of
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
@@ -60,8 +60,8 @@ def _run(home: Home) -> int:
     notices = Notices(app)
     catch_exceptions(notices)
     log_qt_messages()
-    look = theme.FollowSystem(app, "system")
-    look.choose("system")
+    shown = theme.FollowSystem(app, "system")
+    shown.choose("system")
     try:
         studio = Studio.open(home, notices, app)
     except StudioError as error:
@@ -69,9 +69,13 @@ def _run(home: Home) -> int:
         _say_and_end(error)
         return 1
     try:
-        look.choose(studio.settings.preferences.theme)
+        preferences = studio.settings.preferences
+        app.installTranslator(Translator(language_of(preferences.language), app))
+        shown.choose(preferences.theme)
         studio.settings.changed.connect(
-            lambda name: look.choose(studio.settings.preferences.theme) if name == "theme" else None
+            lambda name: (
+                shown.choose(studio.settings.preferences.theme) if name == "theme" else None
+            )
         )
         return _show(app, home, studio)
     finally:
@@ -108,7 +112,7 @@ def make_application(arguments: list[str]) -> QApplication:
     app.setApplicationName("bert-studio")
     app.setApplicationDisplayName("BERT Studio")
     app.setDesktopFileName("bert-studio")
-    app.installTranslator(Translator(parent=app))
+    app.installTranslator(Translator(parent=app))  # until it is known which language is wanted
     resources.load(app)
     Collector(app)
     app.setWindowIcon(resources.app_icon())

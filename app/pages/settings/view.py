@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QComboBox, QGridLayout, QSpinBox, QVBoxLayout, QWidget
 
-from app import background
+from app import background, translation
 from app.machine import Machine, look_at_machine
 from app.pages.settings.about import About
 from app.studio import Studio
@@ -56,16 +56,7 @@ class SettingsPage(Page):
             icon="folder-open",
         )
         self.about = About()
-        self._add(
-            self.tr("Appearance"),
-            [
-                (
-                    self.tr("Theme"),
-                    self.theme_choice,
-                    self.tr("“System” follows the theme of your desktop."),
-                )
-            ],
-        )
+        self._add(self.tr("Appearance"), self._appearance())
         self._add(
             self.tr("Training and Explore"),
             [
@@ -133,6 +124,29 @@ class SettingsPage(Page):
     def arrive(self, argument: object = None) -> None:
         root = self._studio.home.root
         background.run(self, lambda: look_at_machine(root), self._on_machine)
+
+    def _appearance(self) -> list[tuple[str, QWidget, str]]:
+        """The theme, and the language where there is a choice of them."""
+        follows = self.tr("“System” follows the theme of your desktop.")
+        rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, follows)]
+        if len(translation.LANGUAGES) > 1:
+            title = self.tr("Language")
+            said = self.tr("Takes effect the next time BERT Studio starts.")
+            rows.append((title, self._languages(title), said))
+        return rows
+
+    def _languages(self, title: str) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(title)
+        box.setMinimumWidth(160)
+        box.addItem(self.tr("System language"), "")
+        for language in translation.LANGUAGES:
+            box.addItem(language.name, language.code)
+        box.setCurrentIndex(max(0, box.findData(self._studio.settings.preferences.language)))
+        box.currentIndexChanged.connect(
+            lambda place: self._studio.settings.set("language", box.itemData(place))
+        )
+        return box
 
     def _devices(self, name: str, title: str) -> QComboBox:
         box = QComboBox()

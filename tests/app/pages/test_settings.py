@@ -2,8 +2,9 @@
 
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox
 
-from app import theme
+from app import theme, translation
 from app.pages.settings.about import precision_sentence, threads_sentence
 from app.pages.settings.view import DEVICES, THEMES, SettingsPage
 from app.studio import Studio
@@ -20,7 +21,7 @@ def page(qtbot, studio: Studio) -> SettingsPage:
     return made
 
 
-def test_the_look_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studio) -> None:
+def test_the_theme_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studio) -> None:
     look = theme.FollowSystem(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
@@ -28,6 +29,21 @@ def test_the_look_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studi
     studio.settings.set("theme", "light")
     assert page.theme_choice.choice() == THEMES.index("light") and not theme.is_dark()
     look.deleteLater()
+
+
+def test_a_language_is_offered_where_there_is_more_than_one(
+    qtbot, page: SettingsPage, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = [box.accessibleName() for box in page.findChildren(QComboBox)]
+    assert "Language" not in named, "no option that does nothing"
+    polish = translation.Language("pl", "Polski")
+    monkeypatch.setattr(translation, "LANGUAGES", (*translation.LANGUAGES, polish))
+    other = SettingsPage(studio)
+    qtbot.addWidget(other)
+    box = next(b for b in other.findChildren(QComboBox) if b.accessibleName() == "Language")
+    box.setCurrentText("Polski")
+    assert studio.settings.preferences.language == "pl"
+    assert_accessible(other)
 
 
 def test_what_is_chosen_is_kept(page: SettingsPage, studio: Studio) -> None:
