@@ -67,3 +67,12 @@ class DiskFull(StudioError):
     ) -> None:
         super().__init__(problem, advice)
         self.place, self.needed = place, needed
+
+
+OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")  # as torch says it
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: torch raises a RuntimeError on the CPU, its own type on a GPU."""
+    by_type = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return by_type or any(message in str(error) for message in OUT_OF_MEMORY)

@@ -26,30 +26,30 @@ def main() -> None:
     from clock import Clock
     from engine.messages.events import Event, Measured
     from engine.runs.folder import RunFolder
-    from engine.training import loop
-    from engine.training.preparing import Prepared
+    from engine.training import loop, start
+    from engine.training.setup import TrainingSetup
     from size import Size
 
     job = _job(given)
     run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)
     clock = Clock(given.warm, given.steps)
-    made = list[Prepared]()
-    prepare = loop.prepare
+    made = list[TrainingSetup]()
+    set_up = start.set_up
 
-    def prepare_and_keep(*everything: object) -> Prepared:
-        made.append(prepare(*everything))
+    def set_up_and_keep(*everything: object) -> TrainingSetup:
+        made.append(set_up(*everything))
         return made[0]
 
     def tell(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and clock.tick():
             raise Enough
 
-    loop.prepare = prepare_and_keep  # to know afterwards which examples a step saw
+    start.set_up = set_up_and_keep  # to know afterwards which examples a step saw
     try:
-        loop.train(job, tell, lambda: False, run)
+        loop.train(job, run, tell)
     except Enough:
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
-        batches = [made[0].batch(step) for step in range(given.warm, given.warm + given.steps)]
+        batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
         guessed = [0 if batch.places is None else len(batch.places) for batch in batches]
         needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
         clock.tell(sum(batch.token_count for batch in batches), needed)

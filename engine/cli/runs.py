@@ -207,11 +207,11 @@ def batch(
     In the text, “[MASK]=word” was hidden, “other=word” is another piece in its place, “word=word”
     is asked for though it is shown, and “word/LABEL” wants a label.
     """
-    from engine.training.batch_preview import Showing
+    from engine.training.batch_preview import BatchPreview
 
     run = RunFolder(folder.absolute())
     run.job()
-    shown = Showing().show(run, step or _last_step(run))
+    shown = BatchPreview().show(run, step or _last_step(run))
     if as_json:
         print(shown.model_dump_json(exclude={"to", "kind"}))
         return

@@ -1,120 +1,123 @@
-"""A batch exactly as a run was or will be given it, made anew from the folder of the run.
+"""A batch exactly as a run was or will be given it, made again from the folder of the run.
 
 Which examples a step sees, and how they are masked, follows from the seed and the step alone; so
-nothing is asked of the worker, and nothing is in its way.
+nothing is asked of the worker, and nothing slows it down.
 """
 
 from collections.abc import Callable, Iterator
 
 from engine.checkpoints.config import spec_of
-from engine.data.datasets.store import resolve
 from engine.errors import StudioError
 from engine.messages.batch import BatchRow, BatchShown, Target
 from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
-from engine.spec.job import FromScratch
-from engine.tasks import learner_for
+from engine.spec.job import FromScratch, JobSpec
 from engine.tasks.learner import Batch
-from engine.tasks.learner import Progress as Report
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.preparing import Material, given_tokenizer, material
+from engine.training.tokenizer import own_tokenizer, tokenizer_of
+from engine.training.training_data import TrainingData, read_rows, tokenise
 
-Working = Callable[[str, int, int], None]  # hears a stage, what is done of it, and how much it is
-
-
-def no_one(stage: str, done: int, total: int) -> None:
-    """Where nobody wants to hear of progress."""
+StageCallback = Callable[[str, int, int], None]  # gets a stage, what is done of it, and its size
 
 
-class Showing:
-    """Shows steps of runs; the material of the last run is kept."""
+def no_stages(stage: str, done: int, total: int) -> None:
+    """Where nobody wants to know of progress."""
+
+
+class BatchPreview:
+    """Shows batches of runs; the data of the last run is kept."""
 
     def __init__(self) -> None:
-        self._known: tuple[str, Material] | None = None
+        self._known: tuple[str, TrainingData] | None = None
 
-    def batch(self, run: RunFolder, step: int, working: Working = no_one) -> Batch:
+    def batch(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> Batch:
         """What the network is given in a step, which counts from 1.
 
         Raises:
-            StudioError: the run has no such step, or has not begun to read its data.
+            StudioError: the run has no such step, or has not read its data yet.
         """
-        found = self._material(run, working)
-        if not 1 <= step <= found.steps:
+        data = self._data(run, progress)
+        if not 1 <= step <= data.steps:
             raise StudioError(
-                phrase("There is no step {step} in this run.", step=step),
-                phrase("It has the steps 1 to {steps}.", steps=found.steps),
+                phrase("This run has no step {step}.", step=step),
+                phrase("Its steps are 1 to {steps}.", steps=data.steps),
             )
-        return found.batch(step - 1)
+        return data.batch(step - 1)
 
-    def show(self, run: RunFolder, step: int, working: Working = no_one) -> BatchShown:
+    def show(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> BatchShown:
         """The same for a person to read; raises as `batch` does."""
-        batch = self.batch(run, step, working)
-        found = self._material(run, working)
-        wanted = found.learner.wanted(batch, found.tokenizer)
-        inputs = tuple(_input(batch, row, wanted[row], found) for row in range(len(batch.tokens)))
-        return BatchShown(step=step, steps=found.steps, rows=inputs)
+        batch, data = self.batch(run, step, progress), self._data(run, progress)
+        wanted = data.learner.wanted(batch, data.tokenizer)
+        rows = tuple(_input(batch, row, wanted[row], data) for row in range(len(batch.tokens)))
+        return BatchShown(step=step, steps=data.steps, rows=rows)
 
-    def _material(self, run: RunFolder, working: Working) -> Material:
+    def _data(self, run: RunFolder, progress: StageCallback) -> TrainingData:
         key = f"{run.path} {run.spec_file.read_bytes()!r}"
         if self._known is None or self._known[0] != key:
-            self._known = (key, _material(run, working))
+            self._known = (key, _data(run, progress))
         return self._known[1]
 
 
-def _material(run: RunFolder, working: Working) -> Material:
-    """As `prepare` makes it, from what the worker left in the folder and in the cache."""
+def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
+    """As the run has it, from what the worker left in the folder and in the cache."""
     if not any(isinstance(event, Prepared) for event in run.events_after(0)[0]):
         raise StudioError(
-            phrase("This run has not taken a step yet: its data is still to be read or tokenised."),
-            phrase("Look again when it has begun to train."),
+            phrase(
+                "This run has not started training yet: its data is still being read or tokenised."
+            ),
+            phrase("Try again when the first step is done."),
         )
 
-    def stage(name: str) -> Report:
-        return lambda done, total: working(name, done, total)
+    def stage(name: str) -> ProgressCallback:
+        return lambda done, total: progress(name, done, total)
 
-    job, last = run.job(), run.checkpoint_folders()[-1:]
+    job = run.job()
+    tokenizer, max_positions = _tokenizer(run, job), _max_positions(run, job)
+    return tokenise(read_rows(job, run.dataset, stage), tokenizer, max_positions, stage)
+
+
+def _tokenizer(run: RunFolder, job: JobSpec) -> Tokenizer:
+    if last := run.checkpoint_folders()[-1:]:
+        return Tokenizer.from_folder(last[0])
+    return tokenizer_of(job.base_model) or Tokenizer.from_folder(own_tokenizer(run))
+
+
+def _max_positions(run: RunFolder, job: JobSpec) -> int:
     if isinstance(job.base_model, FromScratch):
-        positions = job.base_model.model.max_positions
-    else:
-        file, config = read_config(last[0] if last else job.base_model.path)
-        positions = spec_of(config, file).max_positions
-    tokenizer = None if last else given_tokenizer(job.base_model)
-    if tokenizer is None:
-        tokenizer = Tokenizer.from_folder(last[0] if last else run.cache / "vocabulary")
-    dataset = resolve(job.data, run.dataset, stage(phrase("Reading the data")))
-    learner = learner_for(job.task)
-    rows = learner.rows(dataset, "train")
-    learner.fit_labels(rows)
-    return material(job, dataset, rows, learner, tokenizer, positions, stage)
+        return job.base_model.model.max_positions
+    last = run.checkpoint_folders()[-1:]
+    file, config = read_config(last[0] if last else job.base_model.path)
+    return spec_of(config, file).max_positions
 
 
-def _input(batch: Batch, row: int, wanted: str, found: Material) -> BatchRow:
+def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
     ids: list[int] = batch.tokens[row].tolist()
     return BatchRow(
-        tokens=tuple(found.tokenizer.piece(number) for number in ids),
+        tokens=tuple(data.tokenizer.piece(number) for number in ids),
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
         length=len(ids) if batch.real is None else int(batch.real[row].sum()),
-        targets=tuple(_asked(batch, row, found)),
+        targets=tuple(_asked(batch, row, data)),
         wanted=wanted,
     )
 
 
-def _asked(batch: Batch, row: int, found: Material) -> Iterator[Target]:
+def _asked(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     """The places of a row at which something is wanted.
 
     A random piece that happens to be the right one is shown as itself. Of a left-to-right model
     each next piece is wanted, which need not be said at each place.
     """
-    if batch.places is None or found.learner.causal:
+    if batch.places is None or data.learner.causal:
         return
-    width, tokenizer, labels = batch.tokens.size(1), found.tokenizer, found.learner.labels
+    width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
     inside = (batch.places >= row * width) & (batch.places < (row + 1) * width)
     places: list[int] = (batch.places[inside] - row * width).tolist()
     for place, wanted in zip(places, batch.targets[inside].tolist(), strict=True):
-        if not found.learner.heads.masked_words:
+        if not data.learner.heads.masked_words:
             if wanted >= 0:
                 yield Target(position=place, wanted=labels[wanted], shown_as="label")
             continue

@@ -38,25 +38,25 @@ class Machine:
     def precision(self) -> AbstractContextManager[object]:
         """Short numbers for matrix products where they were chosen; weights and sums stay float32.
 
-        The losses of fp16 have to be scaled; see scaling.py.
+        The losses of fp16 have to be scaled; see loss_scaling.py.
         """
         if self.precision_name == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=DTYPES[self.precision_name])
 
     def remarks(self, hardware: HardwareSpec) -> Iterator[str]:
-        """Sentences about what was asked for and does not pay here, or cannot be had."""
+        """Sentences about what the job asks for and is slow here, or not possible."""
         if self.precision_name == "bf16" and _emulates_bf16(self.device):
-            yield "This processor has no bf16 of its own: fp32 would be quicker here."
+            yield phrase("This processor does not support bf16 natively: fp32 would be faster.")
         if self.precision_name == "fp16" and self.device.type == "cpu":
-            yield "Processors are slow with fp16, which is for GPUs: fp32 would be quicker here."
+            yield phrase("fp16 is for GPUs and slow on a processor: fp32 would be faster.")
         if hardware.cores and not cores.can_keep():
-            yield "This system keeps no program to some of the cores: the run uses any of them."
+            yield phrase("This system does not support choosing cores: the run uses all of them.")
 
-    def going_on(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
-        """For a run that goes on: where nothing is asked for, what it began with.
+    def as_before(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
+        """For a run that resumes: what it started with, unless the job fixes it.
 
-        `precision` may be what is known no more, and `threads` 0, where that is not to be kept.
+        `precision` may be one that is not known any more; `threads` is 0 where they may change.
         Sets the number of threads of this process.
         """
         found = self

@@ -1,4 +1,4 @@
-"""Under what conditions a run trains: what must be the same for the same weights, bit for bit."""
+"""The environment of a run: what must be the same for the same weights, bit for bit."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +10,13 @@ from torch import Tensor
 from engine import cores
 from engine.models.network import Network
 from engine.training.devices import Machine
-from engine.training.preparing import Prepared
+from engine.training.training_data import TrainingData
 
 
-def conditions(machine: Machine, made: Prepared, start: str, processes: str) -> dict[str, str]:
-    """The conditions by name, in words.
+def environment(machine: Machine, data: TrainingData, start: str, processes: str) -> dict[str, str]:
+    """The environment by name, in words.
 
-    `start` is the SHA-256 of the weights that the run began with; see `sum_of_weights`.
+    `start` is the SHA-256 of the weights that the run began with; see `weights_sha256`.
     """
     return {
         "processor": cores.processor_and_cores(),
@@ -29,14 +29,14 @@ def conditions(machine: Machine, made: Prepared, start: str, processes: str) -> 
         "tokenizers": _version("tokenizers"),
         "numpy": _version("numpy"),
         "studio": _version("bert-studio"),
-        "data": made.dataset.spec.fingerprint,
-        "vocabulary": made.tokenizer.fingerprint,
+        "data": data.dataset.spec.fingerprint,
+        "vocabulary": data.tokenizer.fingerprint,
         "start": start,
     }
 
 
 def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
-    """What is not the same any more; what was not written down then is passed over."""
+    """What has changed; what was not written down then is skipped."""
     return tuple(
         f"{name} {value} → {now.get(name, 'unknown')}"
         for name, value in then.items()
@@ -45,8 +45,8 @@ def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
 
 
 def threads_to_keep(then: dict[str, str], processes: str) -> int:
-    """With how many threads a run can go on bit for bit; 0 where it cannot, or too few cores are
-    left to it.
+    """With how many threads a run can resume bit for bit; 0 where it cannot, or where there are
+    too few cores.
     """
     now = {"processor": cores.processor_and_cores(), "processes": processes}
     is_same = all(then.get(name) == value for name, value in now.items())
@@ -54,14 +54,14 @@ def threads_to_keep(then: dict[str, str], processes: str) -> int:
     return threads if threads <= max(cores.threads_worth_trying()) else 0
 
 
-def sum_of_weights(network: Network) -> str:
+def weights_sha256(network: Network) -> str:
     """SHA-256 over the sums of all weights, each over its name, shape and bytes."""
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        sums = pool.map(_sum_of_one, *zip(*network.named_parameters(), strict=True))
+        sums = pool.map(_parameter_sha256, *zip(*network.named_parameters(), strict=True))
         return hashlib.sha256("".join(sums).encode("ascii")).hexdigest()
 
 
-def _sum_of_one(name: str, parameter: Tensor) -> str:
+def _parameter_sha256(name: str, parameter: Tensor) -> str:
     digest = hashlib.sha256(f"{name}{tuple(parameter.shape)}".encode())
     weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
     digest.update(weights.numpy().data)  # other threads work meanwhile

@@ -59,23 +59,19 @@ def freeze(network: Network, frozen: int) -> None:
         if heights[0] <= frozen < heights[-1]:
             raise StudioError(
                 phrase(
-                    "Layers {heights} to {heights2} of this model share their weights, so that "
-                    "not only the lowest {frozen} can be frozen.",
-                    heights=heights[0],
-                    heights2=heights[-1],
+                    "Layers {first} to {last} of this model share their weights, so the lowest "
+                    "{frozen} cannot be frozen alone.",
+                    first=heights[0],
+                    last=heights[-1],
                     frozen=frozen,
                 ),
-                phrase(
-                    "Freeze {heights} or {heights2} layers.",
-                    heights=heights[0] - 1,
-                    heights2=heights[-1],
-                ),
+                phrase("Freeze {fewer} or {more} layers.", fewer=heights[0] - 1, more=heights[-1]),
             )
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(not frozen or height(name, network.spec) > min(frozen, layers))
 
 
-def rate_at(step: int, steps: int, training: TrainingSpec) -> float:
+def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:
     """The learning rate of a step that counts from 0: up in a line, then down to zero."""
     warm = round(training.warmup_ratio * steps)
     if step < warm:
@@ -83,7 +79,7 @@ def rate_at(step: int, steps: int, training: TrainingSpec) -> float:
     return training.learning_rate * (steps - step) / max(1, steps - warm)
 
 
-def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
         group["lr"] = rate * group["share"]
 
@@ -91,7 +87,7 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 def state_tensors(
     optimiser: torch.optim.Optimizer, network: nn.Module, keep: bool = True
 ) -> dict[str, Tensor]:
-    """The optimiser's memory under the names of the parameters, as tensors for a file.
+    """The state of the optimiser under the names of the parameters, as tensors for a file.
 
     Where the network is sharded every rank must ask, and the ones that do not `keep` it get none.
     """
@@ -104,25 +100,23 @@ def state_tensors(
     return tensors
 
 
-def restore(
+def load_state(
     optimiser: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:
     """Put back what `state_tensors` took.
 
-    Raises StudioError where it is of another network: a part would silently begin anew.
+    Raises StudioError where it is of another network: a part would silently start afresh.
     """
-    strange = {name.rpartition("|")[0] for name in tensors} - dict(
+    unexpected = {name.rpartition("|")[0] for name in tensors} - dict(
         network.named_parameters()
     ).keys()
-    if strange:
+    if unexpected:
         raise StudioError(
             phrase(
-                "What the optimiser remembered is of other weights ({strange}, for one).",
-                strange=min(strange),
+                "The optimiser state does not match the model (unexpected {name}).",
+                name=min(unexpected),
             ),
-            phrase(
-                "This checkpoint is of another version of the program: start a new run from it."
-            ),
+            phrase("The checkpoint was written by another version: start a new run from it."),
         )
     for name, parameter in network.named_parameters():
         state = optimiser.state[parameter]

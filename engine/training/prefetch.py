@@ -1,4 +1,4 @@
-"""The batches of a run, one after another, and the next ones while a device works on this one."""
+"""The batches of a run, made on the host; the next ones while a GPU works on this one."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,40 +8,40 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.tasks.learner import Batch, Examples
-from engine.training.preparing import Material
+from engine.training.training_data import TrainingData
 
-THREADS = 4  # most of the work is done by NumPy, which lets other threads go on
+PREFETCH_THREADS = 4  # most of the work is done by NumPy, which lets other threads run
 
 
-class Given(NamedTuple):
-    """What a step is given: its batch, and which of the examples it is made of, int64 [B]."""
+class StepInput(NamedTuple):
+    """What a step is given: a batch, and which of the examples it is made of, int64 [B]."""
 
     examples: Examples
     numbers: np.ndarray
     batch: Batch
 
 
-def batches(made: Material, first: int, ahead: bool) -> Iterator[Given]:
+def batches(data: TrainingData, first: int, prefetch: bool) -> Iterator[StepInput]:
     """What each step from `first` on is given.
 
-    Where they are made `ahead`, threads make the next ones meanwhile. That pays where the steps
-    are computed by a device of its own; on processors the threads would only take their time.
+    With `prefetch`, threads make the next batches meanwhile. That pays where the steps run on a
+    device of their own; on processors the threads would only take their time.
     """
 
-    def one(step: int, examples: Examples, numbers: np.ndarray) -> Given:
-        batch = made.batch_of(step, examples, numbers)
-        return Given(examples, numbers, examples.read(batch, numbers))
+    def one(step: int, examples: Examples, numbers: np.ndarray) -> StepInput:
+        batch = data.batch_of(step, examples, numbers)
+        return StepInput(examples, numbers, examples.read(batch, numbers))
 
-    steps = range(first, made.steps)
-    if not ahead:
+    steps = range(first, data.steps)
+    if not prefetch:
         for step in steps:
-            yield one(step, *made.numbers(step))
+            yield one(step, *data.examples_at(step))
         return
-    coming = deque[Future[Given]]()
-    with ThreadPoolExecutor(THREADS) as threads:
+    coming = deque[Future[StepInput]]()
+    with ThreadPoolExecutor(PREFETCH_THREADS) as threads:
         for step in steps:
-            coming.append(threads.submit(one, step, *made.numbers(step)))
-            if len(coming) > THREADS:
+            coming.append(threads.submit(one, step, *data.examples_at(step)))
+            if len(coming) > PREFETCH_THREADS:
                 yield coming.popleft().result()
         while coming:
             yield coming.popleft().result()

@@ -21,9 +21,9 @@ from engine.tasks.learner import Batch
 from engine.training.optimiser import state_tensors
 from engine.training.sharding import gathered, shard
 
-PATIENCE = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
-HANG = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
-BUCKET = 16 << 20  # gradients in one sum, at about the most: 64 MB in float32
+RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
+GPU_TIMEOUT = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
+BUCKET_SIZE = 16 << 20  # gradients in one sum, at about the most: 64 MB in float32
 
 
 class Ranks:
@@ -38,24 +38,24 @@ class Ranks:
         if self.world == 1:
             return
         if rank.store is None:
-            dist.init_process_group("gloo", timeout=PATIENCE)
+            dist.init_process_group("gloo", timeout=RANK_TIMEOUT)
         else:
             file = str(rank.store / "store")
             store = dist.FileStore(file, rank.world)  # type: ignore[attr-defined]
             dist.init_process_group(
-                "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=PATIENCE
+                "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=RANK_TIMEOUT
             )
         if device.type == "cuda":
-            self._gpus = dist.new_group(backend="nccl", timeout=HANG)
+            self._gpus = dist.new_group(backend="nccl", timeout=GPU_TIMEOUT)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """How many there are, and whether the weights are spread over them."""
         return f"{self.world}, sharded" if self.shards else str(self.world)
 
     @property
     def writes(self) -> bool:
-        """Whether this one tells, judges and saves."""
+        """Whether this one emits events, evaluates and saves."""
         return self.rank == 0
 
     def parts(self, batch: Batch, at_once: int) -> list[tuple[Batch, float]]:
@@ -65,11 +65,11 @@ class Ranks:
         """
         if self.world == 1:
             return [(part, 1.0) for part in batch.parts(at_once)]
-        mine = dealt(batch.lengths, self.world)[self.rank]
+        mine = balanced(batch.lengths, self.world)[self.rank]
         own = batch.taken(mine).parts(at_once) if len(mine) else []
         steps = self.highest(len(own))[0] if self.shards else 1
-        spare = batch.taken(np.zeros(1, dtype=np.int64))
-        return [(part, 1.0) for part in own] + [(spare, 0.0)] * (int(steps) - len(own))
+        empty = batch.taken(np.zeros(1, dtype=np.int64))
+        return [(part, 1.0) for part in own] + [(empty, 0.0)] * (int(steps) - len(own))
 
     def sum_gradients(self, network: nn.Module) -> None:
         """Let every rank have the sum of all gradients; a sharded network has taken it already."""
@@ -176,7 +176,7 @@ def here() -> Rank:
     return this_rank() or Rank()
 
 
-def dealt(lengths: np.ndarray, world: int) -> list[np.ndarray]:
+def balanced(lengths: np.ndarray, world: int) -> list[np.ndarray]:
     """The examples of each rank, in their order, so that all have about as many tokens.
 
     The longest goes first, each to the rank with the fewest tokens (Graham 1969, LPT): two ranks
@@ -197,7 +197,7 @@ def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
     for gradient in gradients:
         some.append(gradient)
         size += gradient.numel()
-        if size >= BUCKET:
+        if size >= BUCKET_SIZE:
             yield some
             some, size = [], 0
     if some:

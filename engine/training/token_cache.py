@@ -18,7 +18,7 @@ from engine.home import Home
 from engine.phrases import phrase
 from engine.runs.lock import hold
 
-KEPT = 30 * 24 * 3600  # s after its last use
+UNUSED_SECONDS = 30 * 24 * 3600  # after which token ids are deleted
 
 
 def shared_tokens() -> "TokenCache":
@@ -53,7 +53,7 @@ class TokenCache:
         if not self._root.is_dir():
             return
         for folder in [entry for entry in self._root.iterdir() if entry.is_dir()]:
-            if time.time() - folder.stat().st_mtime < KEPT:
+            if time.time() - folder.stat().st_mtime < UNUSED_SECONDS:
                 continue
             with ExitStack() as held:
                 if self._take(folder.name, held):
@@ -61,7 +61,7 @@ class TokenCache:
 
     def _take(self, name: str, held: ExitStack) -> bool:
         """Take the lock of a folder, or find within a second that another process has it."""
-        taken = StudioError(phrase("Another run makes the same token ids."))
+        taken = StudioError(phrase("Another run is tokenising the same data."))
         try:
             held.enter_context(hold(self._root / f"{name}.lock", taken))
         except StudioError as error:

@@ -1,4 +1,4 @@
-"""A head start for a network that has read nothing yet.
+"""Warm initialisation (co-occurrence) of a network that has read nothing yet.
 
 From chance alone, a BERT spends its first millions of tokens on what counting finds in a minute:
 which words stand near one another, and that the nearest words tell the most. So the token
@@ -12,7 +12,6 @@ Shapes: V pieces, C pieces that count as context, D width, K width of a head, P 
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -24,8 +23,7 @@ from engine.models.embeddings import Embeddings
 from engine.models.encoder import Layer
 from engine.models.heads import MaskedWordHead
 from engine.models.network import Network
-
-Progress = Callable[[int, int], None]
+from engine.progress import ProgressCallback
 
 CONTEXTS = 2048  # the most frequent pieces, near which the others are counted
 MOST_CELLS = 1 << 26  # pieces x contexts; a greater vocabulary gets fewer contexts
@@ -49,8 +47,8 @@ LINEAR = 2.0  # from here on GELU is close to a straight line; the layer norm ta
 
 
 @torch.no_grad()
-def give_head_start(
-    network: Network, packed: Packed, specials: list[int], progress: Progress
+def warm_init(
+    network: Network, packed: Packed, specials: list[int], progress: ProgressCallback
 ) -> None:
     """Set the fresh weights of a network; what is not named above stays as it was drawn.
 
@@ -88,7 +86,7 @@ def give_head_start(
 
 
 def word_vectors(
-    packed: Packed, pieces: int, width: int, specials: list[int], progress: Progress
+    packed: Packed, pieces: int, width: int, specials: list[int], progress: ProgressCallback
 ) -> np.ndarray:
     """Vectors whose inner products are about the mutual information of two pieces.
 
@@ -120,7 +118,11 @@ def word_vectors(
 
 
 def _near(
-    packed: Packed, pieces: int, frequent: np.ndarray, specials: list[int], progress: Progress
+    packed: Packed,
+    pieces: int,
+    frequent: np.ndarray,
+    specials: list[int],
+    progress: ProgressCallback,
 ) -> np.ndarray:
     """How often, and how near, each piece stands by each frequent one: float32 [V, C]."""
     columns = len(frequent)

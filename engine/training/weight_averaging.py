@@ -1,6 +1,6 @@
 """A moving average of the weights (Polyak and Juditsky 1992; as in Tan and Le 2019, §5).
 
-The raw weights go on being trained; their average is what is judged, saved and used.
+The raw weights are trained; their average (EMA) is evaluated, saved and used.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Average:
+class WeightAverage:
     """The mean of what is trained in a network, in which the past fades by `decay` at each step.
 
     A decay of 0 means that there is none: then the weights are their own average.

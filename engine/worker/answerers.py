@@ -39,7 +39,7 @@ from engine.phrases import phrase
 from engine.worker.desk import Desk
 
 if TYPE_CHECKING:
-    from engine.training.batch_preview import Showing
+    from engine.training.batch_preview import BatchPreview
 
 Answerer = Callable[[Any, Desk], Answer]
 Asked = TypeVar("Asked", bound=Question)
@@ -126,16 +126,18 @@ def _estimate(question: Estimate, desk: Desk) -> Answer:
 def _show_batch(question: ShowBatch, desk: Desk) -> Answer:
     from engine.runs.folder import RunFolder
 
-    shown = _showing().show(RunFolder(question.run), question.step, partial(_tell, desk, question))
+    shown = _batch_preview().show(
+        RunFolder(question.run), question.step, partial(_tell, desk, question)
+    )
     return shown.model_copy(update={"to": question.number})
 
 
 @cache
-def _showing() -> "Showing":
+def _batch_preview() -> "BatchPreview":
     """One for the life of the process: it keeps the data of the last run."""
-    from engine.training.batch_preview import Showing
+    from engine.training.batch_preview import BatchPreview
 
-    return Showing()
+    return BatchPreview()
 
 
 def _tell(desk: Desk, question: Question, stage: str, done: int = 0, total: int = 0) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from engine.errors import StudioError
+from engine.errors import StudioError, is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
 from engine.phrases import phrase
 from engine.worker.inbox import Inbox, Line, addressed
@@ -112,9 +112,3 @@ def refusal(number: int, error: BaseException, details: str) -> Refused:
         details=details,
         bug=True,
     )
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """torch says it with a RuntimeError on the CPU, and with a type of its own on a device."""
-    words = ("can't allocate memory", "not enough memory", "out of memory")
-    return isinstance(error, MemoryError) or any(word in str(error) for word in words)

@@ -56,7 +56,7 @@ def _work(run: RunFolder, channel: EventWriter, rank: Rank | None, processes: in
         from engine.training.loop import train  # torch, only now that the lock is held
         from engine.training.memory import peak_memory
 
-        outcome, step = train(job, tell, channel.stop_wanted, run)
+        outcome, step = train(job, run, tell, channel.stop_wanted)
         peak = peak_memory()
         tell(Ended(outcome=outcome, step=step, memory=peak.process, device_memory=peak.device))
         return 0
@@ -82,7 +82,7 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
     try:
         from engine.training.loop import train
 
-        train(run.job(), lambda event: None, stop_wanted, run)
+        train(run.job(), run, stop_wanted=stop_wanted)
         return 0
     except Lost:
         return LOST

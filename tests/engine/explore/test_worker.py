@@ -12,6 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
+from engine.errors import is_out_of_memory
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.explore.attention import Attend, Attended, QueryKeyShown, ShowQueryKey
 from engine.messages.explore.candidates import (
@@ -28,7 +29,6 @@ from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokensScored
 from engine.messages.exporting import Export, Exported
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
-from engine.worker.explore import is_out_of_memory
 from engine.worker.inbox import Inbox, addressed
 from tests.engine.training.small import classifying
 

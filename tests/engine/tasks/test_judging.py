@@ -1,4 +1,4 @@
-"""Batches that are judged by two threads: the same figures, as often as one asks."""
+"""Batches that are judged by two threads: the same metrics, as often as one asks."""
 
 import threading
 import time
@@ -14,7 +14,8 @@ from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.evaluating import evaluate, for_each
 from engine.tasks.learner import PredictionCollector, Progress
-from engine.training.preparing import Prepared, prepare
+from engine.training.context import RunContext
+from engine.training.setup import TrainingSetup, set_up
 from tests.engine.training import small
 
 
@@ -39,13 +40,19 @@ def threads() -> Iterator[Callable[[int], None]]:
     torch.set_num_threads(before)
 
 
-def prepared(folder: Path, job: JobSpec) -> Prepared:
-    return prepare(job, small.new_run(folder / "run", job), lambda event: None)
+def prepared(folder: Path, job: JobSpec) -> TrainingSetup:
+    return set_up(RunContext(job, small.new_run(folder / "run", job)))
 
 
-def said(made: Prepared, at_once: int = 0) -> tuple[dict[str, float], list[dict[str, object]]]:
+def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[dict[str, object]]]:
     metrics = evaluate(
-        made.network, made.learner, made.tokenizer, made.numbers(0)[0], 7, seed=3, at_once=at_once
+        made.network,
+        made.data.learner,
+        made.data.tokenizer,
+        made.data.examples_at(0)[0],
+        7,
+        seed=3,
+        at_once=at_once,
     )
     answers = metrics.answers() if isinstance(metrics, PredictionCollector) else []
     return metrics.compute(), answers
@@ -85,7 +92,7 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
         return forward(*given, **more)
 
     made.network.forward = noted  # type: ignore[method-assign]
-    given = made.network, made.learner, made.tokenizer, made.numbers(0)[0], 8
+    given = made.network, made.data.learner, made.data.tokenizer, made.data.examples_at(0)[0], 8
     evaluate(*given)
     assert len({thread for thread, _ in seen}) == 2
     assert {number for _, number in seen} == {1}, "each by its share of the threads"
@@ -158,13 +165,20 @@ def test_each_thread_keeps_one_precision_for_all_its_items(
 def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = prepared(tmp_path, small.classifying(tmp_path))
     lengths = list[int]()
-    batch = made.learner.batch
+    batch = made.data.learner.batch
 
     def noted(examples, numbers, *given):
         lengths.append(int(examples.lengths[numbers].max()))
         return batch(examples, numbers, *given)
 
-    monkeypatch.setattr(made.learner, "batch", noted)
-    evaluate(made.network, made.learner, made.tokenizer, made.numbers(0)[0], 4, together=True)
+    monkeypatch.setattr(made.data.learner, "batch", noted)
+    evaluate(
+        made.network,
+        made.data.learner,
+        made.data.tokenizer,
+        made.data.examples_at(0)[0],
+        4,
+        together=True,
+    )
     assert lengths == sorted(lengths, reverse=True)
     assert np.ptp(lengths) > 0

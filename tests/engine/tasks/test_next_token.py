@@ -64,7 +64,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of a short left-to-right pre-training."""
     folder = tmp_path_factory.mktemp("causal")
     run = new_run(folder / "run", learning(folder, steps=60))
-    assert train(run.job(), lambda event: None, lambda: False, run)[0] == "finished"
+    assert train(run.job(), run)[0] == "finished"
     return run.checkpoint_folders()[-1]
 
 
@@ -137,7 +137,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
         tmp_path / "more",
         run.job().model_copy(update={"base_model": FromCheckpoint(path=trained)}),
     )
-    train(run.job(), told.append, lambda: False, run)
+    train(run.job(), run, told.append)
     losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
     assert losses[0] < 3.5, "it goes on from where it was, far below ln V"
 
@@ -146,7 +146,7 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
     job = classifying(tmp_path).model_copy(update={"base_model": FromCheckpoint(path=trained)})
     run = new_run(tmp_path / "run", job)
     told: list[object] = []
-    train(job, told.append, lambda: False, run)
+    train(job, run, told.append)
     final = checkpoint.load(run.checkpoint_folders()[-1])
     assert final.spec.causal and final.labels == ("bad", "good")
     right = [e.value for e in told if getattr(e, "name", "") == "validation_accuracy"]
@@ -169,7 +169,7 @@ def test_the_other_objective_is_refused(
     start = FromCheckpoint(path=tmp_path / "model")
     job = pretraining(tmp_path).model_copy(update={"task": task, "base_model": start})
     with pytest.raises(StudioError, match=says):
-        train(job, lambda event: None, lambda: False, new_run(tmp_path / "run", job))
+        train(job, new_run(tmp_path / "run", job))
 
 
 def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_run_reports_each_part_and_learns_both(tmp_path: Path) -> None:
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
-    train(job, told.append, lambda: False, run)
+    train(job, run, told.append)
     values = {
         name: {e.step: e.value for e in told if getattr(e, "name", "") == name}
         for name in ("loss", "loss_mlm", "loss_nsp")

@@ -207,7 +207,7 @@ def test_a_file_of_squad_is_recognised(tmp_path):
 def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=45, save_every=0))
     events = []
-    assert train(run.job(), events.append, lambda: False, run)[0] == "finished"
+    assert train(run.job(), run, events.append)[0] == "finished"
     best = run.checkpoint_folders()[-1]
     kept = load(best).config["bert_studio_task"]
     assert (kept["kind"], kept["doc_stride"], kept["unanswerable"]) == (

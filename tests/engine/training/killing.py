@@ -53,7 +53,7 @@ class Killer:
 def main() -> None:
     import torch._dynamo  # noqa: F401 (the optimiser loads it; it takes seconds)
 
-    from engine.training import loop
+    from engine.training import evaluation
     from engine.worker.train import main as work
 
     for line in sys.stdin:
@@ -61,7 +61,7 @@ def main() -> None:
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os._exit(work(Path(folder), _armed(loop, *place) if place else _deaf))
+            os._exit(work(Path(folder), _armed(evaluation, *place) if place else _deaf))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
@@ -70,10 +70,10 @@ def _deaf(event: object) -> None:
     """Hear nothing."""
 
 
-def _armed(loop: Any, where: str, number: int) -> Callable[[Any], None]:
+def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
     """Lay the trap; returns what is to hear the events."""
-    if where == "judging":
-        original = loop.evaluate
+    if where == "evaluating":
+        original = evaluation.evaluate_network
 
         def evaluate(*a: Any, **k: Any) -> Any:
             def report(done: int, total: int) -> None:
@@ -84,7 +84,7 @@ def _armed(loop: Any, where: str, number: int) -> Callable[[Any], None]:
             bound.arguments["report"] = report
             return original(*bound.args, **bound.kwargs)
 
-        loop.evaluate = evaluate
+        evaluation.evaluate_network = evaluate
     if where == "saving":
         flush, flushed = os.fsync, 0
 

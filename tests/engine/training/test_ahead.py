@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from engine.training import loop
+from engine.training.context import RunContext
 from engine.training.prefetch import batches
-from engine.training.preparing import prepare
+from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_exact import final, metrics
@@ -14,9 +15,9 @@ from tests.engine.training.test_exact import final, metrics
 
 def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path)
-    made = prepare(job, small.new_run(tmp_path / "run", job), lambda event: None)
-    plain, early = (list(batches(made, 3, ahead)) for ahead in (False, True))
-    assert len(plain) == len(early) == made.steps - 3
+    data = set_up(RunContext(job, small.new_run(tmp_path / "run", job))).data
+    plain, early = (list(batches(data, 3, ahead)) for ahead in (False, True))
+    assert len(plain) == len(early) == data.steps - 3
     for one, other in zip(plain, early, strict=True):
         assert one.examples is other.examples
         assert one.numbers.tolist() == other.numbers.tolist()
@@ -28,7 +29,7 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     job = small.classifying(tmp_path, dropout=0.1, steps=14)
     plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
-    monkeypatch.setattr(loop, "batches", lambda made, first, ahead: batches(made, first, True))
+    monkeypatch.setattr(loop, "batches", lambda data, first, prefetch: batches(data, first, True))
     stopped = False
 
     def stop_once(event: object) -> None:

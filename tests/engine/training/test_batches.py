@@ -11,8 +11,8 @@ from engine.models.network import Network
 from engine.spec.training import TrainingSpec
 from engine.tasks.evaluating import in_turn
 from engine.tasks.rng import chance
-from engine.training.batches import Order
-from engine.training.optimiser import adamw, rate_at, set_rate
+from engine.training.batch_order import BatchOrder
+from engine.training.optimiser import adamw, learning_rate_at, set_learning_rate
 from tests.engine.training.small import NETWORK
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
@@ -20,7 +20,7 @@ LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
 @given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
 def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
-    order = Order(LENGTHS[:count], batch, seed)
+    order = BatchOrder(LENGTHS[:count], batch, seed)
     for epoch in range(2):
         first = epoch * order.steps_per_epoch
         steps = range(first, first + order.steps_per_epoch)
@@ -29,20 +29,20 @@ def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: in
 
 
 def test_a_step_asked_alone_is_the_step_asked_in_turn() -> None:
-    in_order = Order(LENGTHS, 16, 3)
+    in_order = BatchOrder(LENGTHS, 16, 3)
     batches = [in_order.numbers(step) for step in range(3 * in_order.steps_per_epoch)]
     for step in (150, 0, 70, 188):
-        assert (Order(LENGTHS, 16, 3).numbers(step) == batches[step]).all()
+        assert (BatchOrder(LENGTHS, 16, 3).numbers(step) == batches[step]).all()
 
 
 def test_epochs_and_seeds_differ() -> None:
-    order = Order(LENGTHS, 16, 3)
+    order = BatchOrder(LENGTHS, 16, 3)
     assert (order.numbers(0) != order.numbers(order.steps_per_epoch)).any()
-    assert (Order(LENGTHS, 16, 4).numbers(0) != order.numbers(0)).any()
+    assert (BatchOrder(LENGTHS, 16, 4).numbers(0) != order.numbers(0)).any()
 
 
 def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> None:
-    order = Order(LENGTHS, 16, 3)
+    order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.numbers(step)] for step in range(order.steps_per_epoch - 1)]
     drawn = chance(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
     spread = np.mean([np.ptp(one) for one in batches])
@@ -51,7 +51,7 @@ def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> N
 
 
 def test_a_share_of_the_data_is_drawn_once() -> None:
-    order = Order(LENGTHS, 10, 3, share=0.1)
+    order = BatchOrder(LENGTHS, 10, 3, fraction=0.1)
     assert (len(order), order.steps_per_epoch) == (100, 10)
     epochs = [
         {int(n) for step in range(10) for n in order.numbers(epoch * 10 + step)}
@@ -70,7 +70,7 @@ def test_the_schedule_is_the_published_one(warmup: float) -> None:
     ours, theirs = (adamw(Network(NETWORK, Heads(outputs=2)), plan) for _ in range(2))
     schedule = transformers.get_linear_schedule_with_warmup(theirs, round(warmup * steps), steps)
     for step in range(steps):
-        set_rate(ours, rate_at(step, steps, plan))
+        set_learning_rate(ours, learning_rate_at(step, steps, plan))
         assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"], abs=1e-12)
         theirs.step()
         schedule.step()

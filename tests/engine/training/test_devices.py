@@ -70,7 +70,7 @@ def test_a_run_says_that_its_precision_is_slow_here(
     hardware = job.hardware.model_copy(update={"precision": precision})
     job = job.model_copy(update={"hardware": hardware})
     told: list[object] = []
-    train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
+    train(job, new_run(tmp_path / "run", job), told.append)
     assert any(isinstance(event, Noted) and sentence in event.text for event in told)
 
 
@@ -145,11 +145,11 @@ def test_a_rate_is_that_of_a_real_product() -> None:
 
 def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
-    assert now.going_on(auto, "bf16", 0).precision_name == "bf16"
-    assert now.going_on(auto, "fp16", 0).precision_name == "fp16"
-    assert now.going_on(auto, "fp32", 0) == now
-    assert now.going_on(auto, "", 0) == now  # a run of an earlier version
-    assert now.going_on(HardwareSpec(precision="fp32"), "bf16", 0) == now
+    assert now.as_before(auto, "bf16", 0).precision_name == "bf16"
+    assert now.as_before(auto, "fp16", 0).precision_name == "fp16"
+    assert now.as_before(auto, "fp32", 0) == now
+    assert now.as_before(auto, "", 0) == now  # a run of an earlier version
+    assert now.as_before(HardwareSpec(precision="fp32"), "bf16", 0) == now
 
 
 def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
@@ -209,7 +209,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
     assert threads(calm) == [1] and threads(stopped) == [1, 1]
     assert final(calm) == final(stopped)
     notes = [e.text for e in stopped.events_after(0)[0] if isinstance(e, Noted)]
-    assert "Goes on from step 1, bit for bit." in notes
+    assert "Resumed from step 1, bit for bit." in notes
 
 
 def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:
@@ -245,7 +245,7 @@ def test_a_run_says_where_cores_cannot_be_had(
     job = job.model_copy(update={"hardware": hardware})
     monkeypatch.setattr(cores, "can_keep", lambda: False)
     told: list[object] = []
-    train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
+    train(job, new_run(tmp_path / "run", job), told.append)
     assert any(isinstance(event, Noted) and "uses any of them" in event.text for event in told)
 
 
@@ -259,7 +259,7 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
     job = classifying(tmp_path, steps=1)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
     told: list[object] = []
-    train(job, told.append, lambda: False, new_run(tmp_path / "run", job))
+    train(job, new_run(tmp_path / "run", job), told.append)
     (plan,) = (event for event in told if isinstance(event, Prepared))
     assert plan.conditions["precision"] == plan.versions["precision"]
     assert plan.conditions["precision"] in ("fp32", "bf16")

@@ -89,9 +89,9 @@ def killer() -> Iterator[Killer]:
 EVERYWHERE: tuple[Place, ...] = (
     ("saving", 3),  # before there is a whole checkpoint
     ("loss", 3),  # in the middle of an epoch, with nothing saved
-    ("judging", 1),
+    ("evaluating", 1),
     ("loss", 9),
-    ("judging", 2),
+    ("evaluating", 2),
 )
 TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for what changes a step
     "classes": in_parts,
@@ -156,7 +156,7 @@ def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
     notes = [e.text for e in stopped.events_after(0)[0] if isinstance(e, Noted)]
-    assert "Goes on from step 11, bit for bit." in notes
+    assert "Resumed from step 11, bit for bit." in notes
 
 
 def test_another_number_of_threads_is_said(tmp_path: Path) -> None:
@@ -196,5 +196,5 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path
     notes = [event.text for event in events if isinstance(event, Noted)]
     assert any(last.name in note and "damaged" in note for note in notes)
     step = int(before.name.removeprefix("step-"))
-    assert f"Goes on from step {step}, bit for bit." in notes
+    assert f"Resumed from step {step}, bit for bit." in notes
     assert sum(isinstance(event, Started) for event in events) == 2

@@ -32,7 +32,7 @@ def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> 
 
 def trained(folder: Path, job: JobSpec) -> RunFolder:
     run = new_run(folder, job)
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     return run
 
 
@@ -124,8 +124,8 @@ def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None
         job = job.model_copy(update={"features": features})
     calm = trained(tmp_path / "calm", job)
     stopped = new_run(tmp_path / "stopped", job)
-    train(job, stopped.append, lambda: has_seen(stopped, 4), stopped)
-    train(job, stopped.append, lambda: False, stopped)
+    train(job, stopped, stopped.append, lambda: has_seen(stopped, 4))
+    train(job, stopped, stopped.append)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
     if way == "plain":  # nor does it to compute the activations of the layers twice

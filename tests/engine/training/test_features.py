@@ -21,11 +21,12 @@ from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
-from engine.training import features as made
+from engine.training.context import RunContext
 from engine.training.devices import choose
 from engine.training.estimate import estimate
+from engine.training.features import FeatureExtractor, attach_features
 from engine.training.loop import train
-from engine.training.preparing import give_vectors, prepare
+from engine.training.setup import set_up
 from tests.engine.training.small import (
     NETWORK,
     answering,
@@ -45,7 +46,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     folder = tmp_path_factory.mktemp("base")
     first = classifying(folder, steps=4)
     run = new_run(folder / "run", first)
-    train(first, run.append, lambda: False, run)
+    train(first, run, run.append)
     start = {"kind": "checkpoint", "path": run.checkpoint_folders()[-1]}
     again = classifying(folder)
     return JobSpec.model_validate(again.model_dump() | {"base_model": start})
@@ -103,15 +104,17 @@ def test_padding_changes_nothing(probe: str, pooling: str) -> None:
 def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) -> None:
     job = reading(base, "learned mix")
     run = new_run(tmp_path / "run", job)
-    ready = prepare(job, run, lambda _: None)
-    examples = ready.stretches[0].examples
+    ready = set_up(RunContext(job, run))
+    examples = ready.data.phases[0].examples
     numbers = np.array([3, 0, 7])
-    batch = ready.learner.batch(examples, numbers, ready.tokenizer, np.random.default_rng(0))
+    batch = ready.data.learner.batch(
+        examples, numbers, ready.data.tokenizer, np.random.default_rng(0)
+    )
     assert examples.read(batch, numbers) is batch, "nothing is kept yet"
     ready.network.eval()
     with torch.inference_mode():
         from_ids = ready.network.logits(batch.tokens, batch.segments, batch.real)
-    give_vectors(job, run, ready, choose(job.hardware), lambda _: None)
+    attach_features(RunContext(job, run), ready, choose(job.hardware))
     read = examples.read(batch, numbers)
     assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
@@ -126,22 +129,22 @@ def test_vectors_are_computed_once(
 ) -> None:
     job = reading(base, "last")
     run = new_run(tmp_path / "run", job)
-    ready, machine = prepare(job, run, lambda _: None), choose(job.hardware)
-    give_vectors(job, run, ready, machine, lambda _: None)
+    ready, machine = set_up(RunContext(job, run)), choose(job.hardware)
+    attach_features(RunContext(job, run), ready, machine)
     files = sorted((run.cache / "vectors").rglob("*.npy"))
     assert [file.name for file in files] == ["layer-002.npy"] * 2, "of training and dev rows"
     before = [file.read_bytes() for file in files]
-    honest = made._make
-    monkeypatch.setattr(made, "_make", lambda *_: pytest.fail("computed again"))
-    give_vectors(job, run, ready, machine, lambda _: None)
-    monkeypatch.setattr(made, "_make", honest)
+    honest = FeatureExtractor._compute
+    monkeypatch.setattr(FeatureExtractor, "_compute", lambda *_: pytest.fail("computed again"))
+    attach_features(RunContext(job, run), ready, machine)
+    monkeypatch.setattr(FeatureExtractor, "_compute", honest)
     for file in files:
         file.unlink()
-    give_vectors(job, run, ready, machine, lambda _: None)
+    attach_features(RunContext(job, run), ready, machine)
     assert [file.read_bytes() for file in files] == before, "safe to delete"
     with torch.no_grad():
         ready.network.encoder.embeddings.token.weight[7] += 1
-    give_vectors(job, run, ready, machine, lambda _: None)
+    attach_features(RunContext(job, run), ready, machine)
     assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
 
 
@@ -151,12 +154,12 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
 ) -> None:
     job = reading(base, vectors)
     calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
-    train(job, calm.append, lambda: False, calm)
+    train(job, calm, calm.append)
     steps = iter(range(8))
-    train(job, stopped.append, lambda: next(steps, None) is None, stopped)
+    train(job, stopped, stopped.append, lambda: next(steps, None) is None)
     for file in (stopped.cache / "vectors").rglob("*.npy"):
         file.unlink()
-    train(job, stopped.append, lambda: False, stopped)
+    train(job, stopped, stopped.append)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
     assert not (calm.cache / "vectors").exists(), "nobody reads them any more"
@@ -169,7 +172,7 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     training = job.training.model_copy(update={"save_every": 0})  # only at the end
     job = job.model_copy(update={"training": training})
     run = new_run(tmp_path / "run", job)
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     assert base.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(base.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
@@ -192,12 +195,12 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     again = new_run(tmp_path / "again", reading(base, "embeddings"))
     start = {"kind": "checkpoint", "path": last}
     other = JobSpec.model_validate(again.job().model_dump() | {"base_model": start})
-    fresh = prepare(other, again, lambda _: None).network
+    fresh = set_up(RunContext(other, again)).network
     assert fresh.reader is not None and fresh.reader.heights == (0,), "another reader begins anew"
     tuned = base.model_copy(
         update={"base_model": base.base_model.model_copy(update={"path": last})}
     )
-    plain = prepare(tuned, new_run(tmp_path / "tuned", tuned), lambda _: None).network
+    plain = set_up(RunContext(tuned, new_run(tmp_path / "tuned", tuned))).network
     assert plain.reader is None and plain.task is not None
 
 
@@ -249,13 +252,13 @@ def test_the_layer_bench_without_a_window(
 ) -> None:
     """One pass of the encoder serves all six; the table has seven rows."""
     passes = []
-    honest = made._make
+    honest = FeatureExtractor._compute
 
     def counted(*given: object) -> None:
-        passes.append(given[5])
+        passes.append(given[3])
         honest(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(made, "_make", counted)
+    monkeypatch.setattr(FeatureExtractor, "_compute", counted)
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL, "epochs": 1})
     training = base.training.model_copy(update={"epochs": 1, "save_every": 0})
     job = base.model_copy(update={"features": bench, "training": training})
@@ -286,7 +289,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     make = made_by.get(task, partial(learning, task))
     first = make(tmp_path, steps=2)
     base = new_run(tmp_path / "base", first)
-    train(first, base.append, lambda: False, base)
+    train(first, base, base.append)
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
     plain = first.model_dump() | {"base_model": start, "features": asked}
@@ -294,7 +297,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     (job,) = split(JobSpec.model_validate(plain))
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
-    train(job, told.append, lambda: False, run)
+    train(job, run, told.append)
     said = {e.name: e.value for e in told if isinstance(e, Measured) and e.step == 6}
 
     last = run.checkpoint_folders()[-1]

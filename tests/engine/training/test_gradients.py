@@ -43,7 +43,7 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         took_part.add(threading.get_ident())
         return drawing(seed)
 
-    monkeypatch.setattr(gradients, "WORTH", 0)
+    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
     monkeypatch.setattr(gradients, "drawing", noted)
     return took_part
 
@@ -62,9 +62,9 @@ def trained(folder: Path, job: JobSpec, stop_after: int = STEPS) -> list[float]:
         if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
             losses.append(event.value)
 
-    train(job, tell, lambda: len(losses) == stop_after, run)
+    train(job, run, tell, lambda: len(losses) == stop_after)
     if len(losses) < STEPS:
-        train(job, tell, lambda: False, run)
+        train(job, run, tell)
     assert len(losses) == STEPS
     return losses
 
@@ -80,7 +80,7 @@ def test_both_halves_together_are_the_whole(
         (folder := tmp_path / task).mkdir()
         job = on_two(make(folder, steps=STEPS, dropout=0.0, epochs=1))
         with monkeypatch.context() as patch:
-            patch.setattr(gradients, "WORTH", 1 << 60)
+            patch.setattr(gradients, "WORTH_TWO_THREADS", 1 << 60)
             whole = trained(folder / "whole", job)
         assert not by_halves, task
         halves = trained(folder / "halves", job)
@@ -125,7 +125,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextClassificationLearner, "losses", heard)
         run = small.new_run(tmp_path / "run", job.model_copy(update={"data": data}))
-        train(run.job(), lambda _: None, lambda: len(said) > 1, run)
+        train(run.job(), run, stop_wanted=lambda: len(said) > 1)
     assert said[0] != said[1]
 
 
@@ -144,7 +144,7 @@ def test_what_goes_wrong_in_either_half_is_said(
         monkeypatch.setattr(TextClassificationLearner, "losses", broken)
         job = on_two(small.classifying(tmp_path, steps=2))
         with pytest.raises(StudioError, match="No such luck"):
-            train(job, lambda _: None, lambda: False, small.new_run(tmp_path / str(beside), job))
+            train(job, small.new_run(tmp_path / str(beside), job))
         assert torch.get_num_threads() == 2
 
 
@@ -162,6 +162,6 @@ def test_memory_that_is_short_in_one_half_makes_smaller_parts(
     enough = trained(tmp_path / "enough", job)
     monkeypatch.setattr(TextClassificationLearner, "losses", short)
     run, told = small.new_run(tmp_path / "short", job), list[Event]()
-    assert train(job, told.append, lambda: False, run) == ("finished", STEPS)
+    assert train(job, run, told.append) == ("finished", STEPS)
     found = [e.value for e in told if isinstance(e, Measured) and e.name == "loss"]
     assert found == pytest.approx(enough, abs=1e-5)

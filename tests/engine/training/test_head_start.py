@@ -13,7 +13,7 @@ from engine.spec.model import BertSpec
 from engine.tasks.learner import special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
-from engine.training.warm_init import LOOKS, give_head_start, word_vectors
+from engine.training.warm_init import LOOKS, warm_init, word_vectors
 from tests.engine.training.small import new_run, pretraining
 
 DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]
@@ -86,7 +86,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
     )
     torch.manual_seed(0)
     network = Network(spec, Heads(masked_words=True)).eval()
-    give_head_start(network, text, special_ids(tokenizer), nothing)
+    warm_init(network, text, special_ids(tokenizer), nothing)
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
         weights = network.encoder(tokens, torch.zeros_like(tokens), keep_weights=True).weights[0][0]
@@ -110,7 +110,7 @@ def test_every_shape_of_network_stays_finite(
         max_positions=32,
     )
     network = Network(spec, head).eval()
-    give_head_start(network, text, special_ids(tokenizer), nothing)
+    warm_init(network, text, special_ids(tokenizer), nothing)
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
         assert network.encoder(tokens, torch.zeros_like(tokens)).last.isfinite().all()
@@ -129,7 +129,7 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
         max_positions=8,
     )
     network = Network(spec, Heads(masked_words=True))
-    give_head_start(network, alone, special_ids(tokenizer), nothing)
+    warm_init(network, alone, special_ids(tokenizer), nothing)
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 
 
@@ -140,7 +140,7 @@ def test_a_run_with_a_head_start_begins_better_and_repeats(tmp_path: Path) -> No
             update={"base_model": job.base_model.model_copy(update={"warm_init": head_start})}
         )
         told = []
-        train(job, told.append, lambda: False, new_run(tmp_path / name, job))
+        train(job, new_run(tmp_path / name, job), told.append)
         return [e.value for e in told if getattr(e, "name", "") == "loss"]
 
     chance, counted = first_losses("chance", False), first_losses("counted", True)

@@ -14,8 +14,8 @@ from engine.models.lora import LINEARS, Adapted, adapt, merged
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
+from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
 from engine.training.loop import train
-from engine.training.saving import RAW, RESUME
 from tests.engine.training.small import NETWORK, classifying, has_seen, new_run
 from tests.engine.training.test_exact import final, metrics
 
@@ -71,7 +71,7 @@ def job(tmp_path: Path) -> JobSpec:
     """LoRA from a checkpoint."""
     first = classifying(tmp_path, steps=2)
     base = new_run(tmp_path / "base", first)
-    train(first, base.append, lambda: False, base)
+    train(first, base, base.append)
     training = first.training.model_copy(update={**LORA, "steps": 15, "dropout": 0.1})
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     return JobSpec.model_validate(first.model_dump() | {"base_model": start, "training": training})
@@ -84,7 +84,7 @@ def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, list[object]]:
         told.append(event)
         run.append(event)  # type: ignore[arg-type]
 
-    train(job, tell, lambda: False, run)
+    train(job, run, tell)
     return run, told
 
 
@@ -95,7 +95,7 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
     assert not loaded.report.fresh and not loaded.report.left_over
-    raw = safetensors.torch.load_file(last / RESUME / RAW)
+    raw = safetensors.torch.load_file(last / RESUME / TRAINED_WEIGHTS)
     for name, weight in loaded.network.named_parameters():
         if name.endswith(("query.weight", "value.weight")):
             module = name.removesuffix(".weight")
@@ -111,7 +111,7 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     adapters = 2 * 2 * 3 * 2 * NETWORK.hidden_size  # layers, matrices, rank, A and B
     head = 2 * NETWORK.hidden_size + 2 + NETWORK.hidden_size**2 + NETWORK.hidden_size
     said = [e.text for e in told if isinstance(e, Noted)]
-    assert any(text.startswith(f"Trains {adapters + head:,} parameters") for text in said), said
+    assert any(text.startswith(f"Training {adapters + head:,} of ") for text in said), said
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.9])
@@ -119,9 +119,9 @@ def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay:
     job = job.model_copy(update={"training": job.training.model_copy(update={"ema_decay": decay})})
     calm, _ = trained(tmp_path / "calm", job)
     stopped = new_run(tmp_path / "stopped", job)
-    train(job, stopped.append, lambda: has_seen(stopped, 8), stopped)
+    train(job, stopped, stopped.append, lambda: has_seen(stopped, 8))
     assert stopped.checkpoint_folders()[-1].name == "step-00000008"
-    train(job, stopped.append, lambda: False, stopped)
+    train(job, stopped, stopped.append)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
 

@@ -73,8 +73,8 @@ def test_the_step_and_the_line_of_the_source_are_named(
     bad = [e for e in events if isinstance(e, Measured) and e.value is None]
     assert [e.name for e in bad] == [curve]
     assert f"The {way} is not finite" in ended.problem
-    assert f"at step {bad[0].step}; that step was not taken" in ended.problem
-    assert "Of its 8 examples these do: line " in ended.problem
+    assert f"at step {bad[0].step}, so the step was not taken" in ended.problem
+    assert " of its 8 examples cause this: line " in ended.problem
     assert "(“a dull zebra film”)" in ended.problem
     named = [int(part.split()[0]) for part in ended.details.split("line ")[1:]]
     assert named and set(named) <= set(spoilt)

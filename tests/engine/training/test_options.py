@@ -17,9 +17,10 @@ from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Batch
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import loop
+from engine.training.context import RunContext
 from engine.training.loop import train
-from engine.training.optimiser import adamw, freeze, height, restore, set_rate
-from engine.training.preparing import prepare
+from engine.training.optimiser import adamw, freeze, height, load_state, set_learning_rate
+from engine.training.setup import set_up
 from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
 
 
@@ -27,7 +28,7 @@ def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tens
     """The run, its last weights, and what it told."""
     told: list[object] = []
     run = new_run(folder, job)
-    assert train(job, told.append, lambda: False, run)[0] == "finished"
+    assert train(job, run, told.append)[0] == "finished"
     network = checkpoint.load(run.checkpoint_folders()[-1]).network
     return run, dict(network.named_parameters()), told
 
@@ -79,8 +80,8 @@ def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
 
     monkeypatch.setattr(TextClassificationLearner, "losses", short)
     _, weights, told = trained(tmp_path / "short", classifying(tmp_path, steps=3, dropout=0.0))
-    said = [text for text in notes(told) if "Memory was short" in text]
-    assert [text.split("here on ")[1][0] for text in said] == ["4", "2"]
+    said = [text for text in notes(told) if "Out of memory" in text]
+    assert [text.split("micro-batch size of ")[1][0] for text in said] == ["4", "2"]
     assert_close(calm, weights)
 
 
@@ -95,7 +96,7 @@ def test_one_example_that_does_not_fit_and_other_errors_are_told(
         monkeypatch.setattr(TextClassificationLearner, "losses", broken)
         job = classifying(tmp_path, steps=3)
         with pytest.raises(type(error), match=str(error)):
-            train(job, lambda _: None, lambda: False, new_run(tmp_path / type(error).__name__, job))
+            train(job, new_run(tmp_path / type(error).__name__, job))
 
 
 @pytest.mark.parametrize("kind", ["classes", "masked words"])
@@ -111,8 +112,8 @@ def test_computing_layers_twice_gives_the_same_weights(tmp_path: Path, kind: str
 def test_what_an_optimiser_remembered_of_another_network_is_refused() -> None:
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec())
-    with pytest.raises(StudioError, match=r"of other weights \(classes.dense.bias, for one"):
-        restore(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
+    with pytest.raises(StudioError, match=r"unexpected classes.dense.bias"):
+        load_state(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
 
 
 def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
@@ -161,7 +162,7 @@ def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
 def test_each_layer_learns_at_its_share_of_the_rate() -> None:
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec(layer_lr_decay=0.5, weight_decay=0.1))
-    set_rate(optimiser, 0.8)
+    set_learning_rate(optimiser, 0.8)
     rates, decays = {}, {}
     for group in optimiser.param_groups:
         for parameter in group["params"]:
@@ -173,39 +174,43 @@ def test_each_layer_learns_at_its_share_of_the_rate() -> None:
     assert len(rates) == len(list(network.parameters()))
 
 
-def test_a_run_ends_when_its_patience_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_stops_early_when_its_patience_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = classifying(
         tmp_path, steps=40, evaluate_every=2, early_stopping_patience=3, learning_rate=1e-9
     )
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
-    outcome, step = train(job, told.append, lambda: False, run)
+    outcome, step = train(job, run, told.append)
     assert outcome == "finished"
     looks = [e for e in told if isinstance(e, Measured) and e.name == "validation_accuracy"]
-    assert step == 8 and len(looks) == 4, "one that is the best so far, and three in vain"
-    assert "nothing better than step 2" in notes(told)[-1]
+    assert step == 8 and len(looks) == 4, (
+        "one that is the best so far, and three without improvement"
+    )
+    assert "no improvement in the last 3 evaluations (best at step 2)" in notes(told)[-1]
     assert run.checkpoint_folders()[-1].name == "step-00000008"
 
     def no_step(*_: object) -> None:
         raise AssertionError("it had ended")
 
-    monkeypatch.setattr(loop, "_step", no_step)
-    assert train(job, told.append, lambda: False, run) == ("finished", 8)
+    monkeypatch.setattr(loop, "update", no_step)
+    assert train(job, run, told.append) == ("finished", 8)
 
 
 def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
     job = pretraining(tmp_path, steps=10, max_length=16)
     task = Pretraining(long_length=48, long_share=0.3)
     job = job.model_copy(update={"task": task})
-    prepared = prepare(job, new_run(tmp_path / "run", job), lambda _: None)
+    prepared = set_up(RunContext(job, new_run(tmp_path / "run", job)))
     widths = []
     for step in range(10):
-        examples, numbers = prepared.numbers(step)
+        examples, numbers = prepared.data.examples_at(step)
         widths.append(int(examples.packed.lengths[numbers].max()))
     assert max(widths[:7]) <= 16 < min(widths[7:]) <= max(widths) == 48
     run, _, told = trained(tmp_path / "trained", job)
     assert len(losses(told)) == 10 and run.checkpoint_folders()
     cut = job.model_copy(update={"task": Pretraining(long_length=512)})
     said: list[object] = []
-    prepare(cut, new_run(tmp_path / "cut", cut), said.append)
-    assert any("cut to 64 word pieces" in text for text in notes(said))
+    set_up(RunContext(cut, new_run(tmp_path / "cut", cut), said.append))
+    assert any("truncated to 64 tokens" in text for text in notes(said))

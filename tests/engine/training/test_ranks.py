@@ -28,15 +28,17 @@ from engine.runs.reproducibility import certificate
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch
+from engine.training.context import RunContext
+from engine.training.devices import Machine
 from engine.training.estimate import estimate
-from engine.training.loop import agree
+from engine.training.loop import stop_agreed
 from engine.training.ranks import Ranks, dealt
-from engine.training.saving import Progress
+from engine.training.start import start
 from engine.worker.ranks import died, last_word, loopback
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_exact import final, metrics
-from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, task
+from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, progress_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
@@ -276,7 +278,7 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
     assert crew.train(alone, 1) == [0]
     assert crew.train(both, 2) == [0, 0]
     steps = [{int(note.split()[1]) for note in left_out(run)} for run in (alone, both)]
-    assert task(both).scale == 2.0 ** (22 - len(steps[1]))
+    assert progress_of(both).loss_scale == 2.0 ** (22 - len(steps[1]))
     assert len(steps[0] & steps[1]) > 3
     only_one = min(steps[0] ^ steps[1], default=24)  # the shares of ranks overflow a bit later
     ours, theirs = metrics(both), metrics(alone)
@@ -415,13 +417,17 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
         def highest(self, *values: float) -> list[float]:
             return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
 
-    said: list[Event] = []
-    progress = Progress(step=4, micro_batch=8)
-    others = Others(Rank(), torch.device("cpu"))
-    assert agree(others, False, progress, said.append)  # another one is asked to stop
-    assert progress.micro_batch == 3
-    assert [e.exact for e in said if isinstance(e, Noted)] == [False]
-    assert agree(others, False, progress, said.append) and len(said) == 1
+    told: list[Event] = []
+    job = small.classifying(tmp_path)
+    context = RunContext(job, small.new_run(tmp_path / "run", job), told.append)
+    machine = Machine(torch.device("cpu"), "fp32", 1)
+    run = start(context, machine, Others(Rank(), machine.device), None)
+    run.progress.micro_batch_size = 8
+    told.clear()
+    assert stop_agreed(run)  # another one is asked to stop
+    assert run.progress.micro_batch_size == 3
+    assert [e.exact for e in told if isinstance(e, Noted)] == [False]
+    assert stop_agreed(run) and len(told) == 1
 
 
 def test_ranks_end_with_their_worker(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def from_checkpoint(**features: object) -> Callable[..., JobSpec]:
     def make(folder: Path, **training: object) -> JobSpec:
         first = exact(small.classifying(folder, steps=2, dropout=0.0, epsilon=1e-6))
         run = small.new_run(folder / "base", first)
-        train(first, run.append, lambda: False, run)
+        train(first, run, run.append)
         job = small.classifying(folder)
         settings = job.training.model_copy(update=training)
         base_model = FromCheckpoint(path=run.checkpoint(2))
@@ -156,7 +156,7 @@ def trained(name: str, folder: Path) -> dict[str, Any]:
         if isinstance(event, Measured):
             measured.append(event)
 
-    assert train(job, emit, lambda: False, run) == ("finished", SETTINGS["steps"])
+    assert train(job, run, emit) == ("finished", SETTINGS["steps"])
     return {
         "losses": [float(e.value or 0).hex() for e in measured if e.name == "loss"],
         "evaluations": [float(e.value or 0).hex() for e in measured if e.name == "validation_loss"],

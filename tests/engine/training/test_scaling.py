@@ -1,4 +1,4 @@
-"""Training in fp16: its losses are scaled, steps whose gradient overflows are left out."""
+"""Training in fp16: its losses are scaled, steps whose gradient overflows are skipped."""
 
 import math
 from collections.abc import Callable
@@ -15,10 +15,17 @@ from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.tasks.text_classification import TextClassificationLearner
-from engine.training import gradients, loop, scaling
+from engine.training import gradients, loss_scaling, start
+from engine.training.checkpoints import latest_checkpoint
+from engine.training.context import RunContext
 from engine.training.devices import Machine
-from engine.training.saving import Progress, latest
-from engine.training.scaling import HIGHEST, LOWEST, Scaling
+from engine.training.loss_scaling import (
+    HIGHEST_SCALE,
+    LOWEST_SCALE,
+    STEPS_UNTIL_DOUBLED,
+    LossScaler,
+)
+from engine.training.progress import TrainingProgress
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_exact import final, metrics
@@ -33,47 +40,47 @@ def halves(job: JobSpec, precision: Precision = "fp16") -> JobSpec:
 
 
 def begin_with(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
-    monkeypatch.setattr(loop, "Progress", partial(Progress, scale=scale))
+    monkeypatch.setattr(start, "TrainingProgress", partial(TrainingProgress, loss_scale=scale))
 
 
 def left_out(run: RunFolder) -> list[str]:
     notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
-    return [note for note in notes if "was not taken" in note]
+    return [note for note in notes if "was skipped" in note]
 
 
-def task(run: RunFolder) -> Progress:
-    found = latest(run, lambda event: None)
+def progress_of(run: RunFolder) -> TrainingProgress:
+    found = latest_checkpoint(RunContext(run.job(), run))
     assert found is not None
-    return found[1]
+    return found.progress
 
 
-def scaled(precision: Precision = "fp16", **progress: float) -> tuple[Scaling, Progress]:
-    remembers = Progress(**progress)  # type: ignore[arg-type]
-    return Scaling(Machine(torch.device("cpu"), precision, 1), remembers), remembers
+def scaled(precision: Precision = "fp16", **progress: float) -> tuple[LossScaler, TrainingProgress]:
+    remembers = TrainingProgress(**progress)  # type: ignore[arg-type]
+    return LossScaler(Machine(torch.device("cpu"), precision, 1), remembers), remembers
 
 
 def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps() -> None:
-    step, progress = scaled(step=6, scale=65536.0, good_steps=9)
+    step, progress = scaled(step=6, loss_scale=65536.0, good_steps=9)
     assert step.scale == 65536
-    assert "Step 7 was not taken" in (said := step.lower()) and "by 32,768," in said
-    assert (progress.scale, progress.good_steps) == (32768, 0)
-    step, progress = scaled(scale=8.0, good_steps=scaling.DOUBLES_AFTER - 2)
-    step.count_good()
-    assert (progress.scale, progress.good_steps) == (8, scaling.DOUBLES_AFTER - 1)
-    step.count_good()
-    assert (progress.scale, progress.good_steps) == (16, 0)
-    step, progress = scaled(scale=HIGHEST, good_steps=scaling.DOUBLES_AFTER - 1)
-    step.count_good()
-    assert progress.scale == HIGHEST
+    assert "step 7 was skipped" in (said := step.lower()) and "to 32,768." in said
+    assert (progress.loss_scale, progress.good_steps) == (32768, 0)
+    step, progress = scaled(loss_scale=8.0, good_steps=STEPS_UNTIL_DOUBLED - 2)
+    step.count_good_step()
+    assert (progress.loss_scale, progress.good_steps) == (8, STEPS_UNTIL_DOUBLED - 1)
+    step.count_good_step()
+    assert (progress.loss_scale, progress.good_steps) == (16, 0)
+    step, progress = scaled(loss_scale=HIGHEST_SCALE, good_steps=STEPS_UNTIL_DOUBLED - 1)
+    step.count_good_step()
+    assert progress.loss_scale == HIGHEST_SCALE
 
 
 def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out() -> None:
-    step, _ = scaled(scale=2.0)
-    assert step.is_too_high(1.0, math.inf) and step.is_too_high(1.0, math.nan)
-    assert not step.is_too_high(1.0, 1e30)
-    assert not step.is_too_high(math.inf, math.inf)
-    assert not scaled(scale=LOWEST)[0].is_too_high(1.0, math.inf)
-    assert not scaled("bf16", scale=2.0)[0].is_too_high(1.0, math.inf)
+    step, _ = scaled(loss_scale=2.0)
+    assert step.overflowed(1.0, math.inf) and step.overflowed(1.0, math.nan)
+    assert not step.overflowed(1.0, 1e30)
+    assert not step.overflowed(math.inf, math.inf)
+    assert not scaled(loss_scale=LOWEST_SCALE)[0].overflowed(1.0, math.inf)
+    assert not scaled("bf16", loss_scale=2.0)[0].overflowed(1.0, math.inf)
 
 
 def test_taking_the_scale_out_is_exact() -> None:
@@ -81,9 +88,9 @@ def test_taking_the_scale_out_is_exact() -> None:
     torch.manual_seed(1)
     gradient = torch.randn(2, 3)
     network.weight.grad = gradient * 2.0**20
-    scaled(scale=2.0**20)[0].take_out(network)
+    scaled(loss_scale=2.0**20)[0].unscale(network)
     assert torch.equal(network.weight.grad, gradient)
-    scaled("bf16", scale=2.0**20)[0].take_out(network)
+    scaled("bf16", loss_scale=2.0**20)[0].unscale(network)
     assert torch.equal(network.weight.grad, gradient)
 
 
@@ -109,12 +116,12 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
     job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 0
-    notes, progress = left_out(run), task(run)
+    notes, progress = left_out(run), progress_of(run)
     assert 5 < len(notes) < 20
-    assert notes[0].startswith("Step 1 was not taken") and "536,870,912" in notes[0]
-    assert notes[1].startswith("Step 2 was not taken") and "268,435,456" in notes[1]
-    assert progress.scale == 2.0 ** (30 - len(notes))
-    assert notes[-1].startswith(f"Step {30 - progress.good_steps} was")
+    assert "step 1 was skipped" in notes[0] and "536,870,912" in notes[0]
+    assert "step 2 was skipped" in notes[1] and "268,435,456" in notes[1]
+    assert progress.loss_scale == 2.0 ** (30 - len(notes))
+    assert f"step {30 - progress.good_steps} was" in notes[-1]
     last = run.checkpoint(30) / "resume/optimiser.safetensors"
     counts = {k: v for k, v in safetensors.torch.load_file(last).items() if k.endswith("|step")}
     assert {float(count) for count in counts.values()} == {30.0 - len(notes)}
@@ -128,9 +135,9 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
 def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     threads: int, stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gradients, "WORTH", 0)  # each of two threads has a half
+    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)  # each of two threads has a half
     begin_with(monkeypatch, 2.0**26)
-    monkeypatch.setattr(scaling, "DOUBLES_AFTER", FEW)
+    monkeypatch.setattr(loss_scaling, "STEPS_UNTIL_DOUBLED", FEW)
     job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
     hardware = job.hardware.model_copy(update={"threads": threads})
     job = job.model_copy(update={"hardware": hardware})
@@ -149,7 +156,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
     assert left_out(stopped) == left_out(calm)
-    assert task(stopped).scale == task(calm).scale
+    assert progress_of(stopped).loss_scale == progress_of(calm).loss_scale
 
 
 @pytest.mark.parametrize("way", ["loss", "gradient"])

@@ -17,7 +17,7 @@ from engine.messages.question import Refused
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch, Learner
-from engine.training.batch_preview import Showing
+from engine.training.batch_preview import BatchPreview
 from engine.training.loop import train
 from engine.worker.desk import Desk
 from engine.worker.explore import respond
@@ -93,9 +93,9 @@ def test_what_is_shown_is_what_was_trained_on(
 ) -> None:
     job = make(tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     assert len(seen) == job.training.steps
-    showing = Showing()
+    showing = BatchPreview()
     for step in (job.training.steps, 1, 5, 2):
         there, here = seen[step - 1], showing.batch(run, step)
         for a, b in zip(there, here, strict=True):
@@ -113,8 +113,8 @@ def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen:
     job = as_in_the_paper(tmp_path)
     job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
     run = small.new_run(tmp_path / "run", job)
-    train(job, run.append, lambda: False, run)
-    showing, how = Showing(), Counter[str]()
+    train(job, run, run.append)
+    showing, how = BatchPreview(), Counter[str]()
     words = {0: "the second span follows", 1: "the second span is from elsewhere"}
     for step in range(1, 9):
         shown, batch = showing.show(run, step), seen[step - 1]
@@ -137,8 +137,8 @@ def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen:
 def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
     job = classes(tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    train(job, run.append, lambda: False, run)
-    shown = Showing().show(run, 1)
+    train(job, run, run.append)
+    shown = BatchPreview().show(run, 1)
     assert {row.wanted for row in shown.rows} == {"good", "bad"}
     for row in shown.rows:
         text = " ".join(row.tokens).replace(" ##", "")
@@ -147,8 +147,8 @@ def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
 
 def test_tags_are_told_at_the_first_pieces(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", tags(tmp_path))
-    train(run.job(), run.append, lambda: False, run)
-    inputs = Showing().show(run, 3).rows
+    train(run.job(), run, run.append)
+    inputs = BatchPreview().show(run, 3).rows
     told = Counter(one.wanted for row in inputs for one in row.targets)
     assert told["O"] and any(tag.startswith("B-") for tag in told)
     for row in inputs:
@@ -158,28 +158,28 @@ def test_tags_are_told_at_the_first_pieces(home: Home, tmp_path: Path) -> None:
 
 def test_an_answer_is_told_in_its_pieces(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", answers(tmp_path))
-    train(run.job(), run.append, lambda: False, run)
-    for row in Showing().show(run, 2).rows:
+    train(run.job(), run, run.append)
+    for row in BatchPreview().show(run, 2).rows:
         assert row.wanted == "none" or row.wanted in " ".join(row.tokens)
 
 
 @pytest.mark.parametrize("task", small.TASKS)
 def test_every_task_says_what_it_wants(home: Home, tmp_path: Path, task: str) -> None:
     run = small.new_run(tmp_path / "run", small.learning(task, tmp_path, steps=4))
-    train(run.job(), run.append, lambda: False, run)
-    assert all(row.wanted for row in Showing().show(run, 1).rows)
+    train(run.job(), run, run.append)
+    assert all(row.wanted for row in BatchPreview().show(run, 1).rows)
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     home: Home, tmp_path: Path, seen: Seen
 ) -> None:
     first = small.new_run(tmp_path / "first", small.pretraining(tmp_path, steps=4))
-    train(first.job(), first.append, lambda: False, first)
+    train(first.job(), first, first.append)
     seen.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
     job = small.classifying(tmp_path, steps=6).model_copy(update={"base_model": start})
     run = small.new_run(tmp_path / "run", job)
-    showing, compared = Showing(), 0
+    showing, compared = BatchPreview(), 0
 
     def hear(event: object) -> None:
         nonlocal compared
@@ -189,7 +189,7 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
             assert torch.equal(showing.batch(run, step).tokens, seen[step - 1].tokens)
             compared += 1
 
-    train(job, hear, lambda: False, run)
+    train(job, run, hear)
     assert compared >= 1
 
 
@@ -198,13 +198,13 @@ def test_steps_that_are_not_and_runs_that_have_not_begun_are_refused(
 ) -> None:
     job = left_to_right(tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    with pytest.raises(StudioError, match="not taken a step yet"):
-        Showing().batch(run, 1)
+    with pytest.raises(StudioError, match="not started training yet"):
+        BatchPreview().batch(run, 1)
     assert not run.dataset.exists(), "nothing is made in the folder of another's run"
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     for step in (0, 9):
-        with pytest.raises(StudioError, match="steps 1 to 8"):
-            Showing().batch(run, step)
+        with pytest.raises(StudioError, match="steps are 1 to 8"):
+            BatchPreview().batch(run, step)
 
 
 def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
     desk = Desk(tmp_path, told.append)
     respond(addressed(ShowBatch(number=3, run=run.path, step=2).line()), desk)
     assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     respond(addressed(ShowBatch(number=4, run=run.path, step=2).line()), desk)
     assert isinstance(told[-1], BatchShown) and told[-1].to == 4
-    assert told[-1].rows == Showing().show(run, 2).rows
+    assert told[-1].rows == BatchPreview().show(run, 2).rows
 
 
 def test_the_command_prints_what_was_trained_on(
@@ -225,7 +225,7 @@ def test_the_command_prints_what_was_trained_on(
 ) -> None:
     job = as_in_the_paper(tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    train(job, run.append, lambda: False, run)
+    train(job, run, run.append)
     capsys.readouterr()
     assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

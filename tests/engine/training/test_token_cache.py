@@ -17,10 +17,14 @@ from engine.spec.dataset import Split, SplitName, StoredData
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
-from engine.training.token_cache import KEPT, TokenCache, shared_tokens
+from engine.training.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
 from tests.engine.training import small
 
-LONG_WORK = ("Making the vocabulary", "Tokenising the training rows", "Tokenising the dev rows")
+LONG_WORK = (
+    "Training the tokenizer",
+    "Tokenising the training set",
+    "Tokenising the validation set",
+)
 
 
 def with_pairs(folder: Path) -> JobSpec:
@@ -51,7 +55,7 @@ def choices(folder: Path) -> JobSpec:
 def stages(job: JobSpec, folder: Path) -> list[str]:
     told: list[Event] = []
     run = small.new_run(folder, job)
-    assert train(job, told.append, lambda: False, run)[0] == "finished"
+    assert train(job, run, told.append)[0] == "finished"
     return [event.stage for event in told if isinstance(event, Progressed)]
 
 
@@ -106,15 +110,15 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
         name = "-".join(update)
         return stages(job.model_copy(update={"task": task}), tmp_path / name)
 
-    assert LONG_WORK[1] not in change(chosen=0.3)
+    assert LONG_WORK[1] not in change(mlm_probability=0.3)
     sentences = list((home.cache / "tokens").glob("*/sentences"))
     made = [folder.stat().st_mtime_ns for folder in sentences]
-    change(following=0.3)
+    change(is_next_ratio=0.3)
     assert len(list((home.cache / "tokens").glob("train-*/pairs-0.3-1-*"))) == 2
     assert [folder.stat().st_mtime_ns for folder in sentences] == made, "read, not made again"
 
 
-@pytest.mark.parametrize("stage", ["Reading the data", *LONG_WORK[:2]])
+@pytest.mark.parametrize("stage", ["Reading the data set", *LONG_WORK[:2]])
 def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
     home: Home, tmp_path: Path, stage: str
 ) -> None:
@@ -125,12 +129,12 @@ def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
     def reached() -> bool:
         return any(isinstance(event, Progressed) and event.stage == stage for event in told)
 
-    assert train(job, told.append, reached, run) == ("stopped", 0)
+    assert train(job, run, told.append, reached) == ("stopped", 0)
     assert reached() and not any(isinstance(event, Saved) for event in told)
     last = [event.stage for event in told if isinstance(event, Progressed)][-1]
     assert last == stage
     assert not [p for p in home.cache.rglob("*") if ".tmp-" in p.name]
-    assert train(job, told.append, lambda: False, run) == ("finished", 4)
+    assert train(job, run, told.append) == ("finished", 4)
 
 
 def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
@@ -200,7 +204,7 @@ def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
     for name in ("old", "new", "busy"):
         with cache.reserved(name, lambda: None) as folder:
             (folder / "ids.bin").touch()
-    long_ago = time.time() - KEPT - 10
+    long_ago = time.time() - UNUSED_SECONDS - 10
     for name in ("old", "busy"):
         os.utime(home.cache / "tokens" / name, (long_ago, long_ago))
     with cache.reserved("busy", lambda: None) as folder:
@@ -215,7 +219,7 @@ def test_notes_of_a_run_do_not_change_with_the_cache(home: Home, tmp_path: Path)
 
     def notes(folder: Path) -> list[str]:
         told: list[Event] = []
-        train(job, told.append, lambda: False, small.new_run(folder, job))
+        train(job, small.new_run(folder, job), told.append)
         return [event.text for event in told if isinstance(event, Noted)]
 
     assert notes(tmp_path / "a") == notes(tmp_path / "b")

@@ -16,7 +16,7 @@ from engine.messages.events import Event, Measured
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.token_classification import UNKNOWN
-from engine.training.batch_preview import Showing
+from engine.training.batch_preview import BatchPreview
 from engine.training.loop import train
 from tests.engine.training import small
 
@@ -65,14 +65,14 @@ def test_the_losses_of_a_run_are_those_of_transformers(
         if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
             ours.append(event.value)
 
-    assert train(job, tell, lambda: bool(ours), run) == ("stopped", 1)
+    assert train(job, run, tell, lambda: bool(ours)) == ("stopped", 1)
     theirs = model.from_pretrained(run.checkpoint(1))  # type: ignore[attr-defined]
     theirs.eval()  # no dropout
-    assert train(job, tell, lambda: False, run) == ("finished", STEPS)
+    assert train(job, run, tell) == ("finished", STEPS)
     assert len(ours) == STEPS
     optimiser = torch.optim.AdamW(groups(theirs), lr=2e-3)
     schedule = transformers.get_linear_schedule_with_warmup(optimiser, 5, STEPS)
-    showing = Showing()
+    showing = BatchPreview()
     for step in range(1, STEPS + 1):
         batch = showing.batch(run, step)
         loss = theirs(

@@ -1,0 +1,174 @@
+"""Checkpoints of a run: weights as any program reads them, and what a resume needs beside them.
+
+What a resume needs is safetensors and JSON, never pickle. A checkpoint is whole or absent; a
+damaged one is named, and the one before is used.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from engine.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
+from engine.errors import BadCheckpoint
+from engine.messages.events import Removed, Saved
+from engine.models import checkpoint
+from engine.models.lora import merged
+from engine.models.network import Network
+from engine.models.weight_files import SAFE
+from engine.phrases import phrase
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.retention import kept
+from engine.training.context import RunContext
+from engine.training.optimiser import load_state
+from engine.training.progress import TrainingProgress
+from engine.training.training_run import TrainingRun
+from engine.training.weight_averaging import WeightAverage
+
+RESUME, OPTIMISER, PROGRESS = "resume", "optimiser.safetensors", "progress.json"
+TRAINED_WEIGHTS = (
+    "weights.safetensors"  # in RESUME: those that the checkpoint's weights differ from
+)
+AVERAGE = "average|"  # begins the names of averages there
+TOKENIZER_SIZE = 1 << 20  # bytes, about
+
+
+@dataclass(frozen=True)
+class ResumePoint:
+    """A checkpoint that a run resumes from."""
+
+    folder: Path
+    progress: TrainingProgress
+
+
+def save(run: TrainingRun) -> None:
+    """Write a checkpoint of the present step, and delete those that are not kept any more.
+
+    Every rank must call; the first one writes. Where the disk is full it waits.
+    """
+    network, state = run.ranks.whole(run.network, run.optimiser)
+    if run.ranks.writes:
+        run.context.emit(run.context.retry_when_full(lambda: _write(run, network, state)))
+        prune(run.context, run.progress.best_step)
+
+
+def latest_checkpoint(context: RunContext) -> ResumePoint | None:
+    """The newest checkpoint that is what was saved; damaged ones are named in a note."""
+    for folder in reversed(context.folder.checkpoint_folders()):
+        try:
+            verify(folder)
+            saved = json.loads((folder / RESUME / PROGRESS).read_text(encoding="utf-8"))
+            return ResumePoint(folder, TrainingProgress(**saved))
+        except (BadCheckpoint, OSError, ValueError, TypeError) as error:
+            context.note(
+                phrase(
+                    "Checkpoint {name} is damaged and was skipped: {error}",
+                    name=folder.name,
+                    error=error,
+                )
+            )
+    return None
+
+
+@torch.no_grad()
+def restore(run: TrainingRun, folder: Path) -> None:
+    """Restore the optimiser, the weights and their average, whose network has the checkpoint's."""
+    resume = folder / RESUME
+    load_state(
+        run.optimiser, run.network, safetensors.torch.load((resume / OPTIMISER).read_bytes())
+    )
+    if not (resume / TRAINED_WEIGHTS).is_file():
+        return
+    tensors = safetensors.torch.load((resume / TRAINED_WEIGHTS).read_bytes())
+    for name, parameter in run.network.named_parameters():
+        if name in tensors:
+            parameter.copy_(tensors[name])
+        if AVERAGE + name in tensors:
+            run.average.means[name].copy_(tensors[AVERAGE + name])
+
+
+def emit_missing_saved(context: RunContext, progress: TrainingProgress) -> None:
+    """Emit the event of a checkpoint whose worker was killed between saving it and saying so."""
+    events = [e for e in context.folder.milestones() if isinstance(e, Saved | Removed)]
+    last = next((e for e in reversed(events) if e.step == progress.step), None)
+    if not isinstance(last, Saved):
+        context.emit(_saved(context.folder, progress))
+
+
+def prune(context: RunContext, best_step: int) -> None:
+    """Delete all but the latest checkpoints, the best one, and every n-th."""
+    folder = context.folder
+    checkpoints = folder.checkpoint_folders()
+    stay = kept(map(step_of, checkpoints), best_step, context.job.training)
+    for one in checkpoints:
+        if step_of(one) not in stay:
+            remove_whole(one)
+            relative = one.relative_to(folder.path).as_posix()
+            context.emit(Removed(step=step_of(one), folder=relative))
+
+
+def checkpoint_size(network: Network) -> int:
+    """About how many bytes a checkpoint takes: the weights, and two means of what is trained."""
+    weights = list(network.parameters())
+    trained = sum(p.numel() for p in weights if p.requires_grad)
+    return 4 * sum(p.numel() for p in weights) + 8 * trained + TOKENIZER_SIZE
+
+
+def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tensor]:
+    """What is trained where the checkpoint holds another: an average, or a sum with an adapter."""
+    with average.in_place():
+        stored = merged(network)
+    found = {
+        name: parameter.detach()
+        for name, parameter in network.named_parameters()
+        if name not in stored or not _same_bits(parameter, stored[name])
+    }
+    found |= {AVERAGE + name: mean for name, mean in average.means.items() if name not in stored}
+    return {name: tensor.cpu().contiguous() for name, tensor in found.items()}
+
+
+def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor]) -> Saved:
+    """Write the checkpoint; raises DiskFull and leaves the earlier ones.
+
+    Its weights are the averaged ones, with adapters merged into them. The network is whole, and
+    the optimiser's state is as `state_tensors` has it.
+    """
+    progress, data = run.progress, run.setup.data
+    folder = run.context.folder.checkpoint(progress.step)
+    trained = trained_weights(network, run.average)
+    check_room(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
+    with whole_folder(folder) as inside:
+        with run.average.in_place():
+            task = data.learner.task
+            extra = {checkpoint.TASK: task.model_dump(mode="json")} if task else None
+            checkpoint.write(inside, network, data.tokenizer, data.learner.labels, extra=extra)
+        (inside / "job.json").write_text(run.job.model_dump_json(indent=1), encoding="utf-8")
+        resume = inside / RESUME
+        resume.mkdir()
+        safetensors.torch.save_file(optimiser_state, resume / OPTIMISER)
+        if trained:
+            safetensors.torch.save_file(trained, resume / TRAINED_WEIGHTS)
+        (resume / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
+    return _saved(run.context.folder, progress)
+
+
+def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
+    """The event of the checkpoint of `progress.step`, which stands in its place."""
+    folder = run.checkpoint(progress.step)
+    files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    return Saved(
+        step=progress.step,
+        folder=folder.relative_to(run.path).as_posix(),
+        best=progress.best_step == progress.step,
+        bytes=sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()),
+        weights=files[SAFE]["sha256"],
+        optimiser=files[f"{RESUME}/{OPTIMISER}"]["sha256"],
+    )
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    """Tells 0 from -0, as `torch.equal` does not."""
+    return torch.equal(one.detach().view(torch.int32), other.view(torch.int32))

@@ -1,0 +1,81 @@
+"""The gradients of a batch, accumulated over micro-batches; smaller ones once memory runs out."""
+
+import torch
+
+from engine.errors import StudioError, is_out_of_memory
+from engine.phrases import phrase
+from engine.tasks.learner import Batch
+from engine.tasks.rng import DROPOUT, rng_for
+from engine.training.gradients import GradientAccumulator
+from engine.training.progress import TrainingProgress
+from engine.training.training_run import TrainingRun
+
+
+def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, float]:
+    """Give the network the gradients of this rank's share of a batch, times `scale`.
+
+    Returns what the share adds to the loss, by term.
+    """
+    while True:
+        _seed_dropout(run)
+        shares = run.ranks.parts(batch, run.micro_batch_size)
+        try:
+            return _accumulate(run, shares, batch, scale)
+        except (RuntimeError, MemoryError) as error:
+            if run.ranks.shards:
+                raise _cannot_retry_alone(error) from error
+            run.network.zero_grad(set_to_none=True)
+            size = sum(part.size for part, _ in shares)
+            run.progress.micro_batch_size = _half(error, min(run.micro_batch_size or size, size))
+            run.context.note(out_of_memory_note(run.progress), exact=False)
+
+
+def out_of_memory_note(progress: TrainingProgress) -> str:
+    """What is said where the micro-batch size was lowered."""
+    return phrase(
+        "Out of memory at step {step}: continuing with a micro-batch size of {size}. Each update "
+        "still uses the whole batch.",
+        step=progress.step + 1,
+        size=progress.micro_batch_size,
+    )
+
+
+def _seed_dropout(run: TrainingRun) -> None:
+    """Dropout follows from the seed, the step and the rank, however often a step is tried."""
+    ranks = run.ranks
+    random = rng_for(run.settings.seed, DROPOUT, run.progress.step)
+    seeds = random.integers(2**62, size=ranks.world)
+    torch.manual_seed(int(seeds[ranks.rank]))
+
+
+def _accumulate(
+    run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
+) -> dict[str, float]:
+    """`shares` as `Ranks.parts` has them."""
+    accumulator = GradientAccumulator(run.network, run.setup.data.learner, run.machine)
+    losses: dict[str, float] = {}
+    for part, weight in shares:
+        terms = accumulator.add(part, batch, weight, scale)
+        for name, term in terms.items():
+            losses[name] = losses.get(name, 0.0) + term
+    return losses
+
+
+def _cannot_retry_alone(error: Exception) -> Exception:
+    """A sharded network is computed in step with the others: no rank can retry by itself."""
+    if not is_out_of_memory(error):
+        return error
+    return StudioError(
+        phrase("One of the devices ran out of memory."),
+        phrase(
+            "Start a new run with a smaller training.micro_batch_size, or with "
+            "training.gradient_checkpointing."
+        ),
+    )
+
+
+def _half(error: Exception, size: int) -> int:
+    """Half the micro-batch size where that can help; any other error is raised again."""
+    if not is_out_of_memory(error) or size == 1:
+        raise error
+    return size // 2

@@ -1,0 +1,103 @@
+"""The network of a run: fresh, or loaded, and set to learn as the job says."""
+
+from pathlib import Path
+
+from torch import nn
+
+from engine.errors import StudioError
+from engine.models import checkpoint
+from engine.models.heads import Heads
+from engine.models.lora import adapt
+from engine.models.network import Network
+from engine.phrases import phrase
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.training import TrainingSpec
+from engine.tasks.learner import Learner
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.context import RunContext
+from engine.training.optimiser import freeze
+
+
+def network_for(
+    context: RunContext, learner: Learner, tokenizer: Tokenizer, resume_from: Path | None
+) -> Network:
+    """The network of a new run, or of one that resumes from its own checkpoint.
+
+    Fresh weights come from torch's present random state.
+    """
+    base_model = context.job.base_model
+    if resume_from is None and isinstance(base_model, FromScratch):
+        spec = base_model.model.model_copy(update={"vocab_size": tokenizer.size})
+        return Network(spec, learner.heads)
+    folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
+    assert folder is not None
+    loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)
+    if learner.causal not in (None, loaded.spec.causal):
+        raise _other_direction(folder.name, loaded.spec.causal)
+    if resume_from is None:
+        report = loaded.report.sentence()
+        context.note(phrase("Base model {name}: {report}", name=folder.name, report=report))
+        for note in loaded.report.notes:
+            context.note(note)
+    return loaded.network
+
+
+def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
+    """The heads that the network of a job needs; a probe in place of the task's."""
+    if not job.features.trains_probe:
+        return learner.heads
+    heads = learner.heads
+    return Heads(outputs=heads.outputs, kind=heads.kind, reader=job.features.plain())
+
+
+def configure(network: Network, settings: TrainingSpec) -> None:
+    """Make a network learn as the settings say; what it computes stays the same.
+
+    LoRA adapters start from torch's present random state.
+    """
+    if settings.dropout is not None:
+        set_dropout(network, settings.dropout)
+    network.encoder.activation_checkpointing = settings.gradient_checkpointing
+    if network.reader is not None:
+        network.requires_grad_(False)
+        network.reader.requires_grad_(True)
+        return
+    freeze(network, settings.frozen_layers)
+    if settings.lora_rank:
+        adapt(
+            network,
+            settings.lora_rank,
+            settings.lora_alpha,
+            settings.lora_dropout,
+            settings.lora_layers,
+            settings.frozen_layers,
+        )
+
+
+def set_dropout(network: nn.Module, probability: float) -> None:
+    """Set every dropout of a network, and leave its spec as it is."""
+    for module in network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = probability
+        if isinstance(module, nn.LSTM):
+            module.dropout = probability
+
+
+def _other_direction(name: str, causal: bool) -> StudioError:
+    if causal:
+        return StudioError(
+            phrase(
+                "{name} is a causal (left-to-right) model, and masked language modelling needs a "
+                "bidirectional one.",
+                name=name,
+            ),
+            phrase("Set the objective to clm, or choose another base model."),
+        )
+    return StudioError(
+        phrase(
+            "{name} is bidirectional: with causal language modelling it would see each token that "
+            "it has to predict.",
+            name=name,
+        ),
+        phrase("Choose a causal base model, or train from scratch."),
+    )

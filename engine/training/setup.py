@@ -1,0 +1,80 @@
+"""From a job to everything that its first step needs: data, tokenizer, network, intervals."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from engine.models.network import Network
+from engine.phrases import phrase
+from engine.spec.job import FromScratch
+from engine.tasks.learner import special_ids
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.context import RunContext
+from engine.training.network import configure, network_for
+from engine.training.step_counts import evaluation_interval, save_interval
+from engine.training.tokenizer import tokenizer_for
+from engine.training.training_data import TrainingData, read_rows, tokenise
+from engine.training.warm_init import warm_init
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What a run trains, and on what."""
+
+    data: TrainingData
+    network: Network
+    evaluate_every: int
+    save_every: int
+
+
+def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetup:
+    """Prepare a run; `resume_from` is its own checkpoint where it resumes.
+
+    Raises Cancelled soon after a stop is wanted; nothing half made stays.
+    """
+    job, settings = context.job, context.job.training
+    read = read_rows(job, context.folder.dataset, context.stage, context.stop_wanted)
+    tokenizer = Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, read)
+    torch.manual_seed(settings.seed)  # fresh weights follow from it
+    network = network_for(context, read.learner, tokenizer, resume_from)
+    configure(network, settings)
+    limit = network.spec.max_positions
+    if limit < max(settings.max_length, read.learner.long_inputs[0]):
+        context.note(
+            phrase(
+                "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
+            )
+        )
+    data = tokenise(read, tokenizer, limit, context.stage)
+    if resume_from is None:
+        _note_examples(context, data)
+        if isinstance(job.base_model, FromScratch):
+            _initialise(context, data, network)
+    steps_per_epoch = data.phases[0].order.steps_per_epoch
+    return TrainingSetup(
+        data,
+        network,
+        evaluate_every=evaluation_interval(settings, steps_per_epoch),
+        save_every=save_interval(settings, steps_per_epoch),
+    )
+
+
+def _note_examples(context: RunContext, data: TrainingData) -> None:
+    """Say what was noticed while the examples were tokenised."""
+    sets = (
+        (phrase("Training set"), data.phases[0].examples),
+        (phrase("Validation set"), data.validation),
+    )
+    for name, examples in sets:
+        for note in examples.notes if examples is not None else ():
+            context.note(phrase("{name}: {note}", name=name, note=note))
+
+
+def _initialise(context: RunContext, data: TrainingData, network: Network) -> None:
+    """Give fresh weights what the training set says at a glance."""
+    base_model, examples = context.job.base_model, data.phases[0].examples
+    data.learner.init_output_bias(network, examples, data.tokenizer)
+    if isinstance(base_model, FromScratch) and base_model.warm_init:
+        progress = context.stage(phrase("Counting co-occurrences"))
+        warm_init(network, examples.packed, special_ids(data.tokenizer), progress)

@@ -1,0 +1,109 @@
+"""From a job to a run that is ready for its next step: the first one, or the one after a resume."""
+
+import torch
+
+from engine.messages.events import Prepared
+from engine.models.parameters import count_parameters, count_trained
+from engine.phrases import phrase
+from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
+from engine.training.context import RunContext
+from engine.training.devices import Machine
+from engine.training.environment import differences, environment, threads_to_keep, weights_sha256
+from engine.training.features import attach_features
+from engine.training.optimiser import adamw
+from engine.training.progress import TrainingProgress
+from engine.training.ranks import Ranks
+from engine.training.setup import TrainingSetup, set_up
+from engine.training.training_run import TrainingRun
+from engine.training.weight_averaging import WeightAverage
+
+
+def start(
+    context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
+) -> TrainingRun:
+    """Prepare a run, or resume it; raises Cancelled soon after a stop is wanted."""
+    progress = resume.progress if resume else TrainingProgress()
+    before = progress.environment
+    machine = _machine(context, machine, ranks, before)
+    setup = _set_up(context, machine, ranks, resume)
+    ranks.equalise(setup.network)
+    initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
+    now = environment(machine, setup.data, initial, ranks.description)
+    ranks.shard(setup.network)
+    optimiser = adamw(setup.network, context.job.training)
+    average = WeightAverage(setup.network, context.job.training.ema_decay)
+    run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress)
+    changed = differences(before, now)
+    if resume is not None:
+        _resume(run, resume, changed)
+    progress.environment = now
+    context.emit(_prepared(run, changed))
+    _note_frozen(run)
+    return run
+
+
+def _machine(
+    context: RunContext, machine: Machine, ranks: Ranks, before: dict[str, str]
+) -> Machine:
+    """The machine as this run uses it: a run that resumes keeps its precision and threads."""
+    hardware = context.job.hardware
+    if before:
+        threads = threads_to_keep(before, ranks.description)
+        machine = machine.as_before(hardware, before.get("precision", ""), threads)
+    for remark in machine.remarks(hardware):
+        context.note(remark)
+    return machine
+
+
+def _set_up(
+    context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
+) -> TrainingSetup:
+    folder = resume.folder if resume else None
+    with ranks.first_then_others():
+        setup = context.retry_when_full(lambda: set_up(context, folder))
+        setup.network.to(machine.device)
+        context.retry_when_full(lambda: attach_features(context, setup, machine))
+    return setup
+
+
+def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:
+    """Restore the optimiser and the weights that are not in the checkpoint's own."""
+    step, exact = resume.progress.step, phrase("bit for bit")
+    if changed:
+        exact = phrase("not bit for bit ({changed})", changed=", ".join(changed))
+    run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
+    if run.ranks.writes:
+        emit_missing_saved(run.context, resume.progress)
+    restore(run, resume.folder)
+
+
+def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
+    return Prepared(
+        steps=run.setup.data.steps,
+        parameters=count_parameters(run.network),
+        examples=len(run.setup.data.phases[0].order),
+        device=str(run.machine.device),
+        threads=run.machine.threads,
+        processes=run.ranks.world,
+        versions={"torch": torch.__version__, "precision": run.machine.precision_name},
+        step=run.progress.step,
+        best_metric=f"validation_{run.setup.data.learner.best_metric}",
+        higher_is_better=run.setup.data.learner.higher_is_better,
+        conditions=run.progress.environment,
+        differences=changed,
+    )
+
+
+def _note_frozen(run: TrainingRun) -> None:
+    """Say how many parameters are trained, where it is not all of them."""
+    if all(p.requires_grad for p in run.network.parameters()):
+        return
+    trained, total = count_trained(run.network), count_parameters(run.network)
+    run.context.note(
+        phrase(
+            "Training {trained:,} of {total:,} parameters ({fraction:.2%}).",
+            trained=trained,
+            total=total,
+            fraction=trained / total,
+        )
+    )

@@ -1,0 +1,71 @@
+"""The tokenizer of a run: that of its base model, or a new one, trained on its texts."""
+
+import hashlib
+from pathlib import Path
+
+from engine.atomic_write import verify, whole_folder
+from engine.data.datasets.store import Rows
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+from engine.runs.folder import RunFolder
+from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.context import RunContext
+from engine.training.token_cache import shared_tokens
+from engine.training.training_data import TrainingRows
+
+
+def tokenizer_of(base_model: BaseModelSource) -> Tokenizer | None:
+    """The tokenizer that a base model names; None where a new one is to be trained."""
+    if isinstance(base_model, FromCheckpoint):
+        return Tokenizer.from_folder(base_model.path)
+    if base_model.tokenizer is None:
+        return None
+    if base_model.tokenizer.is_dir():
+        return Tokenizer.from_folder(base_model.tokenizer)
+    return Tokenizer.from_vocabulary(base_model.tokenizer, base_model.lowercase)
+
+
+def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
+    """The tokenizer of a new run; one that is trained is kept in the run, and shared by all."""
+    base_model = context.job.base_model
+    if (given := tokenizer_of(base_model)) is not None:
+        return given
+    assert isinstance(base_model, FromScratch)
+    own = own_tokenizer(context.folder)
+    if not own.is_dir():
+        progress = context.stage(phrase("Training the tokenizer"))
+        with shared_tokens().reserved(_name(base_model, read), lambda: progress(0, 0)) as inside:
+            trained = _trained(inside / "made", read.rows, base_model, progress)
+        with whole_folder(own) as folder:
+            trained.save(folder)
+    return Tokenizer.from_folder(own)
+
+
+def own_tokenizer(folder: RunFolder) -> Path:
+    """Where a run keeps the tokenizer that was trained for it."""
+    return folder.cache / "vocabulary"
+
+
+def _name(base_model: FromScratch, read: TrainingRows) -> str:
+    """Names the tokenizers that come out the same."""
+    rows = read.rows
+    texts = (read.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
+    wanted = (*texts, base_model.model.vocab_size, base_model.lowercase)
+    return f"vocabulary-{hashlib.sha256(repr(wanted).encode('utf-8')).hexdigest()[:24]}"
+
+
+def _trained(
+    folder: Path, rows: Rows, base_model: FromScratch, progress: ProgressCallback
+) -> Tokenizer:
+    """The tokenizer in `folder`; it is trained where there is none, or a damaged one."""
+    try:
+        verify(folder)
+        return Tokenizer.from_folder(folder)
+    except StudioError:
+        size, lowercase = base_model.model.vocab_size, base_model.lowercase
+        trained = Tokenizer.train(rows.all_texts(), size, lowercase, progress)
+        with whole_folder(folder) as inside:
+            trained.save(inside)
+        return trained

@@ -1,0 +1,67 @@
+"""All that a run carries from its first step to its last."""
+
+from dataclasses import dataclass
+
+import torch
+
+from engine.models.network import Network
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
+from engine.training.context import RunContext
+from engine.training.devices import Machine
+from engine.training.progress import TrainingProgress
+from engine.training.ranks import Ranks
+from engine.training.setup import TrainingSetup
+from engine.training.weight_averaging import WeightAverage
+
+
+@dataclass
+class TrainingRun:
+    """A run in training, as one of its ranks sees it."""
+
+    context: RunContext
+    setup: TrainingSetup
+    machine: Machine
+    ranks: Ranks
+    optimiser: torch.optim.Optimizer
+    average: WeightAverage
+    progress: TrainingProgress
+
+    @property
+    def job(self) -> JobSpec:
+        return self.context.job
+
+    @property
+    def settings(self) -> TrainingSpec:
+        return self.context.job.training
+
+    @property
+    def network(self) -> Network:
+        return self.setup.network
+
+    @property
+    def micro_batch_size(self) -> int:
+        """How many examples are computed at once; 0: a whole batch."""
+        wanted, possible = self.settings.micro_batch_size, self.progress.micro_batch_size
+        return min(wanted, possible) if wanted and possible else wanted or possible
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the validation score has not improved for as long as the job allows."""
+        patience = self.settings.early_stopping_patience
+        return 0 < patience <= self.progress.evaluations_without_improvement
+
+    @property
+    def is_over(self) -> bool:
+        return self.progress.step >= self.setup.data.steps or self.stops_early
+
+    @property
+    def evaluates_now(self) -> bool:
+        """Whether the step that was just taken is followed by an evaluation."""
+        step = self.progress.step
+        return step == self.setup.data.steps or step % self.setup.evaluate_every == 0
+
+    @property
+    def saves_now(self) -> bool:
+        """Whether a checkpoint follows that step, however good it is."""
+        return self.is_over or self.progress.step % self.setup.save_every == 0
