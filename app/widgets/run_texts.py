@@ -59,8 +59,14 @@ def metric_title(name: str) -> str:
     return texts.get(name, name)
 
 
+def evaluation_title(name: str) -> str:
+    """The same where it is clear that the validation set is meant: “macro F1”."""
+    metric = metric_of(name.removeprefix(VALIDATION))
+    return in_language(metric.title) if metric is not None else name
+
+
 def metric_heading(name: str) -> str:
-    """The same as at the beginning of a line."""
+    """The whole title at the beginning of a line: “Validation macro F1”."""
     title = metric_title(name)
     return title[:1].upper() + title[1:]
 
@@ -75,7 +81,6 @@ def metric_value(name: str, value: float | None) -> str:
 
 def score(name: str, value: float) -> str:
     """A best score with its metric, short: “69.4 % acc”."""
-    short = name.removeprefix(VALIDATION)
-    metric = metric_of(short)
-    title = in_language(metric.title) if metric else short
-    return f"{metric_value(name, value)} {tr('acc') if short == 'accuracy' else title}"
+    metric = metric_of(name.removeprefix(VALIDATION))
+    short = in_language(metric.short or metric.title) if metric is not None else name
+    return f"{metric_value(name, value)} {short}"

@@ -113,7 +113,7 @@ def visible(text: str) -> str:
     Line breaks and tabs stay.
     """
     return "".join(
-        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u00ad" else "·"
+        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u202f\u00ad" else "·"
         for c in translated(text)
     )
 

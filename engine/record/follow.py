@@ -43,7 +43,7 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     state: State | None = None
     for event in events:
         state = _apply(session, run, folder, event) or state
-    if any(event.name == run.best_metric_name for event in points) or any(
+    if any(event.name == run.best_metric for event in points) or any(
         isinstance(event, Prepared) for event in events
     ):
         _find_best(session, run)
@@ -145,7 +145,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
-            run.best_metric_name, run.higher_is_better = event.best_metric, event.higher_is_better
+            run.best_metric, run.higher_is_better = event.best_metric, event.higher_is_better
             if event.processes > 1:
                 run.versions = {"processes": str(event.processes), **event.versions}
         case Measured():
@@ -185,5 +185,5 @@ def _seconds(before: datetime | None, after: datetime) -> float:
 
 def _find_best(session: Session, run: Run) -> None:
     """Find the best value of the metric by which the run compares its checkpoints."""
-    best = extreme(session, run.id, run.best_metric_name, run.higher_is_better)
-    run.best_step, run.best_metric = best if best is not None else (0, None)
+    best = extreme(session, run.id, run.best_metric, run.higher_is_better)
+    run.best_step, run.best_score = best if best is not None else (0, None)

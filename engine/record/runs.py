@@ -64,9 +64,9 @@ class Run(Table):
     versions: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
 
     loss: Mapped[float | None]  # the last one; NULL where it was not finite
-    best_metric_name: Mapped[str] = mapped_column(default="")  # empty: not known yet
+    best_metric: Mapped[str] = mapped_column(default="")  # empty: not known yet
     higher_is_better: Mapped[bool] = mapped_column(default=True)
-    best_metric: Mapped[float | None]
+    best_score: Mapped[float | None]
     best_step: Mapped[int] = mapped_column(default=0)
 
     problem: Mapped[str] = mapped_column(Sentence, default="")

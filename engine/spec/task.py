@@ -32,19 +32,23 @@ HeadKind = Literal["classes", "labels", "number", "tags", "answer", "choices"]
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of an evaluation, under the name that it has in events behind `validation_`."""
+    """One number of an evaluation, under the name that it has in events behind `validation_`.
+
+    `short` stands for the title where there is little room; empty: the title is short itself.
+    """
 
     name: str
     title: str
+    short: str = ""
     higher_is_better: bool = True
     unit: Literal["share", "number"] = "share"  # of 1, to be shown in per cent; or any number
 
 
 LOSS = Metric("loss", title="loss", higher_is_better=False, unit="number")
-ACCURACY = Metric("accuracy", title="accuracy")
+ACCURACY = Metric("accuracy", title="accuracy", short="acc")
 F1 = Metric("f1", title="F1")
 F1_MACRO = Metric("f1_macro", title="macro F1")
-EXACT_MATCH = Metric("exact_match", title="exact match")
+EXACT_MATCH = Metric("exact_match", title="exact match", short="EM")
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,15 @@ class ColumnFacts:
 
 
 def _best(row: RunRow, _: Rows) -> str:
-    if row.best_metric is None:
+    if row.best_score is None:
         return ""
-    return run_texts.score(row.best_metric_name, row.best_metric)
+    return run_texts.score(row.best_metric, row.best_score)
 
 
 def _best_tooltip(row: RunRow, _: Rows) -> str:
-    if row.best_metric is None:
+    if row.best_score is None:
         return ""
-    name = run_texts.metric_title(row.best_metric_name)
+    name = run_texts.metric_title(row.best_metric)
     return tr("Best {0} at step {1}").format(name, numbers.count(row.best_step))
 
 
@@ -91,60 +91,60 @@ def _state_tooltip(row: RunRow, _: Rows) -> str:
 COLUMNS = {
     Column.STATE: ColumnFacts(
         lambda: tr("State"),
-        104,
+        96,
         lambda row, _: run_texts.state_text(row.state),
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,
     ),
     Column.NAME: ColumnFacts(
         lambda: tr("Name"),
-        180,
+        170,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
     ),
     Column.TASK: ColumnFacts(
         lambda: tr("Task"),
-        140,
+        136,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
     ),
     Column.DATA: ColumnFacts(
         lambda: tr("Data set"),
-        100,
+        92,
         lambda row, _: row.data,
         lambda row: row.data.casefold(),
     ),
     Column.BASE_MODEL: ColumnFacts(
         lambda: tr("Base model"),
-        110,
+        96,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold(),
     ),
     Column.BEST: ColumnFacts(
         lambda: tr("Best score"),
-        116,
+        104,
         _best,
-        lambda row: float("-inf") if row.best_metric is None else row.best_metric,
+        lambda row: float("-inf") if row.best_score is None else row.best_score,
         _best_tooltip,
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
-        140,
+        116,
         lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
         lambda row: row.losses[-1] if row.losses else float("inf"),
     ),
     Column.PROGRESS: ColumnFacts(
         lambda: tr("Progress"),
-        116,
+        104,
         lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
         lambda row: row.share,
         _step,
     ),
-    Column.TIME: ColumnFacts(lambda: tr("Time"), 96, _time, lambda row: row.seconds),
+    Column.TIME: ColumnFacts(lambda: tr("Time"), 84, _time, lambda row: row.seconds),
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
-        90,
+        84,
         lambda row, _: texts.day(row.started or row.created),
         lambda row: (row.started or row.created).timestamp(),
         lambda row, _: texts.moment(row.started or row.created),

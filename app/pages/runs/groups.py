@@ -25,7 +25,7 @@ def seeds_key(row: RunRow) -> tuple[str, str]:
 
 def best_scores(rows: Sequence[RunRow]) -> list[float]:
     """The best scores of the runs that are finished."""
-    ended = [row.best_metric for row in rows if row.state == "finished"]
+    ended = [row.best_score for row in rows if row.state == "finished"]
     return [score for score in ended if score is not None]
 
 
@@ -34,7 +34,7 @@ def mean_and_deviation(rows: Sequence[RunRow]) -> str:
     found = spread(best_scores(rows))
     if found is None:
         return ""
-    name = next(row.best_metric_name for row in rows if row.best_metric is not None)
+    name = next(row.best_metric for row in rows if row.best_score is not None)
     mean = run_texts.metric_value(name, found.mean)
     if found.deviation is None:
         return mean

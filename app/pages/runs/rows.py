@@ -49,8 +49,8 @@ class RunRow:
     device: str
     threads: int
     versions: tuple[tuple[str, str], ...]
-    best_metric_name: str
-    best_metric: float | None
+    best_metric: str
+    best_score: float | None
     best_step: int
     problem: str
     advice: str
@@ -128,8 +128,8 @@ def _row(session: Session, run: Run) -> RunRow:
         device=run.device,
         threads=run.threads,
         versions=tuple(run.versions.items()),
-        best_metric_name=run.best_metric_name,
         best_metric=run.best_metric,
+        best_score=run.best_score,
         best_step=run.best_step,
         problem=run.problem,
         advice=run.advice,

@@ -37,8 +37,8 @@ class Regression(TaskSpec):
             problem_type="regression",
         ),
         metrics=(
-            Metric("pearson", title="Pearson correlation", unit="number"),
-            Metric("spearman", title="Spearman correlation", unit="number"),
+            Metric("pearson", title="Pearson correlation", short="Pearson", unit="number"),
+            Metric("spearman", title="Spearman correlation", short="Spearman", unit="number"),
             Metric(
                 "mean_absolute_error",
                 title="mean absolute error",

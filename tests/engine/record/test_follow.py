@@ -156,28 +156,28 @@ def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed)
 
 def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> None:
     run = followed.hear(Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan")))
-    assert (run.best_metric_name, run.best_metric) == ("validation_accuracy", None)
+    assert (run.best_metric, run.best_score) == ("validation_accuracy", None)
     points = [measured("validation_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
     run = followed.hear(*points, measured("validation_loss", 4, 0.01))
-    assert (run.best_metric, run.best_step) == (0.75, 3)
+    assert (run.best_score, run.best_step) == (0.75, 3)
 
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
     facts = TASKS[kind].facts
-    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
-    name = f"validation_{facts.best_metric}"
-    ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})
+    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_score]
+    name = f"validation_{facts.best_score}"
+    ready = PREPARED.model_copy(update={"best_score": name, "higher_is_better": higher})
     points = [measured(name, step, value) for step, value in ((1, 0.5), (2, 0.75), (3, 0.25))]
     run = followed.hear(Started(pid=1), ready, *points)
-    assert (run.best_step, run.best_metric) == ((2, 0.75) if higher else (3, 0.25))
-    assert run.best_metric_name == name
+    assert (run.best_step, run.best_score) == ((2, 0.75) if higher else (3, 0.25))
+    assert run.best_metric == name
 
 
 def test_what_a_branch_took_over_counts_once_its_metric_is_known(followed: Followed) -> None:
     followed.hear(measured("validation_accuracy", 2, 0.9))
     run = followed.hear(Started(pid=1, step=2), PREPARED)
-    assert (run.best_metric, run.best_step) == (0.9, 2)
+    assert (run.best_score, run.best_step) == (0.9, 2)
 
 
 def test_checkpoints_come_and_go(followed: Followed) -> None:

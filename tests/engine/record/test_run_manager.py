@@ -23,7 +23,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     run_id = window.add(fake_worker.job())
     assert window.run(run_id).state == "queued"
     run = window.until(run_id, "finished")
-    assert (run.step, run.steps, run.best_metric_name) == (6, 6, "validation_accuracy")
+    assert (run.step, run.steps, run.best_metric) == (6, 6, "validation_accuracy")
     with window.record.read() as session:
         assert len(curves(session, run_id)["loss"]) == 6
         assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]

@@ -152,8 +152,8 @@ class Charts(QWidget):
                 return self.speed, title
             case "gradient_norm":
                 return self.gradient, title
-            case _ if name.startswith("validation_"):
-                return self.validation, title
+            case _ if name.startswith(run_texts.VALIDATION):
+                return self.validation, run_texts.evaluation_title(name)
         return None
 
     def _look_at(self, step: float) -> None:

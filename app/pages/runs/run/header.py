@@ -181,10 +181,10 @@ class RunHeader(QWidget):
         return template.format(numbers.duration(row.seconds))
 
     def _best(self, row: RunRow) -> str:
-        if row.best_metric is None:
+        if row.best_score is None:
             return ""
-        name = run_texts.metric_title(row.best_metric_name)
-        value = run_texts.metric_value(row.best_metric_name, row.best_metric)
+        name = run_texts.metric_title(row.best_metric)
+        value = run_texts.metric_value(row.best_metric, row.best_score)
         template = self.tr("Best {0} {1} (step {2})")
         return template.format(name, value, numbers.count(row.best_step))
 

@@ -37,7 +37,7 @@ class ProblemBanner(Card):
         self.details.setAccessibleName(self.tr("Details"))
         self.details.hide()
         self.resume = buttons.primary("", self.resume_wanted.emit, "play")
-        self.open = buttons.plain(self.tr("D&etails"))
+        self.open = buttons.plain(self.tr("Sho&w details"))
         self.open.setCheckable(True)
         self.open.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")

@@ -188,12 +188,11 @@ def facts(found: Certificate) -> list[tuple[str, str]]:
         "studio": tr("BERT Studio"),
         "data": tr("Data fingerprint"),
         "vocabulary": tr("Vocabulary fingerprint"),
-        "start": tr("SHA-256 of the initial weights"),
+        "start": tr("Initial weights (SHA-256)"),
     }
     lines = [(names.get(name, name), value) for name, value in found.conditions.items()]
-    step = numbers.count(found.step)
-    weights = tr("SHA-256 of the weights at step {0}").format(step)
-    optimiser = tr("SHA-256 of the optimiser state at step {0}").format(step)
+    weights = tr("Weights (SHA-256)")
+    optimiser = tr("Optimiser state (SHA-256)")
     lines += [(weights, found.weights), (optimiser, found.optimiser)]
     lines.append((tr("Peak memory"), _size(found.memory)))
     lines.append((tr("Peak GPU memory"), _size(found.device_memory)))

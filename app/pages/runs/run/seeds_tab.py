@@ -70,12 +70,12 @@ class SeedsTable(QAbstractTableModel):
             return resources.icon(*run_texts.ICONS[row.state])
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        best = row.best_metric
+        best = row.best_score
         cells = (
             sweep_row_of(row),
             str(row.job.training.seed) if row.job else "",
             run_texts.state_text(row.state),
-            "" if best is None else run_texts.score(row.best_metric_name, best),
+            "" if best is None else run_texts.score(row.best_metric, best),
             mean_and_deviation([r for r in self.rows if seeds_key(r) == seeds_key(row)]),
             numbers.count(row.best_step) if row.best_step else "",
             numbers.duration(row.seconds) if row.seconds else "",
@@ -157,7 +157,7 @@ class SeedsTab(QWidget):
 
 def _metric(rows: Sequence[RunRow]) -> str:
     """The title of the metric by which these runs are compared; empty before the first score."""
-    names = (row.best_metric_name for row in rows if row.best_metric is not None)
+    names = (row.best_metric for row in rows if row.best_score is not None)
     name = next(names, "")
     return run_texts.metric_heading(name) if name else ""
 

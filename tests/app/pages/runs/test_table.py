@@ -131,10 +131,10 @@ def test_columns_are_sorted_by_their_values_not_their_words(
 ) -> None:
     table, filtered = RunsTable(), RunsFilter()
     values = (0.09, None, 0.1)
-    table.show_rows([replace(r, best_metric=v) for r, v in zip(rows, values, strict=True)])
+    table.show_rows([replace(r, best_score=v) for r, v in zip(rows, values, strict=True)])
     filtered.setSourceModel(table)
     filtered.sort(Column.BEST, Qt.SortOrder.DescendingOrder)
-    found = [filtered.index(n, 0).data(ROW).best_metric for n in range(3)]
+    found = [filtered.index(n, 0).data(ROW).best_score for n in range(3)]
     assert found == [0.1, 0.09, None]
     for column in Column:  # every column can be sorted
         filtered.sort(column, Qt.SortOrder.AscendingOrder)

@@ -43,7 +43,7 @@ def test_new_points_are_drawn_as_they_come(
     charts = view.charts
     assert charts.loss.series("training").steps.tolist()[-1] == 5
     assert charts.loss.series("validation").values.tolist() == [0.6]
-    assert charts.validation.names() == ["validation macro F1"]
+    assert charts.validation.names() == ["macro F1"]
     assert charts.last_speed() == 1234
     with qtbot.waitSignal(charts.rate.looked_at, raising=False, timeout=1):
         charts.loss.looked_at.emit(3.0)  # one crosshair for all: no error where there is no point

@@ -25,7 +25,7 @@ def test_a_finished_run_shows_its_curves_and_what_to_do_next(
     assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.text()
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
-    assert len(view.charts.validation.series("validation accuracy")) == 4
+    assert len(view.charts.validation.series("accuracy")) == 4
     assert view.header.stop.isHidden() and view.header.resume.isHidden() and view.banner.isHidden()
     best = studio.home.runs / run_id / "checkpoints" / "step-00000005"
     for button, target in (

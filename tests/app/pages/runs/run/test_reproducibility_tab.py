@@ -34,9 +34,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     qtbot.waitUntil(lambda: bool(tab.verdict.text()))
     assert "may give slightly different weights" in tab.verdict.text()
     assert tab.obstacles.text() == "From step 5 on: threads 1 → 2."
-    assert (
-        tab.facts.values["SHA-256 of the weights at step 20"].text() == f"{'ab' * 16}\n{'ab' * 16}"
-    )
+    assert tab.facts.values["Weights (SHA-256)"].text() == f"{'ab' * 16}\n{'ab' * 16}"
     told = [label.text() for label in tab.findChildren(QLabel) if "Session" in label.text()]
     assert told[1].startswith("Session 2: steps 6–15, started ")
     assert told[1].endswith("; resumed, but not bit for bit: threads 1 → 2")
