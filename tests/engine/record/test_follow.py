@@ -165,9 +165,9 @@ def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> N
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
     facts = TASKS[kind].facts
-    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_score]
-    name = f"validation_{facts.best_score}"
-    ready = PREPARED.model_copy(update={"best_score": name, "higher_is_better": higher})
+    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
+    name = f"validation_{facts.best_metric}"
+    ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})
     points = [measured(name, step, value) for step, value in ((1, 0.5), (2, 0.75), (3, 0.25))]
     run = followed.hear(Started(pid=1), ready, *points)
     assert (run.best_step, run.best_score) == ((2, 0.75) if higher else (3, 0.25))

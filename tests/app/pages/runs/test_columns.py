@@ -1,0 +1,52 @@
+"""What the columns of the table say of a run, whatever its task is."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.pages.runs.columns import COLUMNS, Column
+from app.pages.runs.groups import mean_and_deviation
+from app.pages.runs.rows import RunRow, read_rows
+from app.studio import Studio
+from app.widgets import run_texts
+from engine.runs.groups import split
+from engine.spec.tasks import TASKS
+from tests.app.pages.runs.conftest import MakeRun
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def row(studio: Studio, make_run: MakeRun) -> RunRow:
+    job = fake_worker.job("films")
+    training = job.training.model_copy(update={"seeds": 2})
+    make_run("films", job=split(job.model_copy(update={"training": training}))[0])
+    (read,) = read_rows(studio.record)
+    return read
+
+
+def test_every_column_says_something(row: RunRow) -> None:
+    assert list(COLUMNS) == list(Column)
+    for column, facts in COLUMNS.items():
+        assert facts.title() and facts.text(row, [row]), column
+        facts.order(row)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_every_task_has_a_title_and_a_best_score(row: RunRow, kind: str) -> None:
+    facts = TASKS[kind].facts
+    name = f"{run_texts.VALIDATION}{facts.best_metric}"
+    metric = next(metric for metric in facts.metrics if metric.name == facts.best_metric)
+    one = replace(row, task=kind, best_metric=name, best_score=0.5, best_step=3)
+    other = replace(one, best_score=0.75)
+    assert COLUMNS[Column.TASK].text(one, []) == facts.title
+    assert COLUMNS[Column.BEST].text(one, []).endswith(f" {metric.short or metric.title}")
+    assert COLUMNS[Column.BEST].tooltip(one, []) == f"Best validation {metric.title} at step 3"
+    assert COLUMNS[Column.SEEDS].text(one, [one, other]) == mean_and_deviation([one, other]) != ""
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_every_metric_of_a_task_has_a_title(kind: str) -> None:
+    for metric in TASKS[kind].facts.metrics:
+        name = f"{run_texts.VALIDATION}{metric.name}"
+        assert run_texts.metric_title(name) == f"validation {metric.title}"
+        assert run_texts.evaluation_title(name) == metric.title
