@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from PySide6.QtCore import QCoreApplication, QLocale, QObject, QTranslator
 
-from engine.phrases import in_english, rendered
+from engine.phrases import Phrase, in_english, rendered
 from engine.shipped import resources
 
 
@@ -74,14 +74,18 @@ def marked(text: str) -> str:
     return text
 
 
-def in_language(text: str, number: int = -1) -> str:
-    """A text that was marked, or is the title of a field, in the user's language."""
-    return QCoreApplication.translate("", text, "", number)
+def in_language(text: str) -> str:
+    """A text that was marked, or is a title of the engine, in the user's language."""
+    return translated(text) if isinstance(text, Phrase) else _looked_up(text, -1)
 
 
 def translated(said: str) -> str:
     """What the engine said, in the user's language; a plain `str` stays as it is."""
-    return rendered(said, in_language)
+    return rendered(said, _looked_up)
+
+
+def _looked_up(text: str, number: int) -> str:
+    return QCoreApplication.translate("", text, "", number)
 
 
 def file_of(code: str) -> Path:

@@ -6,9 +6,9 @@
 A file that is brought up to date keeps what was translated; a text that is no longer in the program
 is marked as vanished. The file is Qt's (Linguist opens it); the program reads it as it is.
 
-Texts of the window stand in `tr` and `translate`, those of the engine in `phrase`, those of fields
-in their titles and descriptions, those of the command line in its helps, and every paragraph of
-`resources/help` is one text.
+Texts of the window stand in `tr` and `translate`, those of the engine in `phrase`, those of
+settings, tasks, metrics and formats in their titles and descriptions, those of the command line in
+its helps, and every paragraph of `resources/help` is one text.
 """
 
 import ast
@@ -23,7 +23,8 @@ from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATES = {"tr": 0, "_tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # its place
-FIELDS = ("title", "description")
+FIELDS = ("title", "description")  # of settings, tasks, metrics, formats and families
+HELPS = ("Option", "Argument", "Typer")
 COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
 
 
@@ -76,14 +77,11 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
         place = TRANSLATES[called]
         for source in _literals(node.args[place]):
             yield Found(context, source, _comment(node, place))
-    elif called == "Field":
-        for given in node.keywords:
-            if given.arg in FIELDS and (said := _literal(given.value)):
-                yield Found("settings", said)
-    elif called in ("Option", "Argument", "Typer"):
-        for given in node.keywords:
-            if given.arg == "help" and (said := _literal(given.value)):
-                yield Found("command line", said)
+    for given in node.keywords:
+        if context != "app" and given.arg in FIELDS and (said := _literal(given.value)):
+            yield Found("settings", said)
+        elif called in HELPS and given.arg == "help" and (said := _literal(given.value)):
+            yield Found("command line", said)
 
 
 def _comment(node: ast.Call, place: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from PySide6.QtCore import QObject, Qt, QTranslator
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QRect, Qt, QTranslator
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -35,10 +35,13 @@ from engine.phrases import in_english
 from tools.texts import collected
 
 LONGER = 0.3  # of its length is added to every text
-MARKUP_TAG = re.compile(r"<[^<>]*>")
+TAG = re.compile(r"<[^<>]*>")
 MARKUP = re.compile(r"<[^<>]*>|&[a-z]+;")
 BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
+BEHIND = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
+CUT = re.compile(r"⟦[^⟧]*…$")  # where there was no room for the end
 WORD = re.compile(r"[^\W\d_]{3,}")
+TOKENS = ("Pieces", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
 CELLS = 300  # of a table that are read
 
 
@@ -60,17 +63,23 @@ class Pseudo(QTranslator):
 
 
 def bracketed(text: str) -> str:
-    """A text in the pseudo-language; the mark of a heading stays in front of it."""
-    mark = re.match(r"(?:#+ )?", text)
-    begin = mark[0] if mark else ""
-    added = round(LONGER * len(MARKUP.sub("", text)))
-    words = " ".join("~" * min(7, added - at) for at in range(0, added, 8))
-    return f"{begin}⟦{text[len(begin) :]} {words}⟧"
+    """A text in the pseudo-language; the mark of a heading stays in front of it.
+
+    What stands in brackets behind a title may be left out where there is little room.
+    """
+    mark, title, behind = BEHIND.fullmatch(text).groups()  # type: ignore[union-attr]
+    return f"{mark}⟦{title} {_longer(title)}⟧" + (f" ⟦{behind}⟧" if behind else "")
+
+
+def _longer(text: str) -> str:
+    added = round(LONGER * len(TAG.sub("", text)))
+    return " ".join("~" * min(7, added - at) for at in range(0, added, 8))
 
 
 def untranslated(text: str, known: re.Pattern[str]) -> str:
     """The words of a text that stand outside of brackets and are not `known` names."""
     left = MARKUP.sub(" ", text)
+    left = CUT.sub(" ", left) if left.endswith("…") else left
     while (less := BRACKETED.sub(" ", left)) != left:
         left = less
     return " ".join(WORD.findall(known.sub(" ", left)))
@@ -166,7 +175,7 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
     model = view.model()
     if model is None:
         return
-    columns = model.columnCount()
+    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(QModelIndex())
     headers = (
         view.horizontalHeader()
         if isinstance(view, QTableView)
@@ -177,7 +186,7 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
             for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
                 said = model.headerData(column, Qt.Orientation.Horizontal, role)
                 yield "header", str(said or "")
-    for row in range(min(model.rowCount(), max(1, CELLS // max(columns, 1)))):
+    for row in range(min(model.rowCount(QModelIndex()), max(1, CELLS // max(columns, 1)))):
         for column in range(columns):
             index = model.index(row, column)
             for role in (
@@ -209,18 +218,27 @@ def cut_off(window: QWidget) -> Iterator[Seen]:
 
 def _too_small(label: QLabel) -> bool:
     room = label.contentsRect()
+    text = unescape(TAG.sub("", label.text()))
+    flags = Qt.TextFlag.TextWordWrap if label.wordWrap() else Qt.TextFlag.TextExpandTabs
+    shown = Qt.TextFlag.TextShowMnemonic if label.buddy() is not None else Qt.TextFlag(0)
+    tall = QRect(0, 0, max(room.width(), 1), 1_000_000)
+    needs = label.fontMetrics().boundingRect(tall, int(flags | shown), text)
     if label.wordWrap():
-        return label.heightForWidth(label.width()) > label.height() + 2
-    lines = MARKUP.sub("", label.text()).split("\n")
-    wide = max(label.fontMetrics().horizontalAdvance(line) for line in lines)
-    return wide > room.width() + 1
+        return needs.height() > room.height() + 2 or needs.width() > room.width() + 1
+    return needs.width() > room.width() + 1
 
 
 def faults(seen: Iterable[Seen], known: re.Pattern[str], theirs: Container[str] = ()) -> list[str]:
-    """What of these could not be translated, each once; whole texts of the user are `theirs`."""
-    left = {
-        (each.where, untranslated(each.text, known), each.text[:120])
-        for each in seen
-        if unescape(MARKUP_TAG.sub("", each.text)).strip() not in theirs
-    }
-    return sorted(f"{where}: {words}   [{text}]" for where, words, text in left if words)
+    """What of these could not be translated, each once.
+
+    Whole texts of the user are `theirs`; where tokens are shown, so are single words.
+    """
+    left = set()
+    for each in seen:
+        whole = unescape(TAG.sub("", each.text)).strip()
+        words = untranslated(each.text, known) if whole not in theirs else ""
+        if each.where.startswith(TOKENS) and all(word in theirs for word in words.split()):
+            continue
+        if words:
+            left.add(f"{each.where}: {words}   [{each.text[:120]}]")
+    return sorted(left)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.library import DataEntry
 from app.pages.data.cells import one_line, roles_in
+from app.translation import in_language
 from app.widgets import numbers
 from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
@@ -92,7 +93,7 @@ def _status(source: str) -> tuple[str, Look]:
 
 def _reading(spec: DatasetSpec) -> str:
     reading = spec.reading
-    said = [FORMATS[reading.format].title, reading.encoding]
+    said = [in_language(FORMATS[reading.format].title), reading.encoding]
     if FORMATS[reading.format].delimiter:
         delimiter = DELIMITERS.get(reading.delimiter)
         if delimiter:

@@ -9,7 +9,9 @@ from app.pages.data.cells import heading, one_line, roles_in
 from app.pages.data.dataset.state import PAGE_ROWS, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
+from app.widgets.data_texts import split_title
 from app.widgets.text import tooltip, visible
+from engine.spec.dataset import SPLITS
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -84,7 +86,9 @@ class RowsModel(QAbstractTableModel):
             return "…"
         self._pages.move_to_end(number)
         row = index.row() % PAGE_ROWS
-        return page[row][index.column()] if row < len(page) else ""
+        cell = page[row][index.column()] if row < len(page) else ""
+        split = next((split for split in SPLITS if split == cell), None)
+        return split_title(split) if split and index.column() == 1 else cell
 
     def _is_aside(self, column: int) -> bool:
         return column < OWN_COLUMNS or self._state.columns[column - OWN_COLUMNS] not in self._roles

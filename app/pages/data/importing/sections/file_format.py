@@ -6,9 +6,11 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
+from app.translation import in_language
 from app.widgets.spec_texts import help_of, title_of
 from engine.data.formats import FORMATS
 from engine.data.formats.folder import FOLDER
+from engine.phrases import joined
 from engine.spec.dataset import Reading
 
 TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
@@ -25,7 +27,7 @@ class FormatSection(Section):
         self.heading.setText(self.tr("File format"))
         self.format = QComboBox()
         for name, one in FORMATS.items():
-            self.format.addItem(one.title, name)
+            self.format.addItem(in_language(one.title), name)
         self._disable_folder()
         self.encoding = QComboBox(editable=True)
         self.encoding.addItems(ENCODINGS)
@@ -81,7 +83,7 @@ class FormatSection(Section):
         for control in (self.delimiter, self.quoted, self.header):
             self.show_row(control, bool(FORMATS[reading.format].delimiter))
         self.format.setEnabled(reading.format != FOLDER.name)  # a file is none, and it is no file
-        self.show_note("\n".join(self._state.notes))
+        self.show_note(joined("\n", self._state.notes))
 
     def _on_changed(self) -> None:
         self._pause.stop()

@@ -59,7 +59,7 @@ def test_rows_are_there_with_line_and_split(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     first = [view.model.index(0, column).data() for column in range(4)]
     assert first[0] == "2"
-    assert first[1] in ("train", "validation")
+    assert first[1] in ("Training", "Validation")
     assert first[2:] == ["the film was very bad 0", "0"]
     assert view.model.rowCount() == 120
 
