@@ -67,7 +67,7 @@ def make_base(folder: Path) -> None:
 
     spec = BertSpec()
     folder.mkdir(parents=True)
-    pieces = list(Tokenizer.from_folder(starter_model()).pieces)
+    pieces = list(Tokenizer.from_folder(starter_model()).tokens)
     pieces += [f"filler{number}" for number in range(spec.vocab_size - len(pieces))]
     listed = folder / "listed.txt"
     listed.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocab_size]), "utf-8")

@@ -19,7 +19,7 @@ from engine.phrases import phrase
 
 LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
 LONGEST_SHOWN = 80  # characters of a foreign name in a sentence
-AGAIN = phrase("Download it again, in full, or choose another checkpoint.")
+AGAIN = phrase("Download it again completely, or choose another checkpoint.")
 LFS = b"version https://git-lfs"
 PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
@@ -37,7 +37,7 @@ def check_folder(folder: Path) -> None:
             phrase(
                 "{folder} is a file, not the folder of a checkpoint.", folder=shown(folder.name)
             ),
-            phrase("Choose the folder that it lies in."),
+            phrase("Choose the folder that contains it."),
         )
     if not folder.is_dir():
         raise BadCheckpoint(
@@ -55,7 +55,7 @@ def plain_file(folder: Path, name: str) -> Path | None:
     if Path(name).name != name or "\\" in name or not name.isprintable() or len(name) > 255:
         raise BadCheckpoint(
             phrase(
-                "“{name}” is not the name of a file in {folder}.",
+                "“{name}” is not a file name in {folder}.",
                 name=shown(name),
                 folder=shown(folder.name),
             ),
@@ -81,11 +81,11 @@ def plain_file(folder: Path, name: str) -> Path | None:
     if not real.is_relative_to(home) and not _in_cache(real, home):
         raise BadCheckpoint(
             phrase(
-                "{name} in {folder} is a link that leads out of the folder.",
+                "{name} in {folder} is a link that points outside the folder.",
                 name=name,
                 folder=shown(folder.name),
             ),
-            phrase("Files outside the folder are never read. Put the file itself there."),
+            phrase("Files outside the folder are never read. Put the file itself into the folder."),
         )
     return path
 
@@ -104,17 +104,15 @@ def check_content(path: Path) -> None:
     if first.startswith(LFS):
         raise BadCheckpoint(
             phrase(
-                "{path} is only a pointer of git-lfs: the file itself was not downloaded.",
+                "{path} is only a Git LFS pointer: the file itself was not downloaded.",
                 path=path.name,
             ),
-            phrase(
-                "Run “git lfs pull” where the folder came from, or download the file by itself."
-            ),
+            phrase("Run “git lfs pull” in the original folder, or download the file separately."),
         )
     if first.startswith(PAGE):
         raise BadCheckpoint(
             phrase(
-                "{path} is a web page, not what its name says: the download went wrong.",
+                "{path} is a web page, so the download went wrong.",
                 path=path.name,
             ),
             AGAIN,
@@ -128,9 +126,7 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
         return None
     check_content(path)
     if path.stat().st_size > LARGEST_JSON:
-        raise BadCheckpoint(
-            phrase("{name} is far too large to be what its name says.", name=name), AGAIN
-        )
+        raise BadCheckpoint(phrase("{name} is far too large for such a file.", name=name), AGAIN)
     try:
         content = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -146,7 +142,7 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise BadCheckpoint(phrase("{name} is not valid JSON.", name=name), AGAIN) from error
     if not isinstance(content, dict):
-        raise BadCheckpoint(phrase("{name} does not hold an object.", name=name), AGAIN)
+        raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
     return content
 
 
@@ -183,9 +179,9 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
         if entry.get("sha256") not in (found, None):
             raise BadCheckpoint(
                 phrase(
-                    "{name} in {folder} is damaged: it is not what was saved.",
+                    "{name} in {folder} is damaged: it differs from what was saved.",
                     name=name,
                     folder=shown(folder.name),
                 ),
-                phrase("Use an earlier checkpoint, or copy this one again from where it came."),
+                phrase("Use an earlier checkpoint, or copy this one again from the original."),
             )

@@ -1,13 +1,13 @@
 """What each kind of tokenizer does in its three steps, in words."""
 
 from app.translation import tr
-from engine.tokenizers.byte_bpe import BytePieces
-from engine.tokenizers.unigram import SentencePieces
+from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.unigram import Unigram
 
 
 def step_helps(kind: str) -> tuple[str, str, str]:
     """For normalising, splitting and finding pieces, by the kind of the vocabulary."""
-    if kind == BytePieces.kind:
+    if kind == ByteLevelBpe.kind:
         return (
             tr("The text is unchanged: case, accents and spaces are part of the tokens."),
             tr("The text is split before spaces and around punctuation."),
@@ -16,7 +16,7 @@ def step_helps(kind: str) -> tuple[str, str, str]:
                 "stands for a space, and “\\x” for a byte that is only part of a character."
             ),
         )
-    if kind == SentencePieces.kind:
+    if kind == Unigram.kind:
         return (
             tr(
                 "Characters are normalised; uncased models also lowercase the text and strip "

@@ -50,7 +50,7 @@ def make(folder: Path, layers: int) -> None:
             torch.manual_seed(0)
             labels = ("no", "yes") if heads.outputs else ()
             save(folder / name, Network(spec, heads), tokenizer, labels)
-    whole = [piece for piece in tokenizer.pieces if piece.isascii() and piece.isalpha()]
+    whole = [piece for piece in tokenizer.tokens if piece.isascii() and piece.isalpha()]
     texts.write(folder, [word for word in whole if len(tokenizer.encode(word).ids) == 3])
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.checkpoints.families import BERT, FAMILIES, ROBERTA, Family
+from engine.checkpoints.families import BERT, FAMILIES, Family
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.spec.model import AnySpec
+from engine.spec.model import EncoderSpec
 from engine.untrusted import shown
 
 CONFIG = "config.json"
@@ -38,7 +38,7 @@ def family_of(config: dict[str, Any]) -> Family:
     *others, last = (family.title for family in FAMILIES.values())
     raise BadCheckpoint(
         phrase(
-            "This is a model of the kind “{named}”; BERT Studio reads {others} and {last}.",
+            "“{named}” is not a supported model type; BERT Studio supports {others} and {last}.",
             named=shown(named),
             others=", ".join(others),
             last=last,
@@ -47,7 +47,7 @@ def family_of(config: dict[str, Any]) -> Family:
     )
 
 
-def spec_of(config: dict[str, Any], file: str = CONFIG) -> AnySpec:
+def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     """The network that a config.json describes, or another `file` that is made like one.
 
     Raises BadCheckpoint for another kind of network, and for values that none can have.
@@ -57,28 +57,30 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> AnySpec:
         if config.get(name) not in usual:
             raise BadCheckpoint(
                 phrase(
-                    "{file} says {name} “{config}”, which this {family} does not have.",
+                    "{file} sets {name} to “{config}”, which is not supported for {family}.",
                     file=file,
                     name=name,
                     config=shown(config[name]),
                     family=family.title,
                 ),
-                phrase("Choose a checkpoint of the plain {family} encoder.", family=family.title),
+                phrase(
+                    "Choose a checkpoint of the standard {family} encoder.", family=family.title
+                ),
             )
     pools_last = config.get(POOLED_FROM) == LAST
     if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
             phrase(
-                "{file} says {causal}, and its classes are told from [CLS], which sees "
-                "only itself.",
+                "{file} sets {causal}, but the classifier reads [CLS], which attends only to "
+                "itself.",
                 file=file,
                 causal=CAUSAL,
             ),
-            phrase("Choose a checkpoint without a head for classes, and fine-tune it here."),
+            phrase("Choose a checkpoint without a classifier and fine-tune it here."),
         )
     absent = [name for name in family.sizes if name not in config]
     if absent:
-        raise _bad_config(file, phrase("it lacks {absent}", absent=", ".join(absent)))
+        raise _bad_config(file, phrase("it has no {absent}", absent=", ".join(absent)))
     try:
         return family.spec.model_validate(_values(family, config), strict=True)
     except ValidationError as error:
@@ -99,16 +101,16 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
-    if family is BERT:
+    if family.causal:
         values["causal"] = config.get(CAUSAL) or False
-    if family is ROBERTA:
+    if family.positions_after_padding:
         rows, padding = values.get("max_positions", 512), values.get("pad_token_id", 1)
         if type(rows) is int and type(padding) is int:
             values["max_positions"] = rows - padding - 1  # those up to padding's stand for no place
     return values
 
 
-def entries_of(spec: AnySpec) -> dict[str, Any]:
+def entries_of(spec: EncoderSpec) -> dict[str, Any]:
     """What config.json says of a network without its heads."""
     family = FAMILIES[spec.family]
     known = family.sizes | family.settings
@@ -130,6 +132,6 @@ def is_whole_text_head(config: dict[str, Any]) -> bool:
 
 def _bad_config(file: str, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{file} describes no network: {why}.", file=file, why=why),
-        phrase("Copy it again from where the model came."),
+        phrase("{file} does not describe a valid model: {why}.", file=file, why=why),
+        phrase("Copy it again from the original model."),
     )

@@ -6,11 +6,11 @@ where the braces stand.
 
 from dataclasses import dataclass, field
 
-from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, EncoderSpec, RobertaSpec
 from engine.spec.task import HeadKind
-from engine.tokenizers.byte_bpe import BytePieces
-from engine.tokenizers.unigram import SentencePieces
-from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.unigram import Unigram
+from engine.tokenizers.wordpiece import WordPiece
 
 NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
 OWN_POOLER: tuple[HeadKind, ...] = ("classes", "labels", "number")  # kinds that read the whole text
@@ -70,6 +70,12 @@ class Family:
             once more.
         parts: the beginnings of tensors in files without `name` before them.
         own_pooler: where its classes have a pooler of their own, that one and the layer behind it.
+        network: its encoder, as module and class in `engine.models`.
+        causal: whether one may be left-to-right.
+        positions_after_padding: whether positions are counted from behind the id of padding.
+        pair_head: the end of the class that has the head for two sentences alone.
+        orders_pairs: whether that head was trained on their order, and not on whether they belong
+            together.
         others: entries of config.json that would make it another network, and the values that
             do not.
     """
@@ -77,7 +83,8 @@ class Family:
     title: str
     name: str
     classes: str
-    spec: type[AnySpec]
+    spec: type[EncoderSpec]
+    network: str
     vocabularies: tuple[str, ...]
     sizes: dict[str, str]
     settings: dict[str, str]
@@ -88,6 +95,10 @@ class Family:
     parts: tuple[str, ...] = ("embeddings.", "encoder.", "pooler.")
     own_pooler: tuple[str, str] | None = None
     others: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    causal: bool = False
+    positions_after_padding: bool = False
+    pair_head: str = "ForNextSentencePrediction"
+    orders_pairs: bool = False
 
     def published(self, ours: str) -> str:
         """The name under which transformers keeps one of our tensors; not for the task head."""
@@ -127,7 +138,8 @@ BERT = Family(
     name="bert",
     classes="Bert",
     spec=BertSpec,
-    vocabularies=(Vocabulary.kind,),
+    network="bert.Bert",
+    vocabularies=(WordPiece.kind,),
     sizes=SIZES,
     settings=SETTINGS | {"classifier_dropout": "head_dropout"},
     layer="bert.encoder.layer.{}.",
@@ -141,13 +153,15 @@ BERT = Family(
         "next_sentence.dense.": "cls.seq_relationship.",
     },
     decoder=("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+    causal=True,
 )
 DISTILBERT = Family(
     title="DistilBERT",
     name="distilbert",
     classes="DistilBert",
     spec=DistilBertSpec,
-    vocabularies=(Vocabulary.kind,),
+    network="distilbert.DistilBert",
+    vocabularies=(WordPiece.kind,),
     sizes={
         "vocab_size": "vocab_size",
         "dim": "hidden_size",
@@ -191,7 +205,8 @@ ROBERTA = Family(
     name="roberta",
     classes="Roberta",
     spec=RobertaSpec,
-    vocabularies=(BytePieces.kind,),
+    network="roberta.Roberta",
+    vocabularies=(ByteLevelBpe.kind,),
     sizes=SIZES,
     settings=SETTINGS | {"classifier_dropout": "head_dropout", "pad_token_id": "pad_token_id"},
     layer="roberta.encoder.layer.{}.",
@@ -205,6 +220,7 @@ ROBERTA = Family(
     },
     decoder=("lm_head.decoder.weight", "lm_head.decoder.bias"),
     own_pooler=("classifier.dense.", "classifier.out_proj."),
+    positions_after_padding=True,
     others=NOT_CAUSAL,
 )
 ALBERT = Family(
@@ -212,7 +228,8 @@ ALBERT = Family(
     name="albert",
     classes="Albert",
     spec=AlbertSpec,
-    vocabularies=(SentencePieces.kind, Vocabulary.kind),
+    network="albert.Albert",
+    vocabularies=(Unigram.kind, WordPiece.kind),
     sizes=SIZES,
     settings=SETTINGS
     | {
@@ -242,5 +259,7 @@ ALBERT = Family(
     },
     decoder=("predictions.decoder.weight", "predictions.decoder.bias"),
     others=NOT_CAUSAL | {"inner_group_num": (None, 1)},
+    pair_head="ForPreTraining",
+    orders_pairs=True,
 )
 FAMILIES = {family.name: family for family in (BERT, DISTILBERT, ROBERTA, ALBERT)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.config import family_of
-from engine.checkpoints.families import ROBERTA, Family
+from engine.checkpoints.families import Family
 from engine.checkpoints.heads import NAMED, READER_ANSWER, head_kind
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
@@ -20,6 +20,7 @@ from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.spec.task import HeadKind
+from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
@@ -76,7 +77,7 @@ def _read(folder: Path) -> CheckpointInfo:
     family = family_of(config)
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
     positions = _number(folder, config, "max_position_embeddings")
-    if family is ROBERTA:
+    if family.positions_after_padding:
         positions -= 1 + int(config.get("pad_token_id", 1))
     kind = _head_kind(family, config, tensors)
     counted = [
@@ -110,7 +111,8 @@ def _lowercase(folder: Path, family: Family) -> bool:
     if _config_name(folder) == GOOGLE_CONFIG:
         return read_folder(folder).lowercase
     tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
-    return family is not ROBERTA and bool(tokenizer.get("do_lower_case", True))
+    ignores_case = ByteLevelBpe.kind not in family.vocabularies
+    return ignores_case and bool(tokenizer.get("do_lower_case", True))
 
 
 def _heads(family: Family, kind: HeadKind | None, tensors: Tensors) -> list[str]:
@@ -169,13 +171,11 @@ def _weight_files(folder: Path) -> list[Path]:
         raise _bad(folder, phrase("it has no {weights}", weights=WEIGHTS))
     shards = _object(folder, INDEX).get("weight_map")
     if not isinstance(shards, dict):
-        raise _bad(folder, phrase("{index} names no files", index=INDEX))
+        raise _bad(folder, phrase("{index} lists no files", index=INDEX))
     names = {str(name) for name in shards.values()}
     for name in names:
         if Path(name).name != name or not _has(folder, name):
-            raise _bad(
-                folder, phrase("{index} names a file that is not in the folder", index=INDEX)
-            )
+            raise _bad(folder, phrase("{index} lists a file that is missing", index=INDEX))
     return [folder / name for name in sorted(names)]
 
 
@@ -185,7 +185,7 @@ def _header(folder: Path, file: Path) -> Tensors:
         with open(file, "rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             if length > LARGEST_HEADER:
-                raise _bad(folder, phrase("{file} is no safetensors file", file=file.name))
+                raise _bad(folder, phrase("{file} is not a safetensors file", file=file.name))
             header = json.loads(opened.read(length))
         tensors = {
             name: (
@@ -201,7 +201,7 @@ def _header(folder: Path, file: Path) -> Tensors:
     except DAMAGE as error:
         raise _bad(folder, phrase("{file} is damaged", file=file.name)) from error
     if file.stat().st_size != 8 + length + end:
-        raise _bad(folder, phrase("{file} is not complete", file=file.name))
+        raise _bad(folder, phrase("{file} is incomplete", file=file.name))
     return tensors
 
 
@@ -223,7 +223,7 @@ def _object(folder: Path, name: str) -> dict[str, Any]:
 def _number(folder: Path, config: dict[str, Any], name: str) -> int:
     value = config.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
-        raise _bad(folder, phrase("config.json has no usable “{name}”", name=name))
+        raise _bad(folder, phrase("config.json has no valid “{name}”", name=name))
     return value
 
 
@@ -234,5 +234,5 @@ def _has(folder: Path, name: str) -> bool:
 def _bad(folder: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
         phrase("{folder} cannot be used as a model: {why}.", folder=folder.name, why=why),
-        phrase("Import it again from where it came, or choose another one."),
+        phrase("Import it again from the original, or choose another one."),
     )

@@ -31,7 +31,7 @@ def fill(
 
     folder = model or starter_model()
     loaded = checkpoint.load(folder)
-    mask = loaded.tokenizer.piece(loaded.tokenizer.mask)
+    mask = loaded.tokenizer.token(loaded.tokenizer.mask)
     if mask not in text:
         raise StudioError(
             phrase("The text has no {mask}.", mask=mask),

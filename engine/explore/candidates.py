@@ -61,7 +61,7 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
     for number, text in enumerate(question.candidates):
         ids[number] = tokens_of(checkpoint, question, gap, text)
         problem = _problem(checkpoint, ids[number], room)
-        names = tuple(checkpoint.tokenizer.piece(one) for one in ids[number])
+        names = tuple(checkpoint.tokenizer.token(one) for one in ids[number])
         made[number] = Candidate(text=text, tokens=names, problem=problem)
         if not problem:
             by_length[len(ids[number])].append(number)
@@ -160,7 +160,7 @@ def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
     segment = int(gap.given.segments[0, gap.first])
     segments = _around(gap.given.segments, gap, torch.full_like(middle, segment))
     place = gap.first + known
-    if network.spec.causal:  # it never saw a mask, and what comes later tells it nothing
+    if network.spec.is_causal:  # it never saw a mask, and what comes later tells it nothing
         last = network.encoder(tokens[:, :place], segments[:, :place]).last[:, -1]  # [C, D]
     else:
         places = torch.full((count, 1), place, device=device)
@@ -231,5 +231,5 @@ def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
 
 
 def _candidate(checkpoint: Checkpoint, ids: Tensor, logs: Tensor) -> Candidate:
-    tokens = tuple(checkpoint.tokenizer.piece(one) for one in ids.tolist())
+    tokens = tuple(checkpoint.tokenizer.token(one) for one in ids.tolist())
     return Candidate(text=" ".join(tokens), tokens=tokens, log_probabilities=tuple(logs.tolist()))

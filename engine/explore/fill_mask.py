@@ -32,7 +32,7 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     predictions: tuple[Prediction, ...] = ()
     actual: tuple[LabelProbability, ...] = ()
     if given.masked:
-        way = _left_to_right if network.spec.causal else _all_at_once
+        way = _left_to_right if network.spec.is_causal else _all_at_once
         probabilities = softmax(way(checkpoint, given))  # [N, V]
         predictions = ranked(checkpoint, probabilities, given.masked, question.top)
         actual = tuple(
@@ -45,7 +45,7 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
         cut=given.cut,
         predictions=predictions,
         actual=actual,
-        causal=network.spec.causal,
+        causal=network.spec.is_causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
 
@@ -70,7 +70,7 @@ def shown_tokens(checkpoint: Checkpoint, given: Inputs) -> Tensor:
 
     A left-to-right model has never seen [MASK], so a masked position shows its top prediction.
     """
-    causal = checkpoint.network.spec.causal and given.masked
+    causal = checkpoint.network.spec.is_causal and given.masked
     return _predicted_in_turn(checkpoint, given)[0] if causal else given.tokens
 
 
@@ -128,7 +128,7 @@ def ranked(
     """The best tokens of each row of float [N, V]; V may be larger than the vocabulary."""
     known = probabilities[:, : checkpoint.tokenizer.size]
     best = known.topk(max(1, min(top, known.size(1))), dim=1)
-    name = checkpoint.tokenizer.piece
+    name = checkpoint.tokenizer.token
     return tuple(
         Prediction(
             first=position,
@@ -149,5 +149,5 @@ def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbabil
     if token_id == checkpoint.tokenizer.mask:
         return LabelProbability(label="", probability=0)
     return LabelProbability(
-        label=checkpoint.tokenizer.piece(token_id), probability=float(row[token_id])
+        label=checkpoint.tokenizer.token(token_id), probability=float(row[token_id])
     )

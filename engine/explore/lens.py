@@ -29,7 +29,7 @@ def apply(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
     began = time.perf_counter()
     head = mlm_head(checkpoint)
     given = inputs(checkpoint, question)
-    count, causal = len(given.described), checkpoint.network.spec.causal
+    count, causal = len(given.described), checkpoint.network.spec.is_causal
     positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
     if not positions or positions[0] < int(causal) or positions[-1] >= count:
         raise StudioError(

@@ -97,7 +97,7 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
     scores = products.sum(-1)  # [T]
     if not torch.isfinite(scores).all():
         raise not_finite()
-    attends = [not spec.causal or number <= row for number in range(count)]
+    attends = [not spec.is_causal or number <= row for number in range(count)]
     return QueryKeyShown(
         to=question.number,
         layer=layer,

@@ -35,7 +35,7 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
         if not token.special and number not in given.masked
     ]
     left = [position for position in positions if position >= question.start]
-    causal = checkpoint.network.spec.causal
+    causal = checkpoint.network.spec.is_causal
     now = left if causal else left[: max(1, SLICE // len(given.described))]
     logs = (_from_before if causal else _in_turn)(checkpoint, given, now)  # [N, V]
     return TokensScored(
@@ -62,7 +62,7 @@ def token_score(checkpoint: Checkpoint, row: Tensor, position: int, token_id: in
         log_probability=float(row[token_id]),
         rank=int((known > row[token_id]).sum()) + 1,
         top=LabelProbability(
-            label=checkpoint.tokenizer.piece(int(best.indices)),
+            label=checkpoint.tokenizer.token(int(best.indices)),
             probability=float(best.values.exp()),
         ),
     )

@@ -53,7 +53,7 @@ def compare(
     for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):
         if ours != theirs:
             raise broken(
-                phrase("its tokenizer cuts text number {number} into other pieces", number=number)
+                phrase("its tokenizer splits text {number} into different tokens", number=number)
             )
     allowed = bounds(form, precision)
     found = tuple(
@@ -68,19 +68,19 @@ def compare(
 def broken(why: str) -> BrokenExport:
     """The refusal of an export; `why` goes on a sentence."""
     return BrokenExport(
-        phrase("The export was thrown away: loaded again, {why}.", why=why),
-        phrase("Choose a higher precision or another form; the model itself is as it was."),
+        phrase("The export was discarded. After reloading, {why}.", why=why),
+        phrase("Choose a higher precision or another format. The model itself is unchanged."),
     )
 
 
 def _judge(one: Comparison) -> None:
     if not np.isfinite(one.difference):
-        raise broken(phrase("its “{output}” holds numbers that are not finite", output=one.output))
+        raise broken(phrase("its “{output}” contains NaN or infinite values", output=one.output))
     if one.agreement is not None and one.agreement < one.least_agreement:
         raise broken(
             phrase(
-                "its “{output}” picks the same as the model in {agreement:.1%} of {rows} "
-                "cases, and {least_agreement:.0%} are needed",
+                "its top prediction in “{output}” matches the model in {agreement:.1%} of "
+                "{rows} cases; at least {least_agreement:.0%} are required",
                 output=one.output,
                 agreement=one.agreement,
                 rows=one.rows,
@@ -90,7 +90,7 @@ def _judge(one: Comparison) -> None:
     if one.bound is not None and one.difference > one.bound:
         raise broken(
             phrase(
-                "its “{output}” is off by up to {difference:.2g} of the largest number, and "
+                "its “{output}” differs by up to {difference:.2g} of the largest value; "
                 "{bound:.2g} is allowed",
                 output=one.output,
                 difference=one.difference,
@@ -104,7 +104,7 @@ def _compared(
 ) -> Comparison:
     pairs = list(zip(ours, theirs, strict=True))
     if any(a.shape != b.shape for a, b in pairs):
-        raise broken(phrase("its “{output}” has another shape", output=output.name))
+        raise broken(phrase("its “{output}” has a different shape", output=output.name))
     scale = max(1.0, *(float(np.abs(a).max()) for a in ours))
     agreed, chances = list[bool](), list[float]()
     for a, b in pairs if output.meaning != "numbers" else ():

@@ -68,7 +68,7 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
     """
     ours = ENDINGS if chooses else OURS
     names = [" | ".join(dict.fromkeys(_parts(example))) for example in ours]
-    sources = [f"{len(ours)} built in"]
+    sources = [f"{len(ours)} built-in texts"]
     found: tuple[Example, ...] = ()
     if texts is not None:
         found = _examples(_of_file(texts), chooses)
@@ -80,10 +80,14 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
             rows = _of_run(checkpoint)
             found = () if rows is None else _examples(rows, chooses)
         except StudioError as error:
-            sources.append(f"none of the run {run}, whose data cannot be used ({error.problem})")
+            sources.append(
+                f"none of the run {run}, as its data could not be read ({error.problem})"
+            )
         if found:
-            names += [f"dev row {number} of the run {run}" for number in range(1, len(found) + 1)]
-            sources.append(f"{len(found)} dev rows of the run {run}")
+            names += [
+                f"validation row {number} of the run {run}" for number in range(1, len(found) + 1)
+            ]
+            sources.append(f"{len(found)} validation rows of the run {run}")
     return Examples(ours + found, tuple(names), tuple(sources))
 
 
@@ -95,8 +99,8 @@ def _of_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
-            phrase("It is not clear which column of {path} holds the text.", path=path.name),
-            phrase("Give it a header with the columns “text” and, for pairs, “pair”."),
+            phrase("Cannot tell which column of {path} contains the text.", path=path.name),
+            phrase("Add a header with the columns “text” and, for pairs, “pair”."),
         )
     found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MOST)]
     cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
@@ -129,8 +133,8 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
     if chooses:
         if rows.endings is None:
             raise StudioError(
-                phrase("There are no endings to choose from in these rows."),
-                phrase("Give a file with a column “endings”, or export without a file of texts."),
+                phrase("These rows have no choices for multiple choice."),
+                phrase("Use a file with a column “choices”, or export without a file of texts."),
             )
         begun = rows.beginnings or [""] * len(rows)
         return tuple(

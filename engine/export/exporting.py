@@ -31,9 +31,9 @@ from engine.untrusted import plain_file
 
 STAGES = (
     phrase("Loading the model"),
-    phrase("LiveQuery the model"),
+    phrase("Running the model"),
     phrase("Writing the export"),
-    phrase("Loading the export again, in a process of its own"),
+    phrase("Reloading the export in a separate process"),
 )
 CARD = "README.md"
 MOST_NUMBERS = 50_000_000  # of one output for all texts; 200 MB
@@ -106,17 +106,17 @@ def _check(wanted: Export) -> None:
     if wanted.precision not in possible:
         raise StudioError(
             phrase(
-                "The form {form} cannot be written with {precision}.",
+                "The format {form} does not support {precision}.",
                 form=wanted.form,
                 precision=wanted.precision,
             ),
-            phrase("It can with {possible}.", possible=" or ".join(possible)),
+            phrase("It supports {possible}.", possible=" or ".join(possible)),
         )
     into = wanted.into
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            phrase("There is something at {into} already.", into=into),
-            phrase("Choose a folder that does not exist yet."),
+            phrase("{into} already exists.", into=into),
+            phrase("Choose a new folder."),
         )
 
 
@@ -125,15 +125,13 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
     reader = loaded.network.heads.reader
     if reader is not None and form == "tf1":
         raise StudioError(
-            phrase(
-                "Google's form has no head that reads the vectors of a model that stays as it is."
-            ),
+            phrase("The TensorFlow 1 format cannot store a probe on a frozen encoder."),
             phrase("Choose the Hugging Face layout."),
         )
     if reader is not None and form == "onnx" and reader.probe == "bilstm":
         raise StudioError(
-            phrase("A reader with an LSTM cannot be written as an ONNX graph."),
-            phrase("Choose the Hugging Face layout, or train a linear reader."),
+            phrase("A BiLSTM probe cannot be exported to ONNX."),
+            phrase("Choose the Hugging Face layout, or train a linear probe."),
         )
 
 
@@ -155,7 +153,7 @@ def _writing(into: Path) -> Iterator[None]:
                 into=into,
                 strerror=error.strerror or error,
             ),
-            phrase("Choose a folder in which you may write."),
+            phrase("Choose a folder that you can write to."),
         ) from error
 
 
@@ -197,16 +195,16 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
     """Labels, heads and weights; gives whether the weights are equal, None where none are known."""
     if loaded.labels and found.labels != loaded.labels:
-        raise broken(phrase("its labels are others"))
+        raise broken(phrase("its labels differ"))
     if found.heads is not None and found.heads != str(loaded.network.heads):
-        raise broken(phrase("its heads are others"))
+        raise broken(phrase("its heads differ"))
     if found.fresh or found.left_over:
         names = ", ".join((*found.fresh, *found.left_over)[:3])
-        raise broken(phrase("it lacks weights, or has some too many ({names})", names=names))
+        raise broken(phrase("it has missing or unexpected weights ({names})", names=names))
     if found.weights is None:
         return None
     if found.weights != fingerprint(loaded.network, DTYPES.get(wanted.precision)):
-        raise broken(phrase("its weights are not those of the model"))
+        raise broken(phrase("its weights differ from the model"))
     return True
 
 

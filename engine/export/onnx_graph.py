@@ -42,7 +42,7 @@ def write_graph(folder: Path, network: Network) -> None:
     axes = ["batch", *(["endings"] if chooses else []), "length"]
     shape = [2, *([3] if chooses else []), min(8, network.spec.max_positions)]
     ids = torch.ones(shape, dtype=torch.int64)
-    inputs = INPUTS if getattr(network.spec, "segments", 1) > 1 else INPUTS[:2]
+    inputs = INPUTS if network.spec.segment_rows > 1 else INPUTS[:2]
     dynamic = {number: torch.export.Dim(axis) for number, axis in enumerate(axes)}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names libraries that nobody needs
     with torch.no_grad(), warnings.catch_warnings():

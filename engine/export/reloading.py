@@ -95,16 +95,16 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
         )
         raise BrokenExport(
             phrase(
-                "What was written could not be loaded again in a process of its own: {last}",
+                "The export could not be reloaded in a separate process: {last}",
                 last=last,
             ),
-            phrase("Nothing of it was kept. Try once more; if it stays so, please report it."),
+            phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
     found = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
     if found.problem:
         raise BrokenExport(
-            phrase("What was written could not be loaded again: {found}", found=found.problem),
-            phrase("Nothing of it was kept. Try once more; if it stays so, please report it."),
+            phrase("The export could not be reloaded: {found}", found=found.problem),
+            phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
     tokens = [[list(ids) for ids in example] for example in found.tokens]
     values: dict[str, list[Any]] = {output.name: [] for output in request.outputs}
@@ -171,7 +171,7 @@ def _folder(request: Request) -> tuple[Reloaded, Said]:
     if outputs != request.outputs:
         raise StudioError(
             phrase(
-                "it says {outputs}, and the model says {outputs2}.",
+                "it outputs {outputs}, but the model outputs {outputs2}.",
                 outputs=_names(outputs),
                 outputs2=_names(request.outputs),
             )

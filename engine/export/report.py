@@ -7,7 +7,7 @@ from engine.messages.reports import ExportReport
 TEXT, DATA = "export-report.txt", "export-report.json"
 FORMS = {
     "hf": "Hugging Face layout (safetensors)",
-    "tf1": "Google's TensorFlow 1 files",
+    "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
     "onnx": "ONNX graph",
 }
 MOST_SHOWN = 200  # characters of a text
@@ -26,19 +26,19 @@ def _lines(report: ExportReport) -> list[str]:
         "Form": f"{FORMS[report.form]}, {report.precision}",
         "Written": report.at.isoformat(timespec="seconds"),
         "Heads": ", ".join(report.heads) or "none",
-        "Weights": f"{report.tensors} tensors, {report.parameters:,} numbers",
+        "Weights": f"{report.tensors} tensors, {report.parameters:,} parameters",
         "Labels": ", ".join(report.labels) or "none",
     }
     how = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
     checked = [
-        f"The files were loaded again by a process that knew nothing else, and asked {how}.",
-        "Word pieces and labels are those of the model.",
+        f"The files were reloaded in a separate process and verified with {how}.",
+        "Tokens and labels are identical to the model's.",
     ]
     if report.weights_equal:
         rounded = "" if report.precision == "float32" else f", rounded to {report.precision}"
         checked.append(f"All weights are those of the model{rounded}, bit for bit.")
     return [
-        "Report of an export by BERT Studio",
+        "BERT Studio export report",
         "",
         *(f"{name:{WIDTH}}{value}" for name, value in facts.items()),
         *(f"{'Note':{WIDTH}}{note}" for note in report.notes),

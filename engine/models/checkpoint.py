@@ -26,7 +26,7 @@ from engine.models.published import config_of, labels_of, notes_of, published_na
 from engine.models.state_dict_mapping import Fit, Fitting, as_float32, is_finite
 from engine.models.weight_files import SAFE, Stored, check_memory, open_stored
 from engine.phrases import phrase
-from engine.spec.model import AnySpec, RobertaSpec
+from engine.spec.model import EncoderSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.untrusted import (
@@ -50,7 +50,7 @@ HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 class Checkpoint:
     """A loaded checkpoint; the network is in eval mode, float32, on the CPU."""
 
-    spec: AnySpec
+    spec: EncoderSpec
     network: Network
     tokenizer: Tokenizer
     labels: tuple[str, ...]
@@ -81,7 +81,7 @@ class Checkpoint:
             task_heads=tuple(name for name, there in present.items() if there),
             labels=self.labels,
             lowercase=self.tokenizer.lowercase,
-            causal=self.spec.causal,
+            causal=self.spec.is_causal,
             dtype=self.dtype,
             bytes=self.bytes,
         )
@@ -185,18 +185,18 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 short = str(dtype).removeprefix("torch.")
                 raise StudioError(
                     phrase(
-                        "The weights have numbers that are too large for {short} ({name}).",
+                        "Some weights are too large for {short} ({name}).",
                         short=short,
                         name=name,
                     ),
-                    phrase("Choose bfloat16, which is as short and reaches as far as float32."),
+                    phrase("Choose bfloat16, which is as small and has the range of float32."),
                 )
             raise StudioError(
                 phrase(
-                    "The weights are not finite any more ({name}), so they were not saved.",
+                    "The weights contain NaN or infinite values ({name}), so they were not saved.",
                     name=name,
                 ),
-                phrase("Go on from an earlier checkpoint, with a lower learning rate."),
+                phrase("Resume from an earlier checkpoint with a lower learning rate."),
             )
         tensors[published_name(name, FAMILIES[network.spec.family], network.heads)] = tensor
     return tensors
@@ -240,16 +240,16 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
             return name, config
     raise BadCheckpoint(
         phrase(
-            "{folder} has no {config} and no {google_config}: it is no checkpoint folder.",
+            "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
             folder=shown(folder.name),
             config=CONFIG,
             google_config=GOOGLE_CONFIG,
         ),
-        phrase("Choose the folder that holds the files of a model."),
+        phrase("Choose the folder that contains the files of a model."),
     )
 
 
-def _tokenizer(folder: Path, spec: AnySpec) -> Tokenizer:
+def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     for name in TOKENIZER:
         if (path := plain_file(folder, name)) is not None:
             check_content(path)
@@ -258,36 +258,44 @@ def _tokenizer(folder: Path, spec: AnySpec) -> Tokenizer:
     if kind not in family.vocabularies:
         raise BadCheckpoint(
             phrase(
-                "The vocabulary is of the kind {kind}, and {family} has {vocabularies}.",
+                "The tokenizer is {kind}, but {family} uses {vocabularies}.",
                 kind=kind,
                 family=family.title,
                 vocabularies=" or ".join(family.vocabularies),
             ),
-            phrase("The tokenizer belongs to another model; copy the one of this model."),
+            phrase(
+                "The tokenizer belongs to a different model. Copy the one that came with "
+                "this model."
+            ),
         )
-    if isinstance(spec, RobertaSpec) and tokenizer.pad != spec.pad_token_id:
+    if spec.fixed_pad_id not in (None, tokenizer.pad):
         raise BadCheckpoint(
             phrase(
-                "config.json says that padding is token {pad_token_id}, and the vocabulary says "
-                "piece {pad}.",
-                pad_token_id=spec.pad_token_id,
+                "config.json gives the padding token the id {pad_token_id}, the vocabulary {pad}.",
+                pad_token_id=spec.fixed_pad_id,
                 pad=tokenizer.pad,
             ),
-            phrase("The tokenizer belongs to another model; copy the one of this model."),
+            phrase(
+                "The tokenizer belongs to a different model. Copy the one that came with "
+                "this model."
+            ),
         )
     if tokenizer.size > spec.vocab_size:
         raise BadCheckpoint(
             phrase(
-                "The vocabulary has {size} pieces, and the network knows {vocab_size}.",
+                "The vocabulary has {size} tokens, but the model has embeddings for {vocab_size}.",
                 size=tokenizer.size,
                 vocab_size=spec.vocab_size,
             ),
-            phrase("The tokenizer belongs to another model; copy the one of this model."),
+            phrase(
+                "The tokenizer belongs to a different model. Copy the one that came with "
+                "this model."
+            ),
         )
     return tokenizer
 
 
-def _filled(folder: Path, spec: AnySpec, plan: Fit, stored: Stored) -> Network:
+def _filled(folder: Path, spec: EncoderSpec, plan: Fit, stored: Stored) -> Network:
     """The network with its tensors from the file; nothing is made that is then thrown away."""
     network = shell(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}

@@ -4,45 +4,38 @@ Shapes: B sequences, T tokens in each, D width, C outputs.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from engine.models.albert import Albert
-from engine.models.bert import Bert
-from engine.models.distilbert import DistilBert
+from engine.checkpoints.families import FAMILIES
 from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, plan, pooled
 from engine.models.fast.rectangles import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
 from engine.models.probe import Reader, chosen
-from engine.models.roberta import Roberta
-from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind
 
 Done = TypeVar("Done")
 
 
-def encoder_for(spec: AnySpec, pooler: bool) -> Encoder:
-    """The encoder of a spec's family."""
-    match spec:
-        case BertSpec():
-            return Bert(spec, pooler)
-        case RobertaSpec():
-            return Roberta(spec, pooler)
-        case DistilBertSpec():
-            return DistilBert(spec, pooler)
-        case AlbertSpec():
-            return Albert(spec, pooler)
+def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
+    """The encoder of a spec's family, which `FAMILIES` names."""
+    module, _, name = FAMILIES[spec.family].network.rpartition(".")
+    network: type[Encoder] = getattr(import_module(f"engine.models.{module}"), name)
+    made: Encoder = network(spec, pooler)  # type: ignore[arg-type,call-arg]
+    return made
 
 
 class Network(nn.Module):
     """The encoder and its heads."""
 
-    def __init__(self, spec: AnySpec, heads: Heads) -> None:
+    def __init__(self, spec: EncoderSpec, heads: Heads) -> None:
         """Make fresh weights, drawn from torch's present random state; see `fresh`."""
         super().__init__()
         self.spec = spec
@@ -173,7 +166,7 @@ class Network(nn.Module):
             self.masked_words.decoder = self.encoder.embeddings.token.weight
 
 
-def shell(spec: AnySpec, heads: Heads) -> Network:
+def shell(spec: EncoderSpec, heads: Heads) -> Network:
     """A network whose parameters have their shapes and no memory yet; nothing is drawn for it."""
     with torch.device("meta"), _Undrawn():
         return Network(spec, heads)
@@ -199,7 +192,7 @@ class _Undrawn(TorchFunctionMode):
 
 
 @torch.no_grad()
-def fresh(name: str, parameter: Tensor, spec: AnySpec) -> None:
+def fresh(name: str, parameter: Tensor, spec: EncoderSpec) -> None:
     """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
     if parameter.dim() > 1:
         parameter.normal_(std=spec.initializer_range)

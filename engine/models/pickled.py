@@ -57,7 +57,7 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
     if not isinstance(found, dict):
-        raise BadCheckpoint(phrase("{path} holds no tensors by name.", path=path.name), AGAIN)
+        raise BadCheckpoint(phrase("{path} contains no named tensors.", path=path.name), AGAIN)
     tensors = {str(name): value for name, value in found.items() if isinstance(value, Tensor)}
     for name, tensor in tensors.items():
         _check_size(path, name, tensor)
@@ -74,12 +74,14 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
                 raise _holds_code(path, phrase("a TorchScript program"))
             if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise BadCheckpoint(
-                    phrase("{path} is packed in a way that torch never packs it.", path=path.name),
+                    phrase(
+                        "{path} is compressed in a way that PyTorch never uses.", path=path.name
+                    ),
                     AGAIN,
                 )
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or len(set(names)) != len(names):
-                raise BadCheckpoint(phrase("{path} is no file of weights.", path=path.name), AGAIN)
+                raise BadCheckpoint(phrase("{path} is not a weights file.", path=path.name), AGAIN)
             if pickles[0].file_size > LARGEST_PICKLE:
                 raise BadCheckpoint(
                     phrase("{path} describes far too many tensors.", path=path.name), AGAIN
@@ -95,7 +97,7 @@ def _old(path: Path, content: bytes) -> Iterator[bytes]:
     """The instructions of the form before 2020: five pickles one after the other, then the data."""
     if content[:1] != b"\x80":
         raise BadCheckpoint(
-            phrase("{path} is no file of weights, or was cut.", path=path.name), AGAIN
+            phrase("{path} is not a weights file, or it is incomplete.", path=path.name), AGAIN
         )
     stream = io.BytesIO(content)
     for _ in range(OLD_PARTS):
@@ -140,11 +142,11 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
 def _holds_code(path: Path, what: str) -> BadCheckpoint:
     return BadCheckpoint(
         phrase(
-            "{path} holds code ({what}), not only weights; nothing of it was run.",
+            "{path} contains code ({what}), not only weights. None of it was run.",
             path=path.name,
             what=what,
         ),
-        phrase("Do not use this file; ask for the model as safetensors."),
+        phrase("Do not use this file. Look for the model in the safetensors format."),
     )
 
 

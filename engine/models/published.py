@@ -11,7 +11,7 @@ from engine.checkpoints.heads import ARCHITECTURES, NAMED, PROBLEMS, READER
 from engine.models.heads import Heads
 from engine.phrases import phrase
 from engine.spec.features import Features
-from engine.spec.model import AnySpec
+from engine.spec.model import EncoderSpec
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
@@ -45,7 +45,7 @@ def is_buffer(name: str) -> bool:
 def notes_of(config: dict[str, Any]) -> list[str]:
     """What of a config.json is passed over, in whole sentences."""
     return [
-        phrase("config.json asks for code of its own ({name}); it was passed over.", name=name)
+        phrase("config.json asks for custom code ({name}); it was ignored.", name=name)
         for name in CODE
         if config.get(name)
     ]
@@ -66,18 +66,20 @@ def unnamed(count: int) -> tuple[str, ...]:
     return tuple(f"LABEL_{number}" for number in range(count))
 
 
-def config_of(spec: AnySpec, heads: Heads, labels: tuple[str, ...], dtype: str) -> dict[str, Any]:
+def config_of(
+    spec: EncoderSpec, heads: Heads, labels: tuple[str, ...], dtype: str
+) -> dict[str, Any]:
     """The config.json with which transformers loads our checkpoint under the right class."""
     config: dict[str, Any] = {
-        "architectures": [architecture(heads, spec.family, spec.causal)],
+        "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
         **entries_of(spec),
         "tie_word_embeddings": True,
         "dtype": dtype,
     }
-    if spec.family == BERT.name:
-        config |= {CAUSAL: spec.causal, "position_embedding_type": "absolute"}
-    if spec.causal and heads.pooler:
+    if FAMILIES[spec.family].causal:
+        config |= {CAUSAL: spec.is_causal, "position_embedding_type": "absolute"}
+    if spec.is_causal and heads.pooler:
         config[POOLED_FROM] = LAST
     return config | head_entries(heads, labels)
 
@@ -125,4 +127,4 @@ def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) ->
         return f"{classes}ForMaskedLM"
     if not heads.next_sentence:
         return f"{classes}Model"
-    return f"{classes}For{'NextSentencePrediction' if family == BERT.name else 'PreTraining'}"
+    return classes + FAMILIES[family].pair_head

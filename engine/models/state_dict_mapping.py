@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, first_architecture
-from engine.checkpoints.families import BERT, FAMILIES
+from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.heads import ARCHITECTURES, NAMED, READER_ANSWER, head_kind
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
@@ -26,7 +26,7 @@ from engine.models.published import (
 )
 from engine.models.weight_files import Stored
 from engine.phrases import phrase
-from engine.spec.model import AnySpec
+from engine.spec.model import EncoderSpec
 from engine.spec.task import HeadKind
 from engine.untrusted import AGAIN, shown
 
@@ -53,7 +53,7 @@ class Fitting:
     """Holds a file's tensors against a spec."""
 
     def __init__(
-        self, stored: Stored, spec: AnySpec, config: dict[str, Any], file: str = CONFIG
+        self, stored: Stored, spec: EncoderSpec, config: dict[str, Any], file: str = CONFIG
     ) -> None:
         """`file` is the name of the config, for what is said."""
         self._stored, self._spec, self._config, self._file = stored, spec, config, file
@@ -284,11 +284,11 @@ class Fitting:
         if dtype not in ("float64", "float32", "float16", "bfloat16"):
             raise BadCheckpoint(
                 phrase(
-                    "{name} is stored as {dtype}, not as plain numbers with a point.",
+                    "{name} is stored as {dtype}, not as floating-point numbers.",
                     name=shown(name),
                     dtype=shown(dtype),
                 ),
-                phrase("Choose a copy of this model that is not quantised."),
+                phrase("Choose a copy of this model that is not quantized."),
             )
 
     def _refuse_missing(self, missing: list[str]) -> None:
@@ -313,7 +313,7 @@ class Fitting:
                 phrase("{family} has no head for next sentence.", family=self._family.title),
                 phrase("Turn next sentence off, or start from a BERT."),
             )
-        if heads.next_sentence and self._family is not BERT:
+        if heads.next_sentence and self._family.orders_pairs:
             self._notes.append(
                 phrase(
                     "What {family} has for the order of two sentences is used as the head "
@@ -361,8 +361,8 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
     if not is_finite(ours):
         raise BadCheckpoint(
             phrase(
-                "{name} holds numbers that are not finite: the file is damaged, "
-                "or its training diverged.",
+                "{name} contains NaN or infinite values: the file is damaged, or the training "
+                "diverged.",
                 name=shown(name),
             ),
             phrase("Use an earlier checkpoint, or ") + AGAIN[0].lower() + AGAIN[1:],

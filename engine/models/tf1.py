@@ -35,14 +35,17 @@ def write_tf1(
     if network.spec.family != "bert":
         raise StudioError(
             phrase(
-                "Google's form holds BERT, and this is a network of the family {family}.",
+                "The TensorFlow 1 format is for BERT only, and this model is of the family "
+                "{family}.",
                 family=network.spec.family,
             ),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
-    if any("\n" in piece or "\r" in piece for piece in tokenizer.pieces):
+    if any("\n" in piece or "\r" in piece for piece in tokenizer.tokens):
         raise StudioError(
-            phrase("A piece of this vocabulary holds the end of a line, which vocab.txt cannot."),
+            phrase(
+                "A token of this vocabulary contains a line break, which vocab.txt cannot store."
+            ),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
     if network.spec.family != "bert":
@@ -53,9 +56,9 @@ def write_tf1(
             ),
             phrase("Save the model in the Hugging Face layout."),
         )
-    if network.spec.causal:
+    if network.spec.is_causal:
         raise StudioError(
-            phrase("Google's form of BERT has no left-to-right network."),
+            phrase("The TensorFlow 1 format has no causal (left-to-right) models."),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
     tensors = {}

@@ -82,7 +82,7 @@ def _without_weights(folder: Path) -> BadCheckpoint:
         if (folder / name).exists():
             return BadCheckpoint(
                 phrase(
-                    "{folder} holds weights for {program} only ({name}).",
+                    "{folder} has weights for {program} only ({name}).",
                     folder=shown(folder.name),
                     program=program,
                     name=name,
@@ -91,29 +91,33 @@ def _without_weights(folder: Path) -> BadCheckpoint:
             )
     return BadCheckpoint(
         phrase(
-            "{folder} has no weights: neither {safe} nor {pickled} is there.",
+            "{folder} has no weights: there is neither {safe} nor {pickled}.",
             folder=shown(folder.name),
             safe=SAFE,
             pickled=PICKLED,
         ),
-        phrase("Choose the folder that holds the files of a model."),
+        phrase("Choose the folder that contains the files of a model."),
     )
 
 
 def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]:
     if not isinstance(mapping, dict) or not mapping:
-        raise BadCheckpoint(phrase("{index} names no files.", index=index), AGAIN)
+        raise BadCheckpoint(phrase("{index} lists no files.", index=index), AGAIN)
     names = sorted({str(name) for name in mapping.values()})
     for name in names:
         if plain_file(folder, name) is None:
             raise BadCheckpoint(
-                phrase("{name}, which {index} names, is missing.", name=shown(name), index=index),
+                phrase(
+                    "{name} is listed in {index}, but the file is missing.",
+                    name=shown(name),
+                    index=index,
+                ),
                 AGAIN,
             )
         if Path(name).suffix != suffix:
             raise BadCheckpoint(
                 phrase(
-                    "{index} names {name}, which is no {suffix} file.",
+                    "{index} lists {name}, which is not a {suffix} file.",
                     index=index,
                     name=shown(name),
                     suffix=suffix,
@@ -135,7 +139,7 @@ def _open_safe(path: Path, opened: ExitStack) -> Stored:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(size - 8, LARGEST_HEADER):
         raise BadCheckpoint(
-            phrase("{path} is no safetensors file, or was cut.", path=path.name), AGAIN
+            phrase("{path} is not a safetensors file, or it is incomplete.", path=path.name), AGAIN
         )
     try:
         handle = opened.enter_context(safe_open(path, "pt", backend="pread"))
@@ -144,7 +148,7 @@ def _open_safe(path: Path, opened: ExitStack) -> Stored:
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
         raise BadCheckpoint(
-            phrase("{path} is damaged, or was cut.", path=path.name), AGAIN
+            phrase("{path} is damaged or incomplete.", path=path.name), AGAIN
         ) from error
 
     def read(name: str) -> Tensor:
@@ -182,9 +186,8 @@ def _open_tf1(folder: Path, index: str, told: str) -> Stored:
     if "classifier.weight" in google:
         notes.append(
             phrase(
-                "The file does not say whether its class head is for whole texts or for single "
-                "words; "
-                "it was taken for whole texts."
+                "The file does not say whether its classifier is for texts or for tokens; it "
+                "was loaded as a text classifier."
             )
         )
 
@@ -213,12 +216,12 @@ def _joined(names: list[str], parts: list[Stored]) -> Stored:
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
         raise BadCheckpoint(
-            phrase("A tensor stands in more than one of {count} files.", count=len(names)), AGAIN
+            phrase("A tensor appears in more than one of {count} files.", count=len(names)), AGAIN
         )
     if not owner or len(owner) > MOST_TENSORS:
         raise BadCheckpoint(
             phrase(
-                "{names} holds {count} tensors: no network of ours.",
+                "{names} contains {count} tensors, which is no model that BERT Studio knows.",
                 names=names[0],
                 count=len(owner),
             ),
@@ -239,7 +242,7 @@ def check_memory(needed: int, what: str) -> None:
     if needed > free:
         raise BadCheckpoint(
             phrase(
-                "{what} needs {needed:.1f} GB of memory, {free:.1f} GB are free.",
+                "{what} needs {needed:.1f} GB of memory; {free:.1f} GB are free.",
                 what=shown(what),
                 needed=needed / 1e9,
                 free=free / 1e9,

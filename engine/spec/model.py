@@ -40,6 +40,8 @@ class EncoderSpec(Spec):
     """What the networks of the family share: L layers of width D (H in papers) with A heads."""
 
     family: ClassVar[str]
+    shares_layers: ClassVar[bool] = False
+    projects_tokens: ClassVar[bool] = False  # from `token_size` to the hidden size
 
     vocab_size: int = Field(
         30522,
@@ -144,9 +146,29 @@ class EncoderSpec(Spec):
         return self.hidden_size // self.heads
 
     @property
+    def is_causal(self) -> bool:
+        """Whether no token attends to a later one."""
+        return False
+
+    @property
     def position_rows(self) -> int:
         """Rows of the position embedding."""
         return self.max_positions
+
+    @property
+    def segment_rows(self) -> int:
+        """Rows of the segment embedding; 0 where there is none."""
+        return 0
+
+    @property
+    def token_size(self) -> int:
+        """Length of the embedding of a token, before it is projected to the hidden size."""
+        return self.hidden_size
+
+    @property
+    def fixed_pad_id(self) -> int | None:
+        """The id that padding must have in the vocabulary; None: any."""
+        return None
 
     @property
     def stored_layers(self) -> int:
@@ -191,12 +213,19 @@ class BertSpec(EncoderSpec):
         json_schema_extra=setting("elsewhere"),
     )
 
+    @property
+    def is_causal(self) -> bool:
+        return self.causal
+
+    @property
+    def segment_rows(self) -> int:
+        return self.segments
+
 
 class RobertaSpec(EncoderSpec):
-    """RoBERTa (Liu et al. 2019): BERT with places counted from behind the id of padding."""
+    """RoBERTa (Liu et al. 2019): BERT with positions counted from behind the id of padding."""
 
     family: ClassVar[str] = "roberta"
-    causal: ClassVar[bool] = False
     segments: int = Field(
         1,
         ge=1,
@@ -219,6 +248,14 @@ class RobertaSpec(EncoderSpec):
         return self.max_positions + self.pad_token_id + 1
 
     @property
+    def segment_rows(self) -> int:
+        return self.segments
+
+    @property
+    def fixed_pad_id(self) -> int:
+        return self.pad_token_id
+
+    @property
     def head_activation(self) -> Activation:
         return "gelu"  # whatever the layers have
 
@@ -227,7 +264,6 @@ class DistilBertSpec(EncoderSpec):
     """DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
 
     family: ClassVar[str] = "distilbert"
-    causal: ClassVar[bool] = False
     head_dropout: Share | None = Field(
         0.2,
         title="Head dropout",
@@ -249,7 +285,8 @@ class AlbertSpec(EncoderSpec):
     """ALBERT (Lan et al. 2020): small word vectors that are widened, and layers that are shared."""
 
     family: ClassVar[str] = "albert"
-    causal: ClassVar[bool] = False
+    shares_layers: ClassVar[bool] = True
+    projects_tokens: ClassVar[bool] = True
     embedding_size: int = Field(
         128,
         ge=1,
@@ -306,6 +343,14 @@ class AlbertSpec(EncoderSpec):
         return self
 
     @property
+    def segment_rows(self) -> int:
+        return self.segments
+
+    @property
+    def token_size(self) -> int:
+        return self.embedding_size
+
+    @property
     def stored_layers(self) -> int:
         return self.layer_groups
 
@@ -316,9 +361,6 @@ class AlbertSpec(EncoderSpec):
     def heights_of(self, stored: int) -> range:
         found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
         return range(found[0], found[-1] + 1)
-
-
-AnySpec = BertSpec | RobertaSpec | DistilBertSpec | AlbertSpec
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:

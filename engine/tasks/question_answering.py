@@ -141,7 +141,7 @@ class QuestionAnsweringLearner(Learner):
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
-            " ".join(tokenizer.piece(int(i)) for i in tokens[first : last + 1]) if first else "none"
+            " ".join(tokenizer.token(int(i)) for i in tokens[first : last + 1]) if first else "none"
             for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
         ]
 

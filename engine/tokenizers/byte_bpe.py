@@ -2,7 +2,7 @@
 
 A text is cut into words, each with the space before it; a word is its bytes in UTF-8, and the
 bytes are merged, pair by pair, in the order in which the merges were learned. So every text has
-pieces, and none is unknown. In the files a byte is written as a character that can be seen.
+tokens, and none is unknown. In the files a byte is written as a character that can be seen.
 """
 
 import json
@@ -15,10 +15,10 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.vocabulary import AnyVocabulary
+from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
-    MOST_PIECES,
+    MOST_TOKENS,
     Special,
     in_order,
     json_of,
@@ -29,7 +29,7 @@ from engine.tokenizers.vocabulary_files import (
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS, MERGES = "vocab.json", "merges.txt"
-SPACE = "▁"  # how the space in a piece is shown
+SPACE = "▁"  # how the space in a token is shown
 BYTES = 256
 
 
@@ -47,14 +47,14 @@ WRITTEN_SPACE = CHARACTERS[ord(" ")]
 
 
 @dataclass(frozen=True)
-class BytePieces(AnyVocabulary):
-    """A byte-level vocabulary; `merges` are pairs of pieces, the first one is merged first."""
+class ByteLevelBpe(Vocabulary):
+    """A byte-level vocabulary; `merges` are pairs of tokens, the first one is merged first."""
 
     kind: ClassVar[str] = "byte-level BPE"
     separators: ClassVar[int] = 2
     keeps_spaces: ClassVar[bool] = True
     mark: ClassVar[str] = SPACE
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     merges: tuple[tuple[str, str], ...]
     special: Special = SPECIAL
     added: tuple[str, ...] = ()
@@ -76,23 +76,23 @@ class BytePieces(AnyVocabulary):
         library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
         return library
 
-    def continues(self, piece: str) -> bool:
-        whole = piece in self.special or piece in self.added
-        return not whole and not piece.startswith(WRITTEN_SPACE)
+    def continues(self, token: str) -> bool:
+        whole = token in self.special or token in self.added
+        return not whole and not token.startswith(WRITTEN_SPACE)
 
-    def shown(self, piece: str) -> str:
-        """The text of a piece; a space as “▁”, and bytes that are part of a character as \\xe6."""
-        if piece in self.special or not all(character in BYTE_OF for character in piece):
-            return piece
-        text = bytes(BYTE_OF[character] for character in piece).decode("utf-8", "backslashreplace")
+    def shown(self, token: str) -> str:
+        """The text of a token; a space as “▁”, and bytes that are part of a character as \\xe6."""
+        if token in self.special or not all(character in BYTE_OF for character in token):
+            return token
+        text = bytes(BYTE_OF[character] for character in token).decode("utf-8", "backslashreplace")
         return text.replace(" ", SPACE)
 
     def essence(self) -> list[Any]:
         settings = [self.special, self.added, self.spaced, self.mask_takes_space]
-        return [self.kind, self.pieces, self.merges, *settings]
+        return [self.kind, self.tokens, self.merges, *settings]
 
     def files(self) -> dict[str, str]:
-        ids = {piece: number for number, piece in enumerate(self.pieces)}
+        ids = {token: number for number, token in enumerate(self.tokens)}
         merges = "".join(f"{first} {second}\n" for first, second in self.merges)
         return {WORDS: json.dumps(ids, ensure_ascii=False), MERGES: f"#version: 0.2\n{merges}"}
 
@@ -121,7 +121,7 @@ class BytePieces(AnyVocabulary):
 
 def from_published(
     content: dict[str, Any], config: dict[str, Any], path: Path
-) -> BytePieces | None:
+) -> ByteLevelBpe | None:
     """Read a tokenizer.json; None where its steps are not those of RoBERTa."""
     model, before = content.get("model"), content.get("pre_tokenizer")
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or "merges" not in model:
@@ -137,23 +137,23 @@ def from_published(
     special = special_names(config, SPECIAL)
     flags = {t["content"]: t for t in content.get("added_tokens") or [] if t.get("content")}
     spaced = config.get("add_prefix_space", before.get("add_prefix_space"))
-    return BytePieces(
-        pieces=tuple(in_order(ids, path)),
+    return ByteLevelBpe(
+        tokens=tuple(in_order(ids, path)),
         merges=_pairs(model["merges"], ids, path),
         special=special,
-        added=tuple(piece for piece in added if piece not in special),
+        added=tuple(token for token in added if token not in special),
         spaced=spaced is True,
         mask_takes_space=flags.get(special[4], {}).get("lstrip", True) is True,
     )
 
 
-def from_plain(folder: Path, config: dict[str, Any]) -> BytePieces:
+def from_plain(folder: Path, config: dict[str, Any]) -> ByteLevelBpe:
     """Read vocab.json and merges.txt."""
     words, merges = folder / WORDS, folder / MERGES
     if not merges.exists():
         raise BadCheckpoint(
             phrase(
-                "{folder} has {words} and no {merges}.",
+                "{folder} has {words} but no {merges}.",
                 folder=folder.name,
                 words=WORDS,
                 merges=MERGES,
@@ -163,8 +163,8 @@ def from_plain(folder: Path, config: dict[str, Any]) -> BytePieces:
     ids = json_of(words)
     lines = [line for line in lines_of(merges) if line and not line.startswith("#version")]
     mask = config.get("mask_token")
-    return BytePieces(
-        pieces=tuple(in_order(ids, words)),
+    return ByteLevelBpe(
+        tokens=tuple(in_order(ids, words)),
         merges=_pairs(lines, ids, merges),
         special=special_names(config, SPECIAL),
         spaced=config.get("add_prefix_space") is True,
@@ -175,9 +175,9 @@ def from_plain(folder: Path, config: dict[str, Any]) -> BytePieces:
 def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:
     """The merges, whether they are written as two texts or as one with a space between.
 
-    Raises BadCheckpoint where one merges pieces that the vocabulary does not have.
+    Raises BadCheckpoint where one merges tokens that the vocabulary does not have.
     """
-    if not isinstance(merges, list) or len(merges) > MOST_PIECES:
+    if not isinstance(merges, list) or len(merges) > MOST_TOKENS:
         raise BadCheckpoint(phrase("{path} has no list of merges.", path=path.name), ADVICE)
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     for number, pair in enumerate(pairs, start=1):
@@ -190,7 +190,7 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
         if not known:
             raise BadCheckpoint(
                 phrase(
-                    "Merge {number} in {path} is no pair of pieces of the vocabulary.",
+                    "Merge {number} in {path} is not a pair of tokens of the vocabulary.",
                     number=number,
                     path=path.name,
                 ),

@@ -1,4 +1,4 @@
-"""What a tokenizer does with a text in its three steps: normalise, split, find pieces."""
+"""What a tokenizer does with a text in its three steps: normalise, split, find tokens."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,7 +14,7 @@ MOST_TOKENS = 2_000
 class Steps:
     """One text on its way through the tokenizer.
 
-    `tokens` are the pieces with [CLS] and [SEP]; `words` what the text was split into before.
+    `tokens` stand with [CLS] and [SEP]; `words` what the text was split into before.
     """
 
     normalised: str
@@ -32,11 +32,11 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
     normalised, end = "", 0
     words = []
     for _, group in groupby(inside, key=lambda token: token.word):
-        pieces = list(group)
-        first, last = pieces[0].start, pieces[-1].end
-        if pieces[0].text in whole and shown[first:last] == pieces[0].text:
-            normalised += tokenizer.normalise(shown[end:first]) + pieces[0].text
-            words.append(pieces[0].text)
+        tokens = list(group)
+        first, last = tokens[0].start, tokens[-1].end
+        if tokens[0].text in whole and shown[first:last] == tokens[0].text:
+            normalised += tokenizer.normalise(shown[end:first]) + tokens[0].text
+            words.append(tokens[0].text)
             end = last
         else:
             words.append(tokenizer.normalise(shown[first:last]).strip())

@@ -1,7 +1,7 @@
 """Load and use a tokenizer, whichever kind of vocabulary it has.
 
-`vocabulary.py` says what it is made of, `vocabulary_folder.py` reads that from folders and files,
-`vocabulary_training.py` makes a new one.
+`vocabulary.py` says what it is made of, `folder.py` reads that from folders and files, and
+`training.py` makes a new one.
 """
 
 import hashlib
@@ -22,12 +22,13 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.messages.explore.text import Token
 from engine.phrases import phrase
 from engine.tokenizers.batches import batches
-from engine.tokenizers.byte_bpe import BytePieces
+from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
 from engine.tokenizers.training import learn_vocabulary
-from engine.tokenizers.unmarked import Pieces, UnmarkedPieces
-from engine.tokenizers.vocabulary import LONGEST_WORD, AnyVocabulary, Vocabulary
+from engine.tokenizers.unmarked import Found, LongestMatch
+from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE
+from engine.tokenizers.wordpiece import LONGEST_WORD, WordPiece
 
 MOST_TOKENS = 1 << 24  # of one text
 Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and first and last character of each
@@ -44,21 +45,21 @@ class Encoding:
 
 
 class Tokenizer:
-    """From text to piece ids and back.
+    """From text to token ids and back.
 
     Raises:
-        BadCheckpoint: when the vocabulary lacks one of the five special pieces.
+        BadCheckpoint: when the vocabulary lacks one of the five special tokens.
     """
 
-    def __init__(self, vocabulary: AnyVocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.pieces: list[str] = list(vocabulary.pieces)
-        self._ids = {piece: number for number, piece in enumerate(self.pieces)}
+        self.tokens: list[str] = list(vocabulary.tokens)
+        self._ids = {token: number for number, token in enumerate(self.tokens)}
         missing = [name for name in vocabulary.special if name not in self._ids]
         if missing:
             raise BadCheckpoint(
-                phrase("The vocabulary lacks {missing}.", missing=", ".join(missing)),
-                phrase("Choose the vocabulary that was made for this model."),
+                phrase("The vocabulary has no {missing}.", missing=", ".join(missing)),
+                phrase("Choose the vocabulary that belongs to this model."),
             )
         self.pad, self.unknown, self.cls, self.sep, self.mask = (
             self._ids[name] for name in vocabulary.special
@@ -67,19 +68,19 @@ class Tokenizer:
         with _guarded_vocabulary():
             self._library = vocabulary.library(self._ids)
         self._unmarked = (
-            UnmarkedPieces(self._ids, self.unknown, vocabulary.lowercase)
-            if isinstance(vocabulary, Vocabulary) and not vocabulary.marked
+            LongestMatch(self._ids, self.unknown, vocabulary.lowercase)
+            if isinstance(vocabulary, WordPiece) and not vocabulary.marked
             else None
         )
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
-        """Read the tokenizer of a checkpoint folder; see `vocabulary_folder.read_folder`."""
+        """Read the tokenizer of a checkpoint folder; see `folder.read_folder`."""
         return cls(read_folder(folder))
 
     @classmethod
     def from_vocabulary(cls, path: Path, lowercase: bool | None = None) -> Self:
-        """Read a `vocab.txt`; `lowercase` None means that its pieces tell."""
+        """Read a `vocab.txt`; `lowercase` None means that its tokens tell."""
         return cls(read_vocabulary(path, lowercase))
 
     @classmethod
@@ -90,12 +91,12 @@ class Tokenizer:
         lowercase: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Make a new vocabulary of at most `size` pieces; see `vocabulary_training`."""
+        """Make a new vocabulary of at most `size` tokens; see training.py."""
         return cls(learn_vocabulary(texts, size, lowercase, progress))
 
     @property
     def size(self) -> int:
-        return len(self.pieces)
+        return len(self.tokens)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -105,16 +106,16 @@ class Tokenizer:
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
-        """bool [size], True for pieces that continue the word of the piece before them."""
-        return np.array([self.vocabulary.continues(piece) for piece in self.pieces])
+        """bool [size], True for tokens that continue the word of the token before them."""
+        return np.array([self.vocabulary.continues(token) for token in self.tokens])
 
-    def piece(self, number: int) -> str:
-        """A piece as a person can read it."""
-        return self.vocabulary.shown(self.pieces[number])
+    def token(self, number: int) -> str:
+        """A token as a person can read it."""
+        return self.vocabulary.shown(self.tokens[number])
 
-    def id(self, piece: str) -> int:
-        """The id of a piece; that of [UNK] for what is none."""
-        return self._ids.get(piece, self.unknown)
+    def id(self, token: str) -> int:
+        """The id of a token; that of [UNK] for what is none."""
+        return self._ids.get(token, self.unknown)
 
     def added_to(self, texts: int) -> int:
         """How many special tokens an input of so many texts has."""
@@ -229,7 +230,7 @@ class Tokenizer:
     @cached_property
     def _library_of_words(self) -> LibraryTokenizer:
         """The library's tokenizer, with a space before every word where that makes a difference."""
-        if isinstance(self.vocabulary, BytePieces) and not self.vocabulary.spaced:
+        if isinstance(self.vocabulary, ByteLevelBpe) and not self.vocabulary.spaced:
             return replace(self.vocabulary, spaced=True).library(self._ids)
         return self._library
 
@@ -243,7 +244,7 @@ class Tokenizer:
         """Write the files of the Hugging Face layout into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
-    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Pieces:
+    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Found:
         """Encode a text, or enough of it for more than `max_length` right tokens."""
         if self._unmarked is not None:
             return self._unmarked.encode(text, max_length)
@@ -256,7 +257,7 @@ class Tokenizer:
         return self._library.encode(text, add_special_tokens=False)
 
     def _tokens(
-        self, encoded: LibraryEncoding | Pieces, text: str, count: int, segment: int
+        self, encoded: LibraryEncoding | Found, text: str, count: int, segment: int
     ) -> list[Token]:
         tokens = []
         word, last = -1, object()
@@ -271,7 +272,7 @@ class Tokenizer:
                 start += _spaces(text[start:end])
             tokens.append(
                 Token(
-                    text=self.piece(number),
+                    text=self.token(number),
                     id=number,
                     segment=segment,
                     start=start,
@@ -284,7 +285,7 @@ class Tokenizer:
 
     def _special(self, number: int, segment: int, at: int = 0) -> Token:
         return Token(
-            text=self.piece(number),
+            text=self.token(number),
             id=number,
             segment=segment,
             start=at,
@@ -320,8 +321,8 @@ def _guarded() -> Iterator[None]:
         raise
     except BaseException as error:  # a panic is no `Exception`
         raise StudioError(
-            phrase("The tokenizer cannot work on this text with this vocabulary."),
-            phrase("Try another text, or another vocabulary."),
+            phrase("The tokenizer failed on this text."),
+            phrase("Try a different text or vocabulary."),
         ) from error
 
 
@@ -334,10 +335,7 @@ def _guarded_vocabulary() -> Iterator[None]:
         raise
     except BaseException as error:  # a panic is no `Exception`
         raise BadCheckpoint(
-            phrase(
-                "The files of the tokenizer make no tokenizer: they are damaged, or do not belong "
-                "together."
-            ),
+            phrase("The tokenizer files are damaged or do not belong together."),
             ADVICE,
         ) from error
 
@@ -366,7 +364,7 @@ def _window(max_length: int) -> int:
 def _settled(encoded: LibraryEncoding, end: int) -> int:
     """How many tokens of a text cut at `end` would be the same in the whole text.
 
-    Not those of the last word, and not what may be the beginning of a special piece.
+    Not those of the last word, and not what may be the beginning of a special token.
     """
     words = encoded.word_ids
     return sum(

@@ -11,10 +11,10 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.tokenizers.batches import batches
-from engine.tokenizers.vocabulary import LONGEST_WORD, PREFIX, SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import LONGEST_WORD, PREFIX, SPECIAL, WordPiece
 
 MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
-RAREST = 2  # pieces that are seen less often are not made
+RAREST = 2  # tokens that are seen less often are not made
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -24,21 +24,21 @@ def learn_vocabulary(
     size: int,
     lowercase: bool,
     progress: Callable[[int, int], None] | None = None,
-) -> Vocabulary:
-    """Learn at most `size` pieces; the same texts always give the same vocabulary.
+) -> WordPiece:
+    """Learn at most `size` tokens; the same texts always give the same vocabulary.
 
-    The special pieces get the ids 0 to 4. `progress` is told how many of how many texts were read;
+    The special tokens get the ids 0 to 4. `progress` is told how many of how many texts were read;
     they are read twice, so that an iterator is first made a list. Words of more than 100 characters
     are not learned from.
 
     The library numbers the characters inside words in the order of a randomly seeded table, and
-    that number decides between equally frequent pieces. Hence the characters are counted here, and
+    that number decides between equally frequent tokens. Hence the characters are counted here, and
     named to the library beforehand.
     """
     if size < 2 * len(SPECIAL):
         raise StudioError(
-            phrase("A vocabulary of {size} pieces is too small.", size=size),
-            phrase("Ask for some hundreds at least."),
+            phrase("A vocabulary of {size} tokens is too small.", size=size),
+            phrase("Use at least a few hundred."),
         )
     rows = texts if isinstance(texts, Sequence) else list(texts)
     normal = normalizers.BertNormalizer(lowercase=lowercase)
@@ -46,7 +46,8 @@ def learn_vocabulary(
     counts = _count_characters(rows, normal)
     if not counts:
         raise StudioError(
-            phrase("There is no text to make a vocabulary from."), phrase("Choose files with text.")
+            phrase("There is no text to train a vocabulary on."),
+            phrase("Choose files that contain text."),
         )
     limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
     alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
@@ -66,7 +67,7 @@ def learn_vocabulary(
     found = library.get_vocab(with_added_tokens=True)
     base = [*SPECIAL, *alphabet, *inner]
     learned = sorted(found.keys() - set(base), key=found.__getitem__)
-    return Vocabulary(pieces=tuple(base + learned)[:size], lowercase=lowercase)
+    return WordPiece(tokens=tuple(base + learned)[:size], lowercase=lowercase)
 
 
 def _stays_in_word(

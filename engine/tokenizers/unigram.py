@@ -1,6 +1,6 @@
 """The unigram model of SentencePiece, as ALBERT has it (Kudo 2018; Lan et al. 2020, §3.1).
 
-Every word gets the mark “▁” before it, and is cut into the pieces whose scores (log
+Every word gets the mark “▁” before it, and is cut into the tokens whose scores (log
 probabilities) sum to the most.
 """
 
@@ -16,8 +16,8 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.vocabulary import AnyVocabulary, pair_template
-from engine.tokenizers.vocabulary_files import ADVICE, MOST_PIECES, Special, in_order, special_names
+from engine.tokenizers.vocabulary import Vocabulary, pair_template
+from engine.tokenizers.vocabulary_files import ADVICE, MOST_TOKENS, Special, in_order, special_names
 
 SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 MODEL = "spiece.model"
@@ -27,12 +27,12 @@ STEPS = (*QUOTES, "NFKD", "StripAccents", "Lowercase", "Precompiled", "spaces") 
 
 
 @dataclass(frozen=True)
-class SentencePieces(AnyVocabulary):
-    """A unigram vocabulary; `scores` are those of the first pieces, those behind were added."""
+class Unigram(Vocabulary):
+    """A unigram vocabulary; `scores` are those of the first tokens, those behind were added."""
 
-    kind: ClassVar[str] = "SentencePiece"
+    kind: ClassVar[str] = "Unigram"
     mark: ClassVar[str] = MARK
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     scores: tuple[float, ...]
     lowercase: bool = True
     keep_accents: bool = False
@@ -44,7 +44,7 @@ class SentencePieces(AnyVocabulary):
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         _, unknown, cls, sep, _ = self.special
-        scored = list(zip(self.pieces, self.scores, strict=False))
+        scored = list(zip(self.tokens, self.scores, strict=False))
         library = LibraryTokenizer(models.Unigram(scored, ids[unknown], byte_fallback=False))
         steps: list[normalizers.Normalizer] = []
         if self.quotes:
@@ -62,18 +62,18 @@ class SentencePieces(AnyVocabulary):
         )
         library.post_processor = pair_template(cls, sep, ids)
         library.decoder = decoders.Metaspace(MARK, "always")
-        library.add_tokens([AddedToken(p, normalized=False) for p in self.pieces[len(scored) :]])
+        library.add_tokens([AddedToken(p, normalized=False) for p in self.tokens[len(scored) :]])
         library.add_special_tokens([AddedToken(p, normalized=False) for p in self.special])
         library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
         return library
 
-    def continues(self, piece: str) -> bool:
-        whole = piece in self.special or piece in self.added
-        return not whole and not piece.startswith(MARK)
+    def continues(self, token: str) -> bool:
+        whole = token in self.special or token in self.added
+        return not whole and not token.startswith(MARK)
 
     def essence(self) -> list[Any]:
         settings = [self.lowercase, self.keep_accents, self.quotes, self.characters]
-        return [self.kind, self.pieces, self.scores, *settings, self.special, self.added]
+        return [self.kind, self.tokens, self.scores, *settings, self.special, self.added]
 
     def files(self) -> dict[str, str]:
         """Nothing: `spiece.model` can be made by its own program only."""
@@ -93,9 +93,7 @@ class SentencePieces(AnyVocabulary):
         }
 
 
-def from_published(
-    content: dict[str, Any], config: dict[str, Any], path: Path
-) -> SentencePieces | None:
+def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) -> Unigram | None:
     """Read a tokenizer.json; None where its steps are not those of ALBERT."""
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type", "Unigram") != "Unigram":
@@ -104,26 +102,24 @@ def from_published(
     if steps is None or model.get("byte_fallback") or not _splits(content.get("pre_tokenizer")):
         return None
     scored = _scored(model.get("vocab"), path)
-    pieces = [piece for piece, _ in scored]
+    tokens = [token for token, _ in scored]
     unknown = model.get("unk_id")
-    if type(unknown) is not int or not 0 <= unknown < len(pieces):
+    if type(unknown) is not int or not 0 <= unknown < len(tokens):
         raise BadCheckpoint(
-            phrase("{path} does not say which piece is the unknown one.", path=path.name), ADVICE
+            phrase("{path} does not say which token is the unknown token.", path=path.name), ADVICE
         )
     extra = content.get("added_tokens") or []
     if not isinstance(extra, list) or not all(isinstance(t, dict) for t in extra):
-        raise BadCheckpoint(phrase("{path} has no list of added pieces.", path=path.name), ADVICE)
-    ids: dict[str, Any] = {piece: number for number, piece in enumerate(pieces)}
-    for token in extra:
-        if ids.setdefault(str(token.get("content")), token.get("id")) != token.get("id"):
-            raise BadCheckpoint(
-                phrase("{path} gives one of its pieces two numbers.", path=path.name), ADVICE
-            )
+        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
+    ids: dict[str, Any] = {token: number for number, token in enumerate(tokens)}
+    for one in extra:
+        if ids.setdefault(str(one.get("content")), one.get("id")) != one.get("id"):
+            raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
     pad, _, cls, sep, mask = SPECIAL
-    special = special_names(config, (pad, pieces[unknown], cls, sep, mask))
+    special = special_names(config, (pad, tokens[unknown], cls, sep, mask))
     lowercase, accents = config.get("do_lower_case"), config.get("keep_accents")
-    return SentencePieces(
-        pieces=tuple(in_order(ids, path)),
+    return Unigram(
+        tokens=tuple(in_order(ids, path)),
         scores=tuple(score for _, score in scored),
         lowercase=lowercase if isinstance(lowercase, bool) else "Lowercase" in steps,
         keep_accents=accents if isinstance(accents, bool) else "StripAccents" not in steps,
@@ -186,17 +182,17 @@ def _splits(before: object) -> bool:
 
 def _scored(pairs: object, path: Path) -> list[tuple[str, float]]:
     """Pieces with their scores; raises BadCheckpoint for anything else."""
-    if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_PIECES:
-        raise BadCheckpoint(phrase("{path} has no vocabulary in it.", path=path.name), ADVICE)
+    if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
     scored = []
     for pair in pairs:
-        piece, score = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        token, score = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
         is_number = isinstance(score, int | float) and math.isfinite(score)
-        if not isinstance(piece, str) or not piece or score is None or not is_number:
+        if not isinstance(token, str) or not token or score is None or not is_number:
             raise BadCheckpoint(
-                phrase("{path} has a piece without a text or a score.", path=path.name), ADVICE
+                phrase("{path} contains a token without a text or a score.", path=path.name), ADVICE
             )
-        scored.append((piece, float(score)))
-    if len({piece for piece, _ in scored}) < len(scored):
-        raise BadCheckpoint(phrase("{path} has one of its pieces twice.", path=path.name), ADVICE)
+        scored.append((token, float(score)))
+    if len({token for token, _ in scored}) < len(scored):
+        raise BadCheckpoint(phrase("{path} contains a token twice.", path=path.name), ADVICE)
     return scored

@@ -1,6 +1,6 @@
-"""Vocabularies whose pieces bear no mark: those of chemistry and of proteins, say.
+"""Vocabularies whose tokens bear no mark: those of chemistry and of proteins, say.
 
-Every piece is a word of its own, and pieces follow one another with or without white space.
+Every token is a word of its own, and tokens follow one another with or without white space.
 """
 
 import unicodedata
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Pieces:
+class Found:
     """What was found in a text; three lists of the same length, named as the library names them."""
 
     ids: list[int] = field(default_factory=list)
@@ -19,20 +19,20 @@ class Pieces:
         return len(self.ids)
 
 
-class UnmarkedPieces:
-    """Takes the longest piece at each place; a character that begins none is unknown."""
+class LongestMatch:
+    """Takes the longest token at each place; a character that begins none is unknown."""
 
     def __init__(self, ids: dict[str, int], unknown: int, lowercase: bool) -> None:
         self._ids, self._unknown, self._lowercase = ids, unknown, lowercase
         lengths: dict[str, set[int]] = {}
-        for piece in ids:
-            lengths.setdefault(piece[:1], set()).add(len(piece))
+        for token in ids:
+            lengths.setdefault(token[:1], set()).add(len(token))
         self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
 
-    def encode(self, text: str, enough: int | None = None) -> Pieces:
-        """Find the pieces of a text, or its first ones: more than `enough`."""
+    def encode(self, text: str, enough: int | None = None) -> Found:
+        """Find the tokens of a text, or its first ones: more than `enough`."""
         looked_at = self._lowered(text) if self._lowercase else text
-        found, place = Pieces(), 0
+        found, place = Found(), 0
         while place < len(text) and (enough is None or len(found) <= enough):
             number, end = self._at(text, looked_at, place)
             if number is not None:
@@ -43,7 +43,7 @@ class UnmarkedPieces:
         return found
 
     def _at(self, text: str, lowered: str, place: int) -> tuple[int | None, int]:
-        """The piece at a place, None where nothing is meant to be read, and where it ends."""
+        """The token at a place, None where nothing is meant to be read, and where it ends."""
         for looked_at in (text, lowered) if self._lowercase else (text,):
             for length in self._lengths.get(looked_at[place], ()):
                 number = self._ids.get(looked_at[place : place + length])

@@ -96,7 +96,7 @@ def _max_positions(run: RunFolder, job: JobSpec) -> int:
 def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
     ids: list[int] = batch.tokens[row].tolist()
     return BatchRow(
-        tokens=tuple(data.tokenizer.piece(number) for number in ids),
+        tokens=tuple(data.tokenizer.token(number) for number in ids),
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
         length=len(ids) if batch.real is None else int(batch.real[row].sum()),
@@ -121,7 +121,7 @@ def _asked(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
             if wanted >= 0:
                 yield Target(position=place, wanted=labels[wanted], shown_as="label")
             continue
-        piece, shown = tokenizer.piece(wanted), int(batch.tokens[row, place])
+        piece, shown = tokenizer.token(wanted), int(batch.tokens[row, place])
         if shown == wanted:
             yield Target(position=place, wanted=piece, shown_as="kept")
         elif shown == tokenizer.mask:

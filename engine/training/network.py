@@ -32,8 +32,8 @@ def network_for(
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)
-    if learner.causal not in (None, loaded.spec.causal):
-        raise _other_direction(folder.name, loaded.spec.causal)
+    if learner.causal not in (None, loaded.spec.is_causal):
+        raise _other_direction(folder.name, loaded.spec.is_causal)
     if resume_from is None:
         report = loaded.report.sentence()
         context.note(phrase("Base model {name}: {report}", name=folder.name, report=report))

@@ -104,7 +104,7 @@ def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:
         row = data.learner.row(step.examples, number)
         if row is None:
             ids = step.examples.packed.ids(number * step.examples.endings)
-            tokens = (data.tokenizer.piece(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
+            tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
             text, where = " ".join(tokens), f"example {number + 1}"
         else:
             text = rows.texts[row]

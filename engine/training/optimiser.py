@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.model import AnySpec
+from engine.spec.model import EncoderSpec
 from engine.spec.training import TrainingSpec
 from engine.training.sharding import like, whole
 
@@ -36,7 +36,7 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     )
 
 
-def height(name: str, spec: AnySpec) -> int:
+def height(name: str, spec: EncoderSpec) -> int:
     """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, L + 1 in a head.
 
     What several layers share is where the highest of them is.

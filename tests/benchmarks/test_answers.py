@@ -31,7 +31,7 @@ def script(monkeypatch):
 def test_texts_have_the_lengths_that_are_told(script, tmp_path):
     texts = script("texts")
     tokenizer = Tokenizer.from_folder(starter_model())
-    words = [p for p in tokenizer.pieces if p.isalpha() and len(tokenizer.encode(p).ids) == 3]
+    words = [p for p in tokenizer.tokens if p.isalpha() and len(tokenizer.encode(p).ids) == 3]
     texts.write(tmp_path, words)
     for tokens in (16, 128, 512):
         assert len(tokenizer.encode(texts.text(tmp_path, tokens)).ids) == tokens

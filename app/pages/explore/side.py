@@ -95,7 +95,7 @@ class Side(QObject):
     def mask(self) -> str:
         """What is typed for a mask in this model's texts."""
         tokenizer = self._tokenizer
-        return "[MASK]" if tokenizer is None else tokenizer.piece(tokenizer.mask)
+        return "[MASK]" if tokenizer is None else tokenizer.token(tokenizer.mask)
 
     @property
     def tokenizer(self) -> Tokenizer | None:

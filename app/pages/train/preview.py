@@ -132,7 +132,7 @@ def _masked(
     maskable = [n for n, token in enumerate(tokens) if not token.special]
     count = min(len(maskable), max(1, round(masking.mlm_probability * len(maskable))))
     masked = set(rng.sample(maskable, count))
-    mask = tokenizer.piece(tokenizer.mask)
+    mask = tokenizer.token(tokenizer.mask)
     return tuple(
         token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in masked else token
         for n, token in enumerate(tokens)

@@ -3,17 +3,13 @@
 from PySide6.QtCore import QCoreApplication
 
 from app.widgets import numbers
+from engine.checkpoints import outline
 from engine.spec.model import BertSpec
 
 
 def parameters(spec: BertSpec) -> int:
-    """How many weights a network of this size has, with the head for masked words."""
-    width, inner = spec.hidden_size, spec.intermediate_size
-    embeddings = (spec.vocab_size + spec.max_positions + spec.segments) * width + 2 * width
-    attention = 4 * (width * width + width) + 2 * width
-    feed_forward = (width * inner + inner) + (inner * width + width) + 2 * width
-    head = (width * width + width) + 2 * width + spec.vocab_size  # its decoder is the embeddings
-    return embeddings + spec.layers * (attention + feed_forward) + head
+    """How many parameters a network of this size has, with the head for masked words."""
+    return outline.parameters(outline.outline(spec, ("masked words",)))
 
 
 def size_text(spec: BertSpec) -> str:

@@ -36,9 +36,7 @@ INDEX = ".index"
 LARGEST_INDEX = 32_000_000  # bytes
 MOST_SIDES = 8  # of a shape
 VERSION = 1  # of the format, as it is written, and the newest that is read
-OTHER_FORM = phrase(
-    "Choose a copy of this model that is stored otherwise, as model.safetensors at best."
-)
+OTHER_FORM = phrase("Choose a copy of this model in another format, ideally model.safetensors.")
 OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # ends the names of TensorFlow 2
 SLICE = b"\0"  # begins the names of parts of a tensor
 DTYPES = {  # the numbers of types.proto
@@ -114,7 +112,7 @@ class Bundle:
         if count != entry.size or masked(crc32c(content)) != entry.checksum:
             raise BadCheckpoint(
                 phrase(
-                    "{name} in {file_name} is damaged: its checksum does not agree.",
+                    "{name} in {file_name} is damaged: its checksum does not match.",
                     name=shown(name),
                     file_name=shown(file_name),
                 ),
@@ -140,7 +138,7 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     check_content(path)
     if path.stat().st_size > LARGEST_INDEX:
         raise BadCheckpoint(
-            phrase("{index} is far too large to be what its name says.", index=shown(index)), AGAIN
+            phrase("{index} is far too large for a checkpoint index.", index=shown(index)), AGAIN
         )
     try:
         shards, entries = _contents(path.read_bytes())
@@ -152,7 +150,7 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
             phrase(
-                "{index} is a checkpoint of TensorFlow 2, which keeps objects of a program.",
+                "{index} is an object-based TensorFlow 2 checkpoint.",
                 index=shown(index),
             ),
             OTHER_FORM,
@@ -175,19 +173,19 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
         try:
             name = key.decode()
         except UnicodeDecodeError as error:
-            raise Damage(phrase("a name in it is not text in UTF-8")) from error
+            raise Damage(phrase("a name in it is not UTF-8 text")) from error
         entries[name] = _entry(name, value)
         if not 0 <= entries[name].shard < shards:
-            raise Damage(phrase("{name} lies in a file that there is not", name=shown(name)))
+            raise Damage(phrase("the file of {name} is missing", name=shown(name)))
     if not entries:
-        raise Damage(phrase("it names no tensors"))
+        raise Damage(phrase("it lists no tensors"))
     return shards, entries
 
 
 def _shards(header: bytes) -> int:
     found = fields(header)
     if number(found, 2):
-        raise Unknown(phrase("it was written on a machine that puts the highest byte first"))
+        raise Unknown(phrase("it was written on a big-endian machine"))
     for version in messages(found, 3):
         if number(fields(version), 2) > VERSION:
             raise Unknown(phrase("it was written by a newer TensorFlow"))
@@ -201,9 +199,9 @@ def _entry(name: str, message: bytes) -> Entry:
     checksum = number(found, 6)
     entry = Entry(dtype, shape, number(found, 3), number(found, 4), number(found, 5), checksum)
     if entry.first < 0 or entry.size < 0:
-        raise Damage(phrase("{name} lies outside of its file", name=shown(name)))
+        raise Damage(phrase("{name} is outside its file", name=shown(name)))
     if dtype in WIDTHS and math.prod(shape) * WIDTHS[dtype] != entry.size:
-        raise Damage(phrase("{name} has another size than its shape says", name=shown(name)))
+        raise Damage(phrase("the size of {name} does not match its shape", name=shown(name)))
     return entry
 
 
@@ -211,7 +209,7 @@ def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
     found = fields(described[-1]) if described else {}
     shape = tuple(number(fields(side), 1) for side in messages(found, 2))
     if number(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
-        raise Damage(phrase("{name} has no shape that a tensor can have", name=shown(name)))
+        raise Damage(phrase("{name} has an invalid shape", name=shown(name)))
     return shape
 
 
@@ -227,18 +225,18 @@ def _check_shards(bundle: Bundle) -> None:
         if path is None:
             raise BadCheckpoint(
                 phrase(
-                    "{file_name}, to which {index} belongs, is missing.",
+                    "{file_name}, which belongs to {index}, is missing.",
                     file_name=shown(file_name),
                     index=shown(bundle.index),
                 ),
-                phrase("Put it into the folder beside the others, or download the model again."),
+                phrase("Add it to the folder, or download the model again."),
             )
         size = path.stat().st_size
         if size < end:
             check_content(path)  # why it is so short, if it is plain why
             raise BadCheckpoint(
                 phrase(
-                    "{file_name} was cut: it has {size} bytes, {name} ends at {end}.",
+                    "{file_name} is incomplete: it has {size} bytes, but {name} ends at {end}.",
                     file_name=shown(file_name),
                     size=size,
                     name=shown(name),

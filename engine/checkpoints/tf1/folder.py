@@ -28,19 +28,19 @@ def find_index(folder: Path) -> tuple[str, str] | None:
     if len(found) > 1:
         raise BadCheckpoint(
             phrase(
-                "{folder} holds {count} TensorFlow checkpoints, {found} for one.",
+                "{folder} contains {count} TensorFlow checkpoints, for example {found}.",
                 folder=shown(folder.name),
                 count=len(found),
                 found=shown(found[0]),
             ),
-            phrase("Put one of them into a folder of its own, with its config and vocabulary."),
+            phrase("Put one of them into its own folder, with its config and vocabulary."),
         )
     if found and latest is None:
         return found[0], ""
     if found:
         missing, read = shown(latest), shown(found[0])
         return found[0], phrase(
-            "The file “{state}” names {missing}, which is not there; {read} was read.",
+            "The file “{state}” lists {missing}, which is missing; {read} was loaded.",
             state=STATE,
             missing=missing,
             read=read,

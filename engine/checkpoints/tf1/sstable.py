@@ -30,7 +30,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     for a packed one; memory and time stay in proportion to the content whatever it claims.
     """
     if len(content) < FOOTER or not content.endswith(MAGIC):
-        raise Damage(phrase("its last bytes are not those of a table"))
+        raise Damage(phrase("it does not end like a checkpoint index"))
     footer = len(content) - FOOTER
     _, index = _handle(content, footer)
     found: dict[bytes, bytes] = {}
@@ -38,11 +38,11 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     for _, place in _entries(_block(content, *_handle(content, index)[0], footer)):
         (first, size), _ = _handle(place, 0)
         if first < end:
-            raise Damage(phrase("its blocks lie over one another"))
+            raise Damage(phrase("its blocks overlap"))
         end = first + size
         for key, value in _entries(_block(content, first, size, footer)):
             if found and key <= last:
-                raise Damage(phrase("its names are not in order"))
+                raise Damage(phrase("its names are not sorted"))
             if len(found) == MOST_ENTRIES:
                 raise Damage(
                     phrase("it has more than {most_entries} entries", most_entries=MOST_ENTRIES)
@@ -62,15 +62,15 @@ def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
 def _block(content: bytes, first: int, size: int, end: int) -> bytes:
     """The block at a place before `end`."""
     if first + size + TRAILER > end:
-        raise Damage(phrase("a block in it lies outside of it"))
+        raise Damage(phrase("a block is outside the file"))
     block, packing = content[first : first + size], content[first + size]
     stored = int.from_bytes(content[first + size + 1 : first + size + TRAILER], "little")
     if stored != masked(crc32c(content[first : first + size + 1])):
-        raise Damage(phrase("a checksum in it does not agree"))
+        raise Damage(phrase("a checksum does not match"))
     if packing == SNAPPY:
-        raise Unknown(phrase("it is packed with Snappy"))
+        raise Unknown(phrase("it is compressed with Snappy"))
     if packing != PLAIN:
-        raise Unknown(phrase("it is packed in an unknown way"))
+        raise Unknown(phrase("its compression is unknown"))
     return block
 
 
@@ -79,16 +79,16 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end <= 0:
-        raise Damage(phrase("a block in it is empty"))
+        raise Damage(phrase("a block is empty"))
     at, key = 0, b""
     while at < end:
         shared, at = varint(block, at)
         own, at = varint(block, at)
         size, at = varint(block, at)
         if shared > len(key) or at + own + size > end:
-            raise Damage(phrase("an entry in it is longer than its block"))
+            raise Damage(phrase("an entry is longer than its block"))
         if shared + own > LONGEST_KEY:
-            raise Damage(phrase("a name in it is too long"))
+            raise Damage(phrase("a name is too long"))
         key = key[:shared] + block[at : at + own]
         at += own + size
         yield key, block[at - size : at]

@@ -27,7 +27,7 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << 7 * place
         if byte < 0x80 and number < 1 << 64:
             return number, at + place + 1
-    raise Damage(phrase("a number in it has no end"))
+    raise Damage(phrase("a number does not end"))
 
 
 def as_varint(number: int) -> bytes:
@@ -45,7 +45,7 @@ def fields(message: bytes) -> dict[int, list[int | bytes]]:
     Raises Damage for what is no message.
     """
     if len(message) > LONGEST_MESSAGE:
-        raise Damage(phrase("a description in it is too long"))
+        raise Damage(phrase("a description is too long"))
     found: dict[int, list[int | bytes]] = {}
     at = 0
     while at < len(message):
@@ -61,9 +61,9 @@ def fields(message: bytes) -> dict[int, list[int | bytes]]:
             value = int.from_bytes(message[at : at + WIDTHS[kind]], "little")
             at += WIDTHS[kind]
         else:
-            raise Damage(phrase("a field in it has no known kind"))
+            raise Damage(phrase("a field has an unknown type"))
         if at > len(message):
-            raise Damage(phrase("a field in it is cut"))
+            raise Damage(phrase("a field is incomplete"))
         found.setdefault(key >> 3, []).append(value)
     return found
 
@@ -72,7 +72,7 @@ def number(found: dict[int, list[int | bytes]], field: int) -> int:
     """The number in a field as an int64, 0 where it is absent; the last one counts."""
     value = found.get(field, [0])[-1]
     if isinstance(value, bytes):
-        raise Damage(phrase("a field in it is no number"))
+        raise Damage(phrase("a field is not a number"))
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -80,7 +80,7 @@ def messages(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
     """All messages in a field."""
     inner = [value for value in found.get(field, []) if isinstance(value, bytes)]
     if len(inner) != len(found.get(field, [])):
-        raise Damage(phrase("a field in it is no message"))
+        raise Damage(phrase("a field is not a message"))
     return inner
 
 

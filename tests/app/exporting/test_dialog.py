@@ -142,9 +142,9 @@ def test_what_is_chosen_is_asked_and_its_report_is_shown(qtbot, desk, dialog, tm
     assert (asked.form, asked.precision) == ("onnx", "int8")
     assert asked.into == tmp_path / "little-onnx-int8"
     assert asked.checkpoint.name == "little"
-    desk.working(Working(stage="LiveQuery the model", done=1, total=4))
+    desk.working(Working(stage="Running the model", done=1, total=4))
     assert dialog.parts.currentWidget() is dialog.progress
-    assert dialog.progress.stage.text() == "LiveQuery the model …"
+    assert dialog.progress.stage.text() == "Running the model …"
     assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
     told = report(notes=("A note.",), weights_equal=None)
     desk.done(Exported(folder=asked.into, bytes=5_000_000, report=told))

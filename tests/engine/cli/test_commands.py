@@ -65,7 +65,8 @@ def test_a_checkpoint_of_a_run_is_exported(
     assert "logits: " in printed
     assert f"MB written to {out}" in printed
     written = json.loads((out / "export-report.json").read_text())
-    assert written["sources"][1].endswith(f"dev rows of the run {Path(model).parents[1].name}")
+    run = Path(model).parents[1].name
+    assert written["sources"][1].endswith(f"validation rows of the run {run}")
     assert written["precision"] == "float16"
 
 
@@ -74,8 +75,8 @@ def test_an_export_says_what_cannot_be(
 ) -> None:
     command = ("export", model, "--to", str(tmp_path / "out"))
     assert "not both" in refusal(capsys, *command, "--dtype=float16", "--int8")
-    assert "cannot be written with int8" in refusal(capsys, *command, "--form=tf1", "--int8")
-    assert "something at" in refusal(capsys, "export", model, "--to", model)
+    assert "does not support int8" in refusal(capsys, *command, "--form=tf1", "--int8")
+    assert "already exists" in refusal(capsys, "export", model, "--to", model)
     assert not (tmp_path / "out").exists()
 
 

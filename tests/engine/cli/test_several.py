@@ -102,5 +102,5 @@ def test_spread() -> None:
 def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
     (tmp_path / "into").mkdir()
     (tmp_path / "into" / "mine").touch()
-    with pytest.raises(StudioError, match="something at"):
+    with pytest.raises(StudioError, match="already exists"):
         several.begin(job, tmp_path / "into")

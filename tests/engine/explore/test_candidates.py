@@ -42,7 +42,7 @@ def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(kno
         typed = known.typed(text[:start] + name + text[given.described[last].end :])
         count = len(typed.described) - len(given.described) + len(numbers)
         ids = [t.id for t in typed.described[first : first + count]]
-        assert one.tokens == tuple(tokenizer.piece(number) for number in ids)
+        assert one.tokens == tuple(tokenizer.token(number) for number in ids)
         tokens = typed.tokens.clone()
         tokens[0, first : first + count] = tokenizer.mask
         for number, (own, logarithm) in enumerate(zip(ids, one.log_probabilities, strict=True)):
@@ -116,7 +116,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
     assert [one.log_probability for one in found.found] == pytest.approx(
         best.values.tolist(), abs=CLOSE
     )
-    names = [tuple(model.tokenizer.piece(n) for n in row) for row in rows[best.indices].tolist()]
+    names = [tuple(model.tokenizer.token(n) for n in row) for row in rows[best.indices].tolist()]
     assert [one.tokens for one in found.found] == names
     every = candidates.joint(model, gap, rows).sum(1).exp().sum()
     assert float(every) <= 1 + 1e-4, "a distribution over the rows; some ids have no piece"

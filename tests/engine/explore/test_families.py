@@ -13,7 +13,7 @@ from engine.messages.explore.fill_mask import FillMask
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     family, folder, checkpoint, _ = known
-    mask = checkpoint.tokenizer.piece(checkpoint.tokenizer.mask)
+    mask = checkpoint.tokenizer.token(checkpoint.tokenizer.mask)
     text, pair = f"a quiet {mask}, isn't it?", "nobody left"
     answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text=text, pair=pair, top=5))
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -28,7 +28,7 @@ def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     (guess,) = answer.predictions
     assert guess.first == guess.last == place
     ids = best.indices.tolist()
-    assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.piece(i) for i in ids]
+    assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.token(i) for i in ids]
     assert [likely.probability for likely in guess.ranked] == pytest.approx(
         best.values.tolist(), abs=1e-5
     )

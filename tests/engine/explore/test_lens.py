@@ -44,7 +44,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
     traced = apply(known.checkpoint, ask)
     hidden = known.run(given, output_hidden_states=True).hidden_states
     assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
-    size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.piece
+    size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.token
     for height, vectors in zip(traced.layers, hidden, strict=True):
         logits = head_of(known)(vectors)[0]
         for guess, actual in zip(height.predictions, height.actual, strict=True):

@@ -48,7 +48,7 @@ def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
         assert place.log_probability == pytest.approx(float(logs[own]), abs=CLOSE)
         order = logits[:size].argsort(descending=True).tolist()
         assert place.rank == order.index(own) + 1
-        assert place.top.label == known.checkpoint.tokenizer.piece(order[0])
+        assert place.top.label == known.checkpoint.tokenizer.token(order[0])
         assert place.top.probability == pytest.approx(float(logs[order[0]].exp()), abs=CLOSE)
         sum_of_logs += float(logs[own])
     assert perplexity(places) == pytest.approx(math.exp(-sum_of_logs / len(places)), rel=CLOSE)

@@ -137,7 +137,7 @@ def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder,
     assert answer.report.weights_equal
     again = worker.ask(Export(number=4, checkpoint=tiny_folder, into=into))
     assert isinstance(again, Refused)
-    assert "something at" in again.problem
+    assert "already exists" in again.problem
 
 
 def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):

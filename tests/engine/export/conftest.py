@@ -27,7 +27,7 @@ KINDS = {
     "tags": (Heads(outputs=3, kind="tags"), LABELS),
     "answer": (Heads(outputs=2, kind="answer"), ()),
     "choices": (Heads(outputs=1, kind="choices"), ()),
-    "linear reader": (
+    "linear probe": (
         Heads(outputs=3, reader=Features(vectors="learned mix", probe="linear")),
         LABELS,
     ),

@@ -70,7 +70,7 @@ def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["pooler", "pre-training", "classes", "tags", "answer", "choices", "linear reader"]
+    "kind", ["pooler", "pre-training", "classes", "tags", "answer", "choices", "linear probe"]
 )
 def test_a_graph_says_what_the_network_says(tmp_path, kind):
     ours = network(KINDS[kind][0], SHALLOW)
@@ -164,7 +164,7 @@ def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeyp
         return said
 
     monkeypatch.setattr(exporting, "say", turned)
-    with pytest.raises(BrokenExport, match=r"80\.0% of 10 cases, and 90% are needed"):
+    with pytest.raises(BrokenExport, match=r"80\.0% of 10 cases; at least 90% are required"):
         exported(tmp_path, "classes", form="onnx", precision="int8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
@@ -175,7 +175,7 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
         (folder / GRAPH).write_bytes(graph[: len(graph) // 2])
 
     monkeypatch.setattr(exporting, "write_graph", cut)
-    with pytest.raises(BrokenExport, match="could not be loaded again"):
+    with pytest.raises(BrokenExport, match="could not be reloaded"):
         exported(tmp_path, "classes", form="onnx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 

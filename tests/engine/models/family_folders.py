@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import transformers
 
-from engine.spec.model import AlbertSpec, AnySpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, EncoderSpec, RobertaSpec
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
@@ -23,8 +23,8 @@ class Example:
     """A family at a small size and at that of its base model."""
 
     classes: str  # the beginning of transformers' names
-    spec: AnySpec
-    base: AnySpec
+    spec: EncoderSpec
+    base: EncoderSpec
     sizes: dict[str, Any]  # for transformers' config, of the small one
     suffixes: tuple[str, ...]  # of classes that pre-training has
 
@@ -92,7 +92,7 @@ def write_tokenizer(family: str, folder: Path) -> Path:
         return byte_level(folder, TEXTS, 500)
     if family == "albert":
         return sentence_pieces(folder, TEXTS, 120)
-    Tokenizer(Vocabulary(pieces=(*SPECIAL, *WORDS))).save(folder)
+    Tokenizer(WordPiece(tokens=(*SPECIAL, *WORDS))).save(folder)
     return folder
 
 

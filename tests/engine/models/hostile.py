@@ -51,13 +51,13 @@ def folder_is_a_file(folder: Path) -> Path:
     return folder / SAFE
 
 
-@case("has no config.json")
+@case("has neither config.json")
 def folder_empty(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
 
 
-@case("has no config.json")
+@case("has neither config.json")
 def config_missing(folder: Path) -> None:
     (folder / CONFIG).unlink()
 
@@ -72,14 +72,14 @@ def _config(content: bytes) -> Spoil:
 for name, content, says in (
     ("config_empty", b"", "is empty"),
     ("config_page", PAGE, "web page"),
-    ("config_pointer", LFS, "git-lfs"),
+    ("config_pointer", LFS, "Git LFS"),
     ("config_binary", bytes(range(256)), "not valid JSON"),
     ("config_cut", b'{"vocab_size": 40,\n "hidden_', "line 2, column"),
-    ("config_list", b"[1, 2]", "does not hold an object"),
+    ("config_list", b"[1, 2]", "is not a JSON object"),
     ("config_deep", b'{"a":' * 100_000, "not valid JSON"),
     ("config_long_number", b'{"vocab_size": ' + b"9" * 5_000 + b"}", "not valid JSON"),
     ("config_nan", b'{"vocab_size": NaN}', "not valid JSON"),
-    ("config_lacks_sizes", b'{"model_type": "bert", "vocab_size": 40}', "it lacks hidden_size"),
+    ("config_lacks_sizes", b'{"model_type": "bert", "vocab_size": 40}', "it has no hidden_size"),
 ):
     CASES[name] = (_config(content), says)
 
@@ -108,12 +108,12 @@ for name, values, says in (
     ("dropout_two", {"hidden_dropout_prob": 2}, "hidden_dropout_prob: Input should be less"),
     ("activation_code", {"hidden_act": "__import__('os').system('x')"}, "hidden_act: Input"),
     ("activation_list", {"hidden_act": ["gelu"]}, "hidden_act: Input"),
-    ("kind_other", {"model_type": "electra"}, "the kind “electra”"),
-    ("kind_roberta", {"model_type": "roberta"}, "kind WordPiece, and RoBERTa has byte-level BPE"),
-    ("kind_distilbert", {"model_type": "distilbert"}, "it lacks dim, n_layers, n_heads"),
+    ("kind_other", {"model_type": "electra"}, "“electra” is not"),
+    ("kind_roberta", {"model_type": "roberta"}, "is WordPiece, but RoBERTa uses byte-level BPE"),
+    ("kind_distilbert", {"model_type": "distilbert"}, "it has no dim, n_layers, n_heads"),
     ("kind_albert", {"model_type": "albert"}, "The file holds no layer of ALBERT"),
-    ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "the kind “<b>x</b>��[31m”"),
-    ("kind_number", {"model_type": 5}, "the kind “5”"),
+    ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>��[31m”"),
+    ("kind_number", {"model_type": 5}, "“5” is not"),
     ("class_other", {"model_type": None, "architectures": ["ElectraModel"]}, "“ElectraModel”"),
     ("positions_relative", {"position_embedding_type": "relative_key"}, "“relative_key”"),
     ("decoder_of_two", {"is_decoder": True, "add_cross_attention": True}, "add_cross_attention"),
@@ -121,7 +121,7 @@ for name, values, says in (
     (
         "decoder_of_classes",
         {"is_decoder": True, "architectures": ["BertForSequenceClassification"]},
-        "sees only itself",
+        "attends only to itself",
     ),
     ("quantised", {"quantization_config": {"bits": 4}}, "quantization_config"),
     ("pruned", {"pruned_heads": {"0": [1]}}, "pruned_heads"),
@@ -167,7 +167,7 @@ def _folded(name: str) -> Spoil:
 
 for name in (CONFIG, SAFE, "tokenizer.json", "tokenizer_config.json"):
     short = name.split(".")[0]
-    CASES[f"link_out_{short}"] = (linked_out(name), "link that leads out")
+    CASES[f"link_out_{short}"] = (linked_out(name), "link that points outside")
     CASES[f"pipe_{short}"] = (piped(name), "not a plain file")
     CASES[f"folder_{short}"] = (_folded(name), "not a plain file")
 
@@ -207,18 +207,18 @@ def _headed(header: dict[str, Any], data: bytes = b"") -> bytes:
 
 for name, change, says in (
     ("safe_empty", lambda b: b"", "is empty"),
-    ("safe_pointer", lambda b: LFS, "git-lfs"),
+    ("safe_pointer", lambda b: LFS, "Git LFS"),
     ("safe_page", lambda b: PAGE, "web page"),
-    ("safe_short", lambda b: b[:5], "no safetensors file"),
-    ("safe_cut_in_header", lambda b: b[:500], "no safetensors file, or was cut"),
-    ("safe_cut_in_data", lambda b: b[:-100], "damaged, or was cut"),
-    ("safe_longer", lambda b: b + b"x", "damaged, or was cut"),
-    ("safe_header_endless", lambda b: struct.pack("<Q", 2**63) + b[8:], "no safetensors file"),
-    ("safe_header_large", lambda b: struct.pack("<Q", 10**8) + b[8:], "no safetensors file"),
+    ("safe_short", lambda b: b[:5], "not a safetensors file"),
+    ("safe_cut_in_header", lambda b: b[:500], "not a safetensors file, or it is incomplete"),
+    ("safe_cut_in_data", lambda b: b[:-100], "damaged or incomplete"),
+    ("safe_longer", lambda b: b + b"x", "damaged or incomplete"),
+    ("safe_header_endless", lambda b: struct.pack("<Q", 2**63) + b[8:], "not a safetensors file"),
+    ("safe_header_large", lambda b: struct.pack("<Q", 10**8) + b[8:], "not a safetensors file"),
     ("safe_header_no_json", lambda b: b[:8] + b"[" + b[9:], "damaged"),
     ("safe_header_deep", lambda b: struct.pack("<Q", 99_999) + b'{"a":' * 20_000, "damaged"),
-    ("safe_no_tensors", lambda b: _headed({}), "holds 0 tensors"),
-    ("safe_random", lambda b: bytes(1000 * [200]), "no safetensors file"),
+    ("safe_no_tensors", lambda b: _headed({}), "contains 0 tensors"),
+    ("safe_random", lambda b: bytes(1000 * [200]), "not a safetensors file"),
     (
         "safe_overlap",
         lambda b: _headed(
@@ -292,9 +292,9 @@ for name, spoil, says in (
     ("shape_flat", _set(QUERY, lambda t: t.reshape(-1)), "is [256] in the file"),
     ("shape_scalar", _set(QUERY, lambda t: t[0, 0].clone()), "is [] in the file"),
     ("words_fewer", _set(WORDS, lambda t: t[:20].clone()), "is [20, 16] in the file"),
-    ("nan", _set(QUERY, _poison(float("nan"))), "not finite"),
-    ("infinite", _set(QUERY, _poison(float("-inf"))), "not finite"),
-    ("too_large_for_float32", _set(QUERY, lambda t: t.double() * 1e300), "not finite"),
+    ("nan", _set(QUERY, _poison(float("nan"))), "NaN or infinite"),
+    ("infinite", _set(QUERY, _poison(float("-inf"))), "NaN or infinite"),
+    ("too_large_for_float32", _set(QUERY, lambda t: t.double() * 1e300), "NaN or infinite"),
     ("integers", _set(QUERY, lambda t: t.to(torch.int64)), "stored as I64"),
     ("bytes", _set(QUERY, lambda t: t.to(torch.int8)), "stored as I8"),
     ("eighth_precision", _set(QUERY, lambda t: t.to(torch.float8_e4m3fn)), "stored as F8_E4M3"),
@@ -331,25 +331,25 @@ def _shard_linked_out(folder: Path) -> str:
 
 
 for name, target, says in (
-    ("up", lambda f: f"../outside/{SAFE}", "is not the name of a file"),
-    ("absolute", lambda f: str(f.parent / "outside" / SAFE), "is not the name of a file"),
-    ("down_and_up", lambda f: f"x/../../outside/{SAFE}", "is not the name of a file"),
-    ("backslash", lambda f: f"..\\outside\\{SAFE}", "is not the name of a file"),
-    ("drive", lambda f: "C:\\x.safetensors", "is not the name of a file"),
+    ("up", lambda f: f"../outside/{SAFE}", "is not a file name"),
+    ("absolute", lambda f: str(f.parent / "outside" / SAFE), "is not a file name"),
+    ("down_and_up", lambda f: f"x/../../outside/{SAFE}", "is not a file name"),
+    ("backslash", lambda f: f"..\\outside\\{SAFE}", "is not a file name"),
+    ("drive", lambda f: "C:\\x.safetensors", "is not a file name"),
     ("dots", lambda f: "..", "is not"),
     ("no_name", lambda f: "", "is not"),
-    ("newline", lambda f: "a\nb.safetensors", "is not the name of a file"),
-    ("nul", lambda f: "a\0b.safetensors", "is not the name of a file"),
-    ("endless", lambda f: "a" * 5_000, "is not the name of a file"),
+    ("newline", lambda f: "a\nb.safetensors", "is not a file name"),
+    ("nul", lambda f: "a\0b.safetensors", "is not a file name"),
+    ("endless", lambda f: "a" * 5_000, "is not a file name"),
     ("missing", lambda f: "b.safetensors", "is missing"),
-    ("other_kind", lambda f: CONFIG, "which is no .safetensors file"),
+    ("other_kind", lambda f: CONFIG, "which is not a .safetensors file"),
     ("number", lambda f: 5, "is missing"),
-    ("link_out", _shard_linked_out, "link that leads out"),
+    ("link_out", _shard_linked_out, "link that points outside"),
 ):
     CASES[f"shard_{name}"] = (_index(target), says)
 
 
-@case("names no files")
+@case("lists no files")
 def index_without_a_map(folder: Path) -> None:
     (folder / SAFE).unlink()
     (folder / f"{SAFE}.index.json").write_text('{"weight_map": [1, 2]}')
@@ -441,43 +441,43 @@ def _endless_old(path: Path) -> bytes:
 
 OLD = {"_use_new_zipfile_serialization": False}
 for name, make, says in (
-    ("code", lambda c, p: _saved(_evil(c)), "holds code (“posix system”)"),
-    ("code_old", lambda c, p: _saved(_evil(c), **OLD), "holds code (“posix system”)"),
-    ("code_eval", lambda c, p: _saved(_evil(c, exec)), "holds code (“__builtin__ exec”)"),
-    ("code_protocol_4", lambda c, p: _saved(_evil(c), pickle_protocol=4), "holds code"),
-    ("code_raw", lambda c, p: pickle.dumps(_evil(c), protocol=2), "holds code"),
-    ("code_raw_4", lambda c, p: pickle.dumps(_evil(c), protocol=4), "holds code"),
-    ("code_text", lambda c, p: pickle.dumps(Payload(c), protocol=0), "no file of weights"),
-    ("code_tar", lambda c, p: _tar(c), "no file of weights"),
+    ("code", lambda c, p: _saved(_evil(c)), "contains code (“posix system”)"),
+    ("code_old", lambda c, p: _saved(_evil(c), **OLD), "contains code (“posix system”)"),
+    ("code_eval", lambda c, p: _saved(_evil(c, exec)), "contains code (“__builtin__ exec”)"),
+    ("code_protocol_4", lambda c, p: _saved(_evil(c), pickle_protocol=4), "contains code"),
+    ("code_raw", lambda c, p: pickle.dumps(_evil(c), protocol=2), "contains code"),
+    ("code_raw_4", lambda c, p: pickle.dumps(_evil(c), protocol=4), "contains code"),
+    ("code_text", lambda c, p: pickle.dumps(Payload(c), protocol=0), "not a weights file"),
+    ("code_tar", lambda c, p: _tar(c), "not a weights file"),
     (
         "code_first_then_good",
         lambda c, p: pickle.dumps(Payload(c), protocol=2) + _saved(_good(p), **OLD),
-        "holds code",
+        "contains code",
     ),
     (
         "code_in_a_second_pickle",
         lambda c, p: _repacked(
             _saved(_good(p)), 0, {"archive/more.pkl": pickle.dumps(Payload(c), protocol=2)}
         ),
-        "no file of weights",
+        "not a weights file",
     ),
     (
         "torchscript",
         lambda c, p: _repacked(_saved(_good(p)), 0, {"archive/constants.pkl": b"\x80\x02)."}),
-        "holds code (a TorchScript program)",
+        "contains code (a TorchScript program)",
     ),
-    ("whole_module", lambda c, p: _saved(torch.nn.Linear(2, 2)), "holds code"),
-    ("packed", lambda c, p: _repacked(_saved(_good(p)), zipfile.ZIP_DEFLATED), "is packed"),
-    ("packed_bomb", lambda c, p: _repacked(_saved({"x": torch.zeros(10**6)}), 8), "is packed"),
+    ("whole_module", lambda c, p: _saved(torch.nn.Linear(2, 2)), "contains code"),
+    ("packed", lambda c, p: _repacked(_saved(_good(p)), zipfile.ZIP_DEFLATED), "is compressed"),
+    ("packed_bomb", lambda c, p: _repacked(_saved({"x": torch.zeros(10**6)}), 8), "is compressed"),
     ("cut", lambda c, p: _saved(_good(p))[:-900], "damaged"),
     ("cut_old", lambda c, p: _saved(_good(p), **OLD)[:-900], "damaged"),
     ("cut_early", lambda c, p: _saved(_good(p), **OLD)[:99], "damaged"),
     ("empty", lambda c, p: b"", "is empty"),
-    ("pointer", lambda c, p: LFS, "git-lfs"),
+    ("pointer", lambda c, p: LFS, "Git LFS"),
     ("page", lambda c, p: PAGE, "web page"),
-    ("random", lambda c, p: bytes(1000 * [7]), "no file of weights"),
-    ("no_dictionary", lambda c, p: _saved([torch.zeros(2)]), "holds no tensors by name"),
-    ("no_tensors", lambda c, p: _saved({"a": 1}), "holds 0 tensors"),
+    ("random", lambda c, p: bytes(1000 * [7]), "not a weights file"),
+    ("no_dictionary", lambda c, p: _saved([torch.zeros(2)]), "contains no named tensors"),
+    ("no_tensors", lambda c, p: _saved({"a": 1}), "contains 0 tensors"),
     ("stride_zero", lambda c, p: _saved({WORDS: torch.zeros(1).expand(2**17, 2**17)}), "claims"),
     (
         "stride_zero_small",
@@ -485,12 +485,12 @@ for name, make, says in (
         "not a plain tensor",
     ),
     ("endless_old", lambda c, p: _endless_old(p), "claims to hold more than its own size"),
-    ("sparse", lambda c, p: _saved({WORDS: torch.zeros(3, 3).to_sparse()}), "holds code"),
-    ("meta", lambda c, p: _saved({WORDS: torch.zeros(3, device="meta")}), "holds code"),
+    ("sparse", lambda c, p: _saved({WORDS: torch.zeros(3, 3).to_sparse()}), "contains code"),
+    ("meta", lambda c, p: _saved({WORDS: torch.zeros(3, device="meta")}), "contains code"),
     (
         "nan",
         lambda c, p: _saved(_good(p) | {QUERY: torch.full((16, 16), float("nan"))}),
-        "not finite",
+        "NaN or infinite",
     ),
     ("missing", lambda c, p: _saved({n: t for n, t in _good(p).items() if n != QUERY}), "lacks 1"),
 ):
@@ -510,7 +510,7 @@ def weights_for_tensorflow(folder: Path) -> None:
     os.rename(folder / SAFE, folder / "tf_model.h5")
 
 
-@case("vocabulary has 45 pieces, and the network knows 40")
+@case("vocabulary has 45 tokens, but the model has embeddings for 40")
 def vocabulary_too_large(folder: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         (folder / name).unlink()
@@ -525,6 +525,6 @@ def vocabulary_missing(folder: Path) -> None:
     (folder / "vocab.txt").unlink()
 
 
-@case("git-lfs")
+@case("Git LFS")
 def vocabulary_pointer(folder: Path) -> None:
     (folder / "tokenizer.json").write_bytes(LFS)

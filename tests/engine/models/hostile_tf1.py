@@ -63,17 +63,17 @@ def no_file_of_it(folder: Path) -> None:
     (folder / DATA).unlink()
 
 
-@case("bert_model.ckpt.data-00000-of-00001, to which bert_model.ckpt.index belongs, is missing")
+@case("bert_model.ckpt.data-00000-of-00001, which belongs to bert_model.ckpt.index, is missing")
 def data_missing(folder: Path) -> None:
     (folder / DATA).unlink()
 
 
-@case("holds 2 TensorFlow checkpoints, bert_model.ckpt.index for one")
+@case("contains 2 TensorFlow checkpoints, for example bert_model.ckpt.index")
 def two_of_them(folder: Path) -> None:
     (folder / "model.ckpt-9.index").write_bytes((folder / INDEX).read_bytes())
 
 
-@case("has no config.json and no bert_config.json")
+@case("has neither config.json nor bert_config.json")
 def config_missing(folder: Path) -> None:
     (folder / CONFIG).unlink()
 
@@ -81,13 +81,13 @@ def config_missing(folder: Path) -> None:
 for name in (INDEX, DATA, CONFIG):
     short = name.rsplit(".", 1)[-1][:6]
     CASES[f"{short}_empty"] = (changed(name, lambda b: b""), f"{name} is empty")
-    CASES[f"{short}_pointer"] = (changed(name, lambda b: LFS), "git-lfs")
+    CASES[f"{short}_pointer"] = (changed(name, lambda b: LFS), "Git LFS")
     CASES[f"{short}_page"] = (changed(name, lambda b: PAGE), "web page")
-    CASES[f"{short}_link_out"] = (linked_out(name), "link that leads out")
+    CASES[f"{short}_link_out"] = (linked_out(name), "link that points outside")
     CASES[f"{short}_pipe"] = (piped(name), "not a plain file")
 
 
-@case("link that leads out")
+@case("link that points outside")
 def note_of_the_saver_link_out(folder: Path) -> None:
     (folder / "checkpoint").symlink_to("/etc/hostname")
 
@@ -97,19 +97,19 @@ def index_large(folder: Path) -> None:
     os.truncate(folder / INDEX, 1 << 36)
 
 
-@case("was cut: it has")
+@case("is incomplete: it has")
 def data_cut(folder: Path) -> None:
     os.truncate(folder / DATA, (folder / DATA).stat().st_size - 1)
 
 
-@case("checksum does not agree")
+@case("checksum does not match")
 def data_changed(folder: Path) -> None:
     content = bytearray((folder / DATA).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / DATA).write_bytes(content)
 
 
-@case("numbers that are not finite")
+@case("NaN or infinite")
 def not_finite(folder: Path) -> None:
     entry = open_bundle(folder, INDEX).entries[QUERY.decode()]
     content = np.frombuffer((folder / DATA).read_bytes(), np.uint8).copy()
@@ -130,8 +130,12 @@ for name, values, says in (
     ("layers_many", {"num_hidden_layers": 9}, "bert_config.json describes 9 layers, and the"),
     ("words_many", {"vocab_size": 10**7}, "and [10000000, 16] by bert_config.json"),
     ("inner_other", {"intermediate_size": 64}, "is [32, 16] in the file, and [64, 16] by bert"),
-    ("width_text", {"hidden_size": "16"}, "bert_config.json describes no network: hidden_size"),
-    ("kind_other", {"model_type": "electra"}, "the kind “electra”"),
+    (
+        "width_text",
+        {"hidden_size": "16"},
+        "does not describe a valid model: hidden_size",
+    ),
+    ("kind_other", {"model_type": "electra"}, "“electra” is not"),
     ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
 ):
     CASES[f"config_{name}"] = (_config(**values), says)
@@ -165,38 +169,38 @@ def one_block(block: bytes, packing: int = 0) -> bytes:
 
 RESTART = bytes(4) + (1).to_bytes(4, "little")
 for name, content, says in (
-    ("no_table", bytes(1000), "its last bytes are not those of a table"),
-    ("short", MAGIC, "its last bytes are not those of a table"),
-    ("endless_number", b"\xff" * 40 + MAGIC, "a number in it has no end"),
-    ("index_elsewhere", (bytes(2) + b"\x90\x90\x03\x05").ljust(40, b"\0") + MAGIC, "lies outside"),
-    ("huge_block", table(b"", [(b"z", 0, 1 << 60)]), "lies outside of it"),
-    ("packed", one_block(b"\0" + RESTART, 1), "packed with Snappy"),
-    ("packed_otherwise", one_block(b"\0" + RESTART, 7), "packed in an unknown way"),
-    ("empty_block", one_block(RESTART), "a block in it is empty"),
-    ("tiny_block", one_block(b""), "a block in it is empty"),
-    ("many_restarts", one_block(b"abc" + b"\xff" * 4), "a block in it is empty"),
+    ("no_table", bytes(1000), "it does not end like a checkpoint index"),
+    ("short", MAGIC, "it does not end like a checkpoint index"),
+    ("endless_number", b"\xff" * 40 + MAGIC, "a number does not end"),
+    ("index_elsewhere", (bytes(2) + b"\x90\x90\x03\x05").ljust(40, b"\0") + MAGIC, "is outside"),
+    ("huge_block", table(b"", [(b"z", 0, 1 << 60)]), "is outside"),
+    ("packed", one_block(b"\0" + RESTART, 1), "compressed with Snappy"),
+    ("packed_otherwise", one_block(b"\0" + RESTART, 7), "compression is unknown"),
+    ("empty_block", one_block(RESTART), "a block is empty"),
+    ("tiny_block", one_block(b""), "a block is empty"),
+    ("many_restarts", one_block(b"abc" + b"\xff" * 4), "a block is empty"),
     ("shares_too_much", one_block(entry_of(3, b"a", b"") + RESTART), "longer than its block"),
     ("claims_too_much", one_block(b"\0\1\x90\x90\x03a" + RESTART), "longer than its block"),
-    ("long_name", one_block(entry_of(0, b"a" * 1001, b"") + RESTART), "a name in it is too long"),
+    ("long_name", one_block(entry_of(0, b"a" * 1001, b"") + RESTART), "a name is too long"),
     (
         "out_of_order",
         one_block(entry_of(0, b"b", b"") + entry_of(0, b"a", b"") + RESTART),
-        "its names are not in order",
+        "its names are not sorted",
     ),
-    ("named_twice", one_block(2 * entry_of(0, b"b", b"") + RESTART), "its names are not in order"),
+    ("named_twice", one_block(2 * entry_of(0, b"b", b"") + RESTART), "its names are not sorted"),
     (
         "block_twice",
         table(sealed(entry_of(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
-        "its blocks lie over one another",
+        "its blocks overlap",
     ),
     ("no_header", table_of([(b"a", b"")]), "it has no header"),
-    ("no_tensors", table_of([(b"", packed_header(1))]), "it names no tensors"),
-    ("no_message", table_of([(b"", b"\x0b")]), "a field in it has no known kind"),
-    ("cut_message", table_of([(b"", b"\x0a\x05a")]), "a field in it is cut"),
-    ("text_for_number", table_of([(b"", as_field(1, b"a"))]), "a field in it is no number"),
-    ("number_for_text", table_of([(b"", as_field(3, 5))]), "a field in it is no message"),
+    ("no_tensors", table_of([(b"", packed_header(1))]), "it lists no tensors"),
+    ("no_message", table_of([(b"", b"\x0b")]), "a field has an unknown type"),
+    ("cut_message", table_of([(b"", b"\x0a\x05a")]), "a field is incomplete"),
+    ("text_for_number", table_of([(b"", as_field(1, b"a"))]), "a field is not a number"),
+    ("number_for_text", table_of([(b"", as_field(3, 5))]), "a field is not a message"),
     ("long_message", table_of([(b"", as_field(3, bytes(10_001)))]), "is too long"),
-    ("highest_byte_first", table_of([(b"", as_field(2, 1))]), "puts the highest byte first"),
+    ("highest_byte_first", table_of([(b"", as_field(2, 1))]), "big-endian"),
     ("newer", table_of([(b"", as_field(3, as_field(2, 2)))]), "written by a newer TensorFlow"),
 ):
     CASES[f"table_{name}"] = (changed(INDEX, lambda b, content=content: content), says)
@@ -207,7 +211,7 @@ def table_endless(folder: Path) -> None:
     (folder / INDEX).write_bytes(table_of((b"%06d" % n, b"") for n in range(50_001)))
 
 
-@case("a checksum in it does not agree")
+@case("a checksum does not match")
 def table_changed(folder: Path) -> None:
     content = bytearray((folder / INDEX).read_bytes())
     content[9] ^= 1
@@ -250,17 +254,17 @@ def _renamed(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
 
 FLOAT = as_field(1, 1)
 for name, spoil, says in (
-    ("elsewhere", _says(WORDS, shard=1), "word_embeddings lies in a file that there is not"),
-    ("before", _says(WORDS, first=NEGATIVE), "word_embeddings lies outside of its file"),
-    ("far", _says(WORDS, first=1 << 62), "was cut: it has"),
-    ("large", _says(WORDS, size=1 << 62), "another size than its shape says"),
+    ("elsewhere", _says(WORDS, shard=1), "the file of bert/embeddings/word_embeddings is missing"),
+    ("before", _says(WORDS, first=NEGATIVE), "word_embeddings is outside its file"),
+    ("far", _says(WORDS, first=1 << 62), "is incomplete: it has"),
+    ("large", _says(WORDS, size=1 << 62), "does not match its shape"),
     (
         "claims_much",
         _says(WORDS, shape=(1 << 40, 16), size=1 << 46),
-        "was cut: it has",
+        "is incomplete: it has",
     ),
-    ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has no shape that a tensor can have"),
-    ("many_sides", _says(WORDS, shape=(1,) * 9), "has no shape that a tensor can have"),
+    ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
+    ("many_sides", _says(WORDS, shape=(1,) * 9), "has an invalid shape"),
     ("turned", _says(WORDS, shape=(16, 40)), "is [16, 40] in the file, and [40, 16] by bert_"),
     ("scalar", _says(QUERY, shape=(), size=4), "is [] in the file"),
     ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
@@ -268,12 +272,12 @@ for name, spoil, says in (
     (
         "another_place",
         _says(QUERY, first=0),
-        "checksum does not agree",
+        "checksum does not match",
     ),
     (
         "no_rank",
         _entries(lambda e: e.update({WORDS: FLOAT + as_field(2, as_field(3, 1))})),
-        "has no shape that a tensor can have",
+        "has an invalid shape",
     ),
     (
         "unknown_type",
@@ -281,7 +285,7 @@ for name, spoil, says in (
         "is stored as type 99",
     ),
     ("slices", _entries(lambda e: e.update({b"\0\1abc": b""})), "stored in slices"),
-    ("no_text", _entries(lambda e: e.update({b"\xff\xfe": b""})), "is not text in UTF-8"),
+    ("no_text", _entries(lambda e: e.update({b"\xff\xfe": b""})), "is not UTF-8 text"),
     ("lacks_one", _entries(lambda e: {k: v for k, v in e.items() if k != QUERY}), "lacks 1 tensor"),
     ("another_network", _entries(_renamed), "holds no layer of BERT; it holds electrabert"),
     (

@@ -102,7 +102,7 @@ def test_no_setting_of_the_environment_lets_code_run(good, tmp_path, monkeypatch
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     folder = shutil.copytree(good, tmp_path / "model")
     CASES[name][0](folder)
-    with pytest.raises(BadCheckpoint, match="holds code"):
+    with pytest.raises(BadCheckpoint, match="contains code"):
         load(folder)
     assert not (tmp_path / "canary").exists()
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from transformers import ModernBertConfig, ModernBertModel
 
+from engine.checkpoints.outline import outline, parameters
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.encoding import encode, encode_at
@@ -183,3 +184,9 @@ def test_windows_and_bases_follow_the_pattern_of_layers():
     assert [parts.rotary_base_at(n) for n in range(2)] == [1_000.0, 100.0]
     assert LayerParts().window_at(0) is None
     assert np.all([LayerParts(window=5, all_every=3).window_at(n) == 5 for n in (1, 2, 4)])
+
+
+def test_the_outline_counts_every_other_part():
+    blocks = outline(SPEC)
+    made = ours(theirs())
+    assert parameters(blocks) == sum(p.numel() for p in made.parameters()) + SPEC.hidden_size

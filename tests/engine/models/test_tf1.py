@@ -23,7 +23,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.models import small
 from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt
 from tests.engine.models.small import LABELS, network, tokenizer
@@ -195,12 +195,12 @@ def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
     folder = shutil.copytree(good, tmp_path / "model")
     (folder / "checkpoint").write_text(note)
     notes = load(folder).report.notes
-    said = "“checkpoint” names model.ckpt-3, which is not there; bert_model.ckpt.index was read."
+    said = "“checkpoint” lists model.ckpt-3, which is missing; bert_model.ckpt.index was loaded."
     assert any(said in one for one in notes) == note.startswith("model")
 
 
 def test_a_class_head_may_be_for_words_and_that_is_said(good, tmp_path):
-    assert any("whole texts" in note for note in load(good).report.notes)
+    assert any("text classifier" in note for note in load(good).report.notes)
     plain = tf1_folder(tmp_path / "plain", Heads(masked_words=True))
     assert load(plain).report.notes == ()
 
@@ -242,12 +242,12 @@ def test_the_name_tells_whether_it_is_lowercase_or_else_the_pieces(
 
 def test_what_cannot_be_written_is_refused(tmp_path):
     made: Network = network()
-    odd = Tokenizer(Vocabulary(pieces=(*small.WORDS, "a\nb")))
-    with pytest.raises(StudioError, match="end of a line"):
+    odd = Tokenizer(WordPiece(tokens=(*small.WORDS, "a\nb")))
+    with pytest.raises(StudioError, match="line break"):
         write_tf1(tmp_path, made, odd)
     with torch.no_grad():
         made.encoder.layers[0].attention.query.weight[0, 0] = torch.inf
-    with pytest.raises(StudioError, match="not finite any more"):
+    with pytest.raises(StudioError, match="NaN or infinite"):
         write_tf1(tmp_path, made, tokenizer(tmp_path))
     assert not list(tmp_path.iterdir())
 
@@ -326,7 +326,7 @@ def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(good, t
     folder = shutil.copytree(good, tmp_path / "model")
     bundle = open_bundle(folder, INDEX)
     os.truncate(folder / DATA, 10)
-    with pytest.raises(BadCheckpoint, match="does not agree"):
+    with pytest.raises(BadCheckpoint, match="does not match"):
         bundle.read("output_bias")
     (folder / DATA).unlink()
     with pytest.raises(BadCheckpoint, match="cannot be read"):

@@ -132,7 +132,7 @@ def test_rxnfp_guesses_as_its_readme_says(assets):
             torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
         ).last
         guess = loaded.network.masked_words(last[0, place]).softmax(-1)
-    assert loaded.tokenizer.piece(int(guess.argmax())) == "C"
+    assert loaded.tokenizer.token(int(guess.argmax())) == "C"
     assert guess.max().item() == pytest.approx(0.994, abs=0.0005)
 
 

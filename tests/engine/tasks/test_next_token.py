@@ -129,7 +129,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
     trained: Path, tmp_path: Path
 ) -> None:
     loaded = checkpoint.load(trained)
-    assert loaded.spec.causal and loaded.info.causal and checkpoint_info(trained).causal
+    assert loaded.spec.is_causal and loaded.info.causal and checkpoint_info(trained).causal
     theirs(trained)
     told: list[object] = []
     run = new_run(tmp_path / "onward", learning(tmp_path, steps=8))
@@ -148,7 +148,7 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
     told: list[object] = []
     train(job, run, told.append)
     final = checkpoint.load(run.checkpoint_folders()[-1])
-    assert final.spec.causal and final.labels == ("bad", "good")
+    assert final.spec.is_causal and final.labels == ("bad", "good")
     right = [e.value for e in told if getattr(e, "name", "") == "validation_accuracy"]
     assert right[-1] == 1.0
 

@@ -57,7 +57,7 @@ def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, tmp
         owner = int(examples.owners[number])
         ids = examples.packed.ids(number)[first : last + 1].tolist()
         if first:
-            text = "".join(tokenizer.piece(i).removeprefix("##") for i in ids)
+            text = "".join(tokenizer.token(i).removeprefix("##") for i in ids)
             assert text == ("turin", "rome")[owner]
             hits.add(owner)
     assert hits == {0, 1}

@@ -72,7 +72,7 @@ def test_byte_level_pieces_are_those_of_roberta(roberta):
     assert [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask] == [
         *(1, 3, 0, 2, 4)
     ]
-    pair = [tokenizer.piece(i) for i in tokenizer.encode("a", "b").ids]
+    pair = [tokenizer.token(i) for i in tokenizer.encode("a", "b").ids]
     assert pair == ["<s>", "a", "</s>", "</s>", "b", "</s>"]
 
 
@@ -171,7 +171,7 @@ def test_words_go_on_where_no_space_is(roberta, albert):
     for folder in (roberta, albert):
         tokenizer = Tokenizer.from_folder(folder)
         ids = tokenizer.contents(["unbelievable jumps over"])[0]
-        begins = [tokenizer.piece(i) for i in ids if not tokenizer.continues[i]]
+        begins = [tokenizer.token(i) for i in ids if not tokenizer.continues[i]]
         assert 2 <= len(begins) <= 3
         assert all(piece.startswith("▁") for piece in begins)
         assert not tokenizer.continues[[tokenizer.cls, tokenizer.sep, tokenizer.mask]].any()
@@ -221,10 +221,10 @@ def _set(*path: str, value: object):
 @pytest.mark.parametrize(
     "change,says",
     [
-        (_set("pre_tokenizer", value={"type": "Whitespace"}), "none of the tokenizers"),
-        (_set("pre_tokenizer", "use_regex", value=False), "none of the tokenizers"),
-        (_set("normalizer", value={"type": "NFC"}), "none of the tokenizers"),
-        (_set("model", "dropout", value=0.1), "none of the tokenizers"),
+        (_set("pre_tokenizer", value={"type": "Whitespace"}), "not a supported tokenizer"),
+        (_set("pre_tokenizer", "use_regex", value=False), "not a supported tokenizer"),
+        (_set("normalizer", value={"type": "NFC"}), "not a supported tokenizer"),
+        (_set("model", "dropout", value=0.1), "not a supported tokenizer"),
         (_set("model", "merges", value=7), "no list of merges"),
         (_set("model", "merges", value=[["a", "nowhere"]]), "Merge 1"),
         (_set("model", "merges", value=[["a", "b", "c"]]), "Merge 1"),
@@ -232,8 +232,8 @@ def _set(*path: str, value: object):
         (_set("model", "merges", value=[None]), "Merge 1"),
         (_set("model", "vocab", value={}), "Merge 1"),
         (_set("model", "vocab", value=[1]), "no vocabulary"),
-        (_set("model", "vocab", "a", value=10**9), "numbers its pieces wrongly"),
-        (_set("added_tokens", value=[{"content": "<s>", "id": 77}]), "two numbers"),
+        (_set("model", "vocab", "a", value=10**9), "invalid token ids"),
+        (_set("added_tokens", value=[{"content": "<s>", "id": 77}]), "two ids"),
         (_set("added_tokens", value=5), "no vocabulary"),
     ],
 )
@@ -245,35 +245,35 @@ def test_a_spoiled_byte_level_tokenizer_is_refused(roberta, tmp_path, change, sa
 @pytest.mark.parametrize(
     "change,says",
     [
-        (_set("pre_tokenizer", value={"type": "Metaspace"}), "none of the tokenizers"),
-        (_set("normalizer", value=None), "none of the tokenizers"),
+        (_set("pre_tokenizer", value={"type": "Metaspace"}), "not a supported tokenizer"),
+        (_set("normalizer", value=None), "not a supported tokenizer"),
         (
             _set("normalizer", "normalizers", value=[{"type": "Lowercase"}, {"type": "NFKD"}]),
-            "none",
+            "not a supported",
         ),
-        (_set("normalizer", "normalizers", value=5), "none of the tokenizers"),
+        (_set("normalizer", "normalizers", value=5), "not a supported tokenizer"),
         (
             _set(
                 *("normalizer", "normalizers"),
                 value=[{"type": "Precompiled", "precompiled_charsmap": "AAA="}],
             ),
-            "make no tokenizer",
+            "damaged or do not belong together",
         ),
         (
             _set(
                 *("normalizer", "normalizers"),
                 value=[{"type": "Precompiled", "precompiled_charsmap": "!"}],
             ),
-            "none of the tokenizers",
+            "not a supported tokenizer",
         ),
-        (_set("model", "unk_id", value=None), "which piece is the unknown"),
-        (_set("model", "unk_id", value=10**6), "which piece is the unknown"),
+        (_set("model", "unk_id", value=None), "which token is the unknown"),
+        (_set("model", "unk_id", value=10**6), "which token is the unknown"),
         (_set("model", "vocab", value=[]), "no vocabulary"),
         (_set("model", "vocab", value=[["a", "b"]]), "without a text or a score"),
         (_set("model", "vocab", value=[["a", 1.0], ["a", 2.0]]), "twice"),
-        (_set("added_tokens", value=[{"content": "[CLS]", "id": 77}]), "two numbers"),
+        (_set("added_tokens", value=[{"content": "[CLS]", "id": 77}]), "two ids"),
         (_set("added_tokens", value=[3]), "no list of added"),
-        (_set("model", "byte_fallback", value=True), "none of the tokenizers"),
+        (_set("model", "byte_fallback", value=True), "not a supported tokenizer"),
     ],
 )
 def test_a_spoiled_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, says):
@@ -284,7 +284,7 @@ def test_a_spoiled_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, 
 def test_a_special_piece_that_is_missing_is_named(roberta, tmp_path):
     folder = changed(roberta, tmp_path, lambda content: None)
     (folder / "tokenizer_config.json").write_text('{"mask_token": "<m>"}', encoding="utf-8")
-    with pytest.raises(BadCheckpoint, match="lacks <m>"):
+    with pytest.raises(BadCheckpoint, match="has no <m>"):
         Tokenizer.from_folder(folder)
 
 
@@ -294,5 +294,5 @@ def test_files_that_belong_together_are_missed(tmp_path):
         read_folder(tmp_path)
     (tmp_path / "vocab.json").unlink()
     (tmp_path / "spiece.model").write_bytes(b"x")
-    with pytest.raises(BadCheckpoint, match=r"in spiece\.model only"):
+    with pytest.raises(BadCheckpoint, match=r"only in spiece\.model"):
         read_folder(tmp_path)

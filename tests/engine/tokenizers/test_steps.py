@@ -6,14 +6,14 @@ import pytest
 
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 
 
 @pytest.fixture
 def tokenizer() -> Tokenizer:
-    return Tokenizer(Vocabulary(PIECES))
+    return Tokenizer(WordPiece(PIECES))
 
 
 def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
@@ -33,7 +33,7 @@ def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -
 
 def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
     assert steps(tokenizer, "Fílm").normalised == "film"
-    cased = Tokenizer(Vocabulary(PIECES, lowercase=False))
+    cased = Tokenizer(WordPiece(PIECES, lowercase=False))
     assert steps(cased, "Fílm").normalised == "Fílm"
 
 

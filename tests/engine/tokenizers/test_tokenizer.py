@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 LINES = [
     "The quick brown fox jumps over the lazy dog.",
@@ -43,7 +43,7 @@ def trained(assets: Path) -> Tokenizer:
 
 
 def tiny(*pieces: str, **settings) -> Tokenizer:
-    return Tokenizer(Vocabulary(pieces=(*SPECIAL, *pieces), **settings))
+    return Tokenizer(WordPiece(tokens=(*SPECIAL, *pieces), **settings))
 
 
 SMALL = tiny("a", "b", "##b", "##c", "un", "##believ", "##able", ".", "hello", "world")
@@ -95,7 +95,7 @@ def test_what_is_saved_is_read_by_others_and_by_us(trained, corpus, tmp_path):
     assert_agree(trained, theirs(tmp_path), corpus[:400] + LINES)
     (tmp_path / "tokenizer.json").unlink()
     assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
-    assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", False).pieces == trained.pieces
+    assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", False).tokens == trained.tokens
 
 
 def test_all_ways_to_the_same_vocabulary_are_one(assets):
@@ -274,12 +274,12 @@ def test_a_new_vocabulary_is_the_same_every_time(assets):
     lines = text.split("\n") + ["中文 и кириллица"] * 3
     made = [Tokenizer.train(lines, 1_500) for _ in range(3)]
     assert len({one.fingerprint for one in made}) == 1
-    assert made[0].pieces[:5] == list(SPECIAL)
+    assert made[0].tokens[:5] == list(SPECIAL)
     assert [made[0].pad, made[0].unknown, made[0].cls, made[0].sep, made[0].mask] == [0, 1, 2, 3, 4]
     assert made[0].size == 1_500
-    assert "alice" in made[0].pieces and "##ing" in made[0].pieces
-    assert "中" in made[0].pieces and "##中" not in made[0].pieces
-    assert not any(piece != piece.lower() for piece in made[0].pieces[5:])
+    assert "alice" in made[0].tokens and "##ing" in made[0].tokens
+    assert "中" in made[0].tokens and "##中" not in made[0].tokens
+    assert not any(piece != piece.lower() for piece in made[0].tokens[5:])
 
 
 def test_a_new_vocabulary_spells_every_frequent_character(trained):
@@ -293,7 +293,7 @@ def test_training_tells_its_progress_and_takes_any_iterable():
     tokenizer = Tokenizer.train(lines, 100, progress=lambda done, total: told.append((done, total)))
     assert told == [(2_000, 2_500), (2_500, 2_500)]
     assert tokenizer.size <= 100
-    assert not any("yyy" in piece for piece in tokenizer.pieces)
+    assert not any("yyy" in piece for piece in tokenizer.tokens)
 
 
 def test_training_can_be_stopped_from_its_progress():

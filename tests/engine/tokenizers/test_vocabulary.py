@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import BadCheckpoint
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import SPECIAL
+from engine.tokenizers.wordpiece import SPECIAL
 
 PIECES = [*SPECIAL, "a", "##b", "<extra>"]
 
@@ -50,7 +50,7 @@ def write(folder: Path, name: str, value: object) -> None:
 def test_the_known_parts_are_read(tmp_path):
     write(tmp_path, "tokenizer.json", content(normalizer__lowercase=False))
     found = Tokenizer.from_folder(tmp_path)
-    assert found.pieces == PIECES and not found.lowercase
+    assert found.tokens == PIECES and not found.lowercase
 
 
 def test_the_config_has_the_last_word(tmp_path):
@@ -80,7 +80,7 @@ def test_ids_without_a_piece_get_a_name(tmp_path):
     vocabulary = {piece: number * 2 for number, piece in enumerate(PIECES)}
     write(tmp_path, "tokenizer.json", content(model__vocab=vocabulary, added_tokens=[]))
     found = Tokenizer.from_folder(tmp_path)
-    assert found.size == 15 and found.sep == 6 and found.piece(1) == "[hole1]"
+    assert found.size == 15 and found.sep == 6 and found.token(1) == "[hole1]"
 
 
 SLOW = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Removed", "invert": False}
@@ -102,7 +102,7 @@ def test_foreign_steps_are_passed_over_for_the_vocabulary(tmp_path, changes):
     with pytest.raises(BadCheckpoint, match="WordPiece"):
         Tokenizer.from_folder(tmp_path)
     write(tmp_path, "vocab.txt", "\n".join(PIECES))
-    assert Tokenizer.from_folder(tmp_path).pieces == PIECES
+    assert Tokenizer.from_folder(tmp_path).tokens == PIECES
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_lines_of_a_vocabulary_keep_their_numbers(tmp_path):
     (tmp_path / "vocab.txt").write_bytes("\r\n".join([*PIECES, "a", "\u2028", ""]).encode())
     found = Tokenizer.from_vocabulary(tmp_path / "vocab.txt")
     assert found.size == len(PIECES) + 2
-    assert found.id("a") == len(PIECES) and found.piece(5) == "a" and found.id("\u2028") == 9
+    assert found.id("a") == len(PIECES) and found.token(5) == "a" and found.id("\u2028") == 9
 
 
 def test_capitals_tell_a_cased_vocabulary(tmp_path):

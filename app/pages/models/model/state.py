@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import ModelEntry
-from app.pages.models.model.parts import Part, parts_of
 from app.pages.models.model.table import find_pieces
 from engine.checkpoints.config import CONFIG, spec_of
+from engine.checkpoints.outline import Block, outline
 from engine.errors import BadCheckpoint, StudioError
-from engine.spec.model import AnySpec
+from engine.spec.model import EncoderSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
@@ -25,7 +25,7 @@ LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
 class Contents:
     """What a folder holds besides its weights; `problem` tells why there is no tokenizer."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Block, ...]
     tokenizer: Tokenizer | None
     problem: str
     card: str
@@ -91,14 +91,14 @@ def read_contents(model: ModelEntry) -> Contents:
         tokenizer = Tokenizer.from_folder(model.path)
     except StudioError as error:
         problem = error.problem
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Block, ...] = ()
     spec = network(model.path) if model.info else None
     if spec is not None and model.info is not None:
-        parts = parts_of(spec, model.info.task_heads, len(model.info.labels))
+        parts = outline(spec, model.info.task_heads, len(model.info.labels))
     return Contents(parts, tokenizer, problem, _card(model.path))
 
 
-def network(folder: Path) -> AnySpec | None:
+def network(folder: Path) -> EncoderSpec | None:
     """The shape of the network, None for one that cannot be; the list says what is wrong."""
     for name in (CONFIG, GOOGLE_CONFIG):
         try:

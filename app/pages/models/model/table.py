@@ -12,11 +12,12 @@ from PySide6.QtCore import (
     Qt,
 )
 
-from app.pages.models.model.parts import Part
 from app.resources import mono_font
+from app.translation import translated
 from app.widgets import numbers
 from app.widgets.text import visible
-from engine.tokenizers.vocabulary import AnyVocabulary
+from engine.checkpoints.outline import Block, parameters
+from engine.tokenizers.vocabulary import Vocabulary
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -28,7 +29,7 @@ LONGEST = 200  # characters of a piece that are shown
 class _Node:
     """A part with its place in the tree, which an index points to."""
 
-    part: Part
+    block: Block
     row: int
     above: "_Node | None"
     below: list["_Node"] = field(default_factory=list)
@@ -37,35 +38,10 @@ class _Node:
 class PartsModel(QAbstractItemModel):
     """The blocks of a network: name, shapes, parameters."""
 
-    def __init__(self, parts: tuple[Part, ...], parent: QObject | None = None) -> None:
+    def __init__(self, blocks: tuple[Block, ...], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._top = [_node(part, row, None) for row, part in enumerate(parts)]
-        self._total = max(sum(part.parameters for part in parts), 1)
-        self._names = {
-            "Embeddings": self.tr("Embeddings"),
-            "Tokens": self.tr("Tokens"),
-            "Positions": self.tr("Positions"),
-            "Segments": self.tr("Segments"),
-            "Layer norm": self.tr("Layer norm"),
-            "Embedding projection": self.tr("Embedding projection"),
-            "Layer": self.tr("Layer"),
-            "Shared layers": self.tr("Shared layers"),
-            "Self-attention": self.tr("Self-attention"),
-            "Query": self.tr("Query"),
-            "Key": self.tr("Key"),
-            "Value": self.tr("Value"),
-            "Output": self.tr("Output"),
-            "Feed-forward": self.tr("Feed-forward"),
-            "Intermediate": self.tr("Intermediate"),
-            "Pooler": self.tr("Pooler"),
-            "Masked-language-model head": self.tr("Masked-language-model head"),
-            "Transform": self.tr("Transform"),
-            "Decoder": self.tr("Decoder (tied to the token embeddings)"),
-            "Bias": self.tr("Bias"),
-            "Next-sentence head": self.tr("Next-sentence head"),
-            "Classifier": self.tr("Classifier"),
-            "Task head": self.tr("Task head"),
-        }
+        self._top = [_node(block, row, None) for row, block in enumerate(blocks)]
+        self._total = max(parameters(blocks), 1)
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
         below = self._below(parent)
@@ -100,24 +76,24 @@ class PartsModel(QAbstractItemModel):
             return None
         match role, index.column():
             case Qt.ItemDataRole.DisplayRole, 0:
-                return self._name(node.part)
+                return self._name(node.block)
             case Qt.ItemDataRole.DisplayRole, 1:
-                return "  +  ".join(_shape(shape) for shape in node.part.shapes)
+                return "  +  ".join(_shape(shape) for shape in node.block.shapes)
             case Qt.ItemDataRole.DisplayRole, 2:
-                if node.part.tied:
+                if node.block.tied:
                     return self.tr("shared, counted above")
-                return numbers.count(node.part.parameters)
+                return numbers.count(node.block.parameters)
             case Qt.ItemDataRole.TextAlignmentRole, 2:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case Qt.ItemDataRole.FontRole, 1:
                 return mono_font()
             case _ if role == SHARE:
-                return node.part.parameters / self._total
+                return node.block.parameters / self._total
         return None
 
-    def _name(self, part: Part) -> str:
-        name = self._names[part.name]
-        return f"{name} {part.number}" if part.number else name
+    def _name(self, block: Block) -> str:
+        name = translated(block.name)
+        return f"{name} {block.number}" if block.number else name
 
     def _below(self, parent: Index) -> list[_Node]:
         node = self._node(parent)
@@ -128,9 +104,9 @@ class PartsModel(QAbstractItemModel):
         return node if isinstance(node, _Node) else None
 
 
-def _node(part: Part, row: int, above: _Node | None) -> _Node:
-    node = _Node(part, row, above)
-    node.below = [_node(inner, number, node) for number, inner in enumerate(part.parts)]
+def _node(block: Block, row: int, above: _Node | None) -> _Node:
+    node = _Node(block, row, above)
+    node.below = [_node(inner, number, node) for number, inner in enumerate(block.blocks)]
     return node
 
 
@@ -141,7 +117,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 class VocabularyModel(QAbstractTableModel):
     """The pieces of a vocabulary, or those that were found: id, piece, kind."""
 
-    def __init__(self, vocabulary: AnyVocabulary, parent: QObject | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._vocabulary = vocabulary
         self._special = set(vocabulary.special) | set(vocabulary.added)
@@ -156,7 +132,7 @@ class VocabularyModel(QAbstractTableModel):
     def rowCount(self, parent: Index = NOWHERE) -> int:
         if parent.isValid():
             return 0
-        return len(self._vocabulary.pieces if self._found is None else self._found)
+        return len(self._vocabulary.tokens if self._found is None else self._found)
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
         return 0 if parent.isValid() else 3
@@ -174,7 +150,7 @@ class VocabularyModel(QAbstractTableModel):
         if not index.isValid():
             return None
         number = index.row() if self._found is None else self._found[index.row()]
-        piece = self._vocabulary.pieces[number]
+        piece = self._vocabulary.tokens[number]
         match role, index.column():
             case Qt.ItemDataRole.DisplayRole, 0:
                 return str(number)
@@ -199,16 +175,16 @@ class VocabularyModel(QAbstractTableModel):
         return self.tr("continues a word") if inside else self.tr("begins a word")
 
 
-def find_pieces(vocabulary: AnyVocabulary, sought: str) -> list[int]:
+def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
     """The ids of pieces with `sought` in them: the one of that number, then what begins with it."""
     wanted = sought.strip()
     if wanted.isdecimal() and len(wanted) < 9:
         number = int(wanted)
-        first = [number] if number < len(vocabulary.pieces) else []
+        first = [number] if number < len(vocabulary.tokens) else []
     else:
         first = []
     folded, mark = wanted.casefold(), vocabulary.mark
-    shown = [vocabulary.shown(piece).casefold() for piece in vocabulary.pieces]
+    shown = [vocabulary.shown(piece).casefold() for piece in vocabulary.tokens]
     hits = [n for n, piece in enumerate(shown) if folded in piece]
     begins = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
     return list(dict.fromkeys(first + begins + hits))

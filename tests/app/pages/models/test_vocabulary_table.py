@@ -1,13 +1,13 @@
 """What is found in a vocabulary."""
 
 from app.pages.models.model.table import VocabularyModel, find_pieces
-from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 PIECES = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 
 
 def test_pieces_that_begin_with_it_come_first() -> None:
-    vocabulary = Vocabulary(PIECES)
+    vocabulary = WordPiece(PIECES)
     found = [PIECES[number] for number in find_pieces(vocabulary, "Good")]
     assert found == ["good", "##good"]
     assert find_pieces(vocabulary, "12")[0] == 12, "the piece with this id"
@@ -16,7 +16,7 @@ def test_pieces_that_begin_with_it_come_first() -> None:
 
 
 def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
-    model = VocabularyModel(Vocabulary(PIECES))
+    model = VocabularyModel(WordPiece(PIECES))
     qtmodeltester.check(model)
     kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
     assert kinds["[CLS]"] == "special"

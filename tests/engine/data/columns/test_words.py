@@ -13,7 +13,7 @@ from engine.data.columns.words import cell_of, typed_words, words_of
 from engine.data.packing.packed_words import NOWHERE, pack_words
 from engine.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
 
 any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -126,7 +126,7 @@ def test_pieces_of_words_are_those_of_transformers(both, kind, data):
 @pytest.fixture(scope="module")
 def unmarked(both) -> Tokenizer:
     """One whose pieces do not say whether they begin a word."""
-    return Tokenizer(Vocabulary(both["uncased"][0].vocabulary.pieces, marked=False))
+    return Tokenizer(WordPiece(both["uncased"][0].vocabulary.tokens, marked=False))
 
 
 @given(

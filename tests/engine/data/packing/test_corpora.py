@@ -31,7 +31,7 @@ from engine.data.packing.packed import pack_stream
 from engine.data.packing.pairs import pack_pairs
 from engine.data.datasets.store import open_dataset
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.wordpiece import WordPiece
 
 class Quick(Tokenizer):
     # the library holds nothing of what it has read, and takes most of the time
@@ -39,7 +39,7 @@ class Quick(Tokenizer):
         return [[5] * (len(text) // 40) for text in texts]
 
 data, out, way = sys.argv[1:]
-tokenizer = Quick(Vocabulary(pieces=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")))
+tokenizer = Quick(WordPiece(tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")))
 before = 0
 
 def told(done, total):

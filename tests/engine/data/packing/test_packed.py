@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from engine.data.packing.packed import Packed, key, pack_examples, pack_stream
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.vocabulary import SPECIAL, Vocabulary
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
-TOKENIZER = Tokenizer(Vocabulary(pieces=(*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS))))
+TOKENIZER = Tokenizer(WordPiece(tokens=(*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS))))
 TEXTS = ["a b c", "", "hello world", "x" * 40, "one two three four five six seven"]
 
 
@@ -65,7 +65,7 @@ def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_
 
 def test_documents_are_parted_in_a_row(tmp_path):
     packed = pack_stream(["a b", "c d e f g h"], TOKENIZER, 8, tmp_path / "a")
-    shown = [" ".join(TOKENIZER.piece(n) for n in row) for row in rows_of(packed)]
+    shown = [" ".join(TOKENIZER.token(n) for n in row) for row in rows_of(packed)]
     assert shown == ["[CLS] a b [SEP] c d e [SEP]", "[CLS] f g h [SEP]"]
     assert packed.segments(0).tolist() == [0] * 8
 
@@ -120,13 +120,13 @@ def test_progress_is_told(tmp_path):
 
 def test_large_vocabularies_keep_their_ids(tmp_path):
     pieces = (*SPECIAL, *(f"w{n}" for n in range(70_000)))
-    tokenizer = Tokenizer(Vocabulary(pieces=pieces))
+    tokenizer = Tokenizer(WordPiece(tokens=pieces))
     packed = pack_examples(["w0 w69999"], None, tokenizer, 8, tmp_path / "a")
     assert packed.ids(0).tolist() == [2, 5, 70_004, 3]
 
 
 def test_the_key_changes_with_all_that_matters():
-    other = Tokenizer(Vocabulary(pieces=TOKENIZER.vocabulary.pieces, lowercase=False))
+    other = Tokenizer(WordPiece(tokens=TOKENIZER.vocabulary.tokens, lowercase=False))
     keys = {
         key("data", TOKENIZER, 16, "train"),
         key("other", TOKENIZER, 16, "train"),

@@ -35,7 +35,7 @@ def document(first: int, lengths: list[int]) -> str:
 
 def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[list[int], ...]:
     """The numbers of the words of both spans."""
-    words = [[int(tokenizer.piece(i)[1:]) for i in ids[segments == s] if i > 4] for s in (0, 1)]
+    words = [[int(tokenizer.token(i)[1:]) for i in ids[segments == s] if i > 4] for s in (0, 1)]
     return words[0], words[1]
 
 

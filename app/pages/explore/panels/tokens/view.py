@@ -98,7 +98,7 @@ class TokensView(Panel):
             names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))
             more = ", …" if len(set(unknown)) > MOST_NAMED else ""
             text = self.tr("Not in the vocabulary: {0}{1}. The model sees only {2} there.")
-            piece = shown.tokenizer.piece(shown.tokenizer.unknown)
+            piece = shown.tokenizer.token(shown.tokenizer.unknown)
             said.append(text.format(names, more, piece))
         for rest in state.left_out(side):
             text = self.tr(

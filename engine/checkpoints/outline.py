@@ -1,0 +1,125 @@
+"""What a network is made of, with shapes and parameter counts, from its configuration alone.
+
+It follows the parts of `engine.models` without torch; a test holds the two equal for every family.
+"""
+
+import math
+from dataclasses import dataclass
+
+from engine.phrases import phrase
+from engine.spec.model import EncoderSpec
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block with blocks of its own, or a leaf with the shapes of its tensors.
+
+    Args:
+        name: as in the paper.
+        shapes: of a leaf's tensors, weight before bias; numbers count from the first dimension.
+        number: which of several alike, from 1; 0 where there is only one.
+        tied: its weights are those of another block and are not counted again.
+    """
+
+    name: str
+    shapes: Shapes = ()
+    blocks: tuple["Block", ...] = ()
+    number: int = 0
+    tied: bool = False
+
+    @property
+    def parameters(self) -> int:
+        inside = sum(block.parameters for block in self.blocks)
+        return inside + sum(math.prod(shape) for shape in self.shapes)
+
+
+OUTPUTS = {"answer": 2, "number": 1, "choices": 1}  # of task heads whose outputs have no names
+NAMED = ("classes", "labels", "tags")
+
+
+def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) -> tuple[Block, ...]:
+    """The blocks of a network from its input to its heads.
+
+    Args:
+        heads: as `CheckpointInfo.task_heads` names them.
+        classes: how many classes, labels or tags the task head knows.
+    """
+    blocks = [_embeddings(spec)]
+    blocks += [_layer(spec, number) for number in range(spec.stored_layers)]
+    if spec.parts.norm == "pre":
+        blocks.append(_norm(spec, spec.hidden_size))
+    if "pooler" in heads:
+        blocks.append(Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size)))
+    if "masked words" in heads:
+        blocks.append(_mlm_head(spec))
+    if "next sentence" in heads:
+        blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
+    for head, outputs in (OUTPUTS | dict.fromkeys(NAMED, classes)).items():
+        if head in heads:
+            blocks.append(Block(phrase("Task head"), _linear(outputs, spec.hidden_size)))
+    return tuple(blocks)
+
+
+def parameters(blocks: tuple[Block, ...]) -> int:
+    """How many parameters they have together."""
+    return sum(block.parameters for block in blocks)
+
+
+def _embeddings(spec: EncoderSpec) -> Block:
+    size = spec.token_size
+    blocks = [Block(phrase("Tokens"), ((spec.vocab_size, size),))]
+    if spec.parts.positions == "learned":
+        blocks.append(Block(phrase("Positions"), ((spec.position_rows, size),)))
+    if spec.segment_rows:
+        blocks.append(Block(phrase("Segments"), ((spec.segment_rows, size),)))
+    blocks.append(_norm(spec, size))
+    if spec.projects_tokens:
+        blocks.append(Block(phrase("Embedding projection"), _linear(spec.hidden_size, size)))
+    return Block(phrase("Embeddings"), blocks=tuple(blocks))
+
+
+def _layer(spec: EncoderSpec, number: int) -> Block:
+    both = (_attention(spec), _feed_forward(spec))
+    if not spec.shares_layers:
+        return Block(phrase("Layer"), blocks=both, number=number + 1)
+    several = spec.stored_layers > 1
+    return Block(phrase("Shared layers"), blocks=both, number=number + 1 if several else 0)
+
+
+def _attention(spec: EncoderSpec) -> Block:
+    square = _linear(spec.hidden_size, spec.hidden_size, spec.parts.biases)
+    names = (phrase("Query"), phrase("Key"), phrase("Value"), phrase("Output"))
+    leaves = [Block(name, square) for name in names]
+    return Block(phrase("Self-attention"), blocks=(*leaves, _norm(spec, spec.hidden_size)))
+
+
+def _feed_forward(spec: EncoderSpec) -> Block:
+    size, inside, biases = spec.hidden_size, spec.intermediate_size, spec.parts.biases
+    leaves = [Block(phrase("Intermediate"), _linear(inside, size, biases))]
+    if spec.parts.feed_forward == "gated":
+        leaves.append(Block(phrase("Gate"), _linear(inside, size, biases)))
+    leaves += [Block(phrase("Output"), _linear(size, inside, biases)), _norm(spec, size)]
+    return Block(phrase("Feed-forward"), blocks=tuple(leaves))
+
+
+def _mlm_head(spec: EncoderSpec) -> Block:
+    size = spec.token_size
+    return Block(
+        phrase("Masked-language-model head"),
+        blocks=(
+            Block(phrase("Transform"), _linear(size, spec.hidden_size)),
+            Block(phrase("Layer norm"), ((size,), (size,))),
+            Block(phrase("Decoder (tied to the token embeddings)"), tied=True),
+            Block(phrase("Bias"), ((spec.vocab_size,),)),
+        ),
+    )
+
+
+def _norm(spec: EncoderSpec, size: int) -> Block:
+    return Block(phrase("Layer norm"), ((size,), (size,)) if spec.parts.biases else ((size,),))
+
+
+def _linear(out: int, into: int, bias: bool = True) -> Shapes:
+    return ((out, into), (out,)) if bias else ((out, into),)
