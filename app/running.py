@@ -10,7 +10,7 @@ from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record
 from engine.record.runs import WORKING, runs_in
 
-PAUSE = 300  # ms in which changes are looked at together
+REFRESH_DELAY_MS = 300  # in which changes are read together
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,22 @@ class Running(QObject):
         self._record = record
         self._checkpoints: frozenset[str] | None = None
         self._reading: background.Job | None = None
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
-        self._pause.timeout.connect(self._read)
+        self._delay = QTimer(self, singleShot=True, interval=REFRESH_DELAY_MS)
+        self._delay.timeout.connect(self._read)
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read now."""
         self._on_changed()
 
     def _on_changed(self, _run: str = "") -> None:
-        if not self._pause.isActive():
-            self._pause.start()
+        if not self._delay.isActive():
+            self._delay.start()
 
     def _read(self) -> None:
         if self._reading is not None and not self._reading.is_over():
-            self._pause.start()
+            self._delay.start()
             return
         self._reading = background.run(self, self._look_up, self._on_read)
 

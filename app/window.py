@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
         """Start what goes on behind the window, once it is on the screen."""
         self.stack.setFocus()
         self.studio.dispatcher.begin()
-        self.studio.running.look()
+        self.studio.running.refresh()
         self.studio.explorer.start()
         background.run(self, lambda: look_at_machine(self.studio.home.root), self._on_machine_seen)
 

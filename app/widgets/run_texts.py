@@ -1,4 +1,4 @@
-"""How runs are told on every page: icon and name of a state, names of tasks and metrics."""
+"""What every page says of runs: icon and name of a state, names of tasks and metrics."""
 
 from app.theme import Role
 from app.translation import in_language, tr

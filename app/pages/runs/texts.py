@@ -1,4 +1,4 @@
-"""How runs are told: by their data, their base model, and the time."""
+"""What names a run: its data, its base model, and the time."""
 
 from datetime import datetime
 from pathlib import Path

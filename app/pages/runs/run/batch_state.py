@@ -38,7 +38,7 @@ class BatchState(QObject):
         self._is_seen = seen
         self._follow()
 
-    def look(self, step: int) -> None:
+    def show_step(self, step: int) -> None:
         """Show this step, and follow the run no more."""
         self.follows = False
         self._ask(step)

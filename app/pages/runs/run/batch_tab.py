@@ -155,11 +155,11 @@ class BatchTab(QWidget):
         self.empty.title.setText(self.tr("Rebuilding the batch …"))
         self.empty.text.setText(working.stage if working is not None else "")
 
-    # ── deeds ────────────────────────────────────────────────────────────────────────────────
+    # ── what is done ─────────────────────────────────────────────────────────────────────────
 
     def _on_step(self, step: int) -> None:
         if not self._showing:
-            self.state.look(step)
+            self.state.show_step(step)
 
     def _on_follow(self, on: bool) -> None:
         if not self._showing:

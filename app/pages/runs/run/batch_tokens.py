@@ -52,7 +52,7 @@ class _Chip:
     box: QRectF
     text: str
     below: str = ""
-    place: int = -1  # -1: the padding
+    position: int = -1  # -1: the padding
 
 
 class BatchTokens(QWidget):
@@ -61,7 +61,7 @@ class BatchTokens(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._input: BatchRow | None = None
-        self._asked: dict[int, Target] = {}
+        self._targets: dict[int, Target] = {}
         self.chips: list[_Chip] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -70,7 +70,7 @@ class BatchTokens(QWidget):
 
     def show_input(self, given: BatchRow) -> None:
         self._input = given
-        self._asked = {one.position: one for one in given.targets}
+        self._targets = {one.position: one for one in given.targets}
         self.setAccessibleDescription(self._sentence(given))
         self._lay_out()
         self.updateGeometry()
@@ -82,7 +82,7 @@ class BatchTokens(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        chips = self._place(width)
+        chips = self._laid_out(width)
         return round(chips[-1].box.top() + self._line_height()) if chips else 0
 
     def sizeHint(self) -> QSize:
@@ -103,36 +103,36 @@ class BatchTokens(QWidget):
             self.update()
 
     def _lay_out(self) -> None:
-        self.chips = self._place(self.width())
+        self.chips = self._laid_out(self.width())
 
-    def _place(self, width: int) -> list[_Chip]:
+    def _laid_out(self, width: int) -> list[_Chip]:
         given = self._input
         if given is None:
             return []
         tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
-        texts = [(_painted(piece), self._below(n)) for n, piece in enumerate(given.tokens)]
+        texts = [(_painted(token), self._below(n)) for n, token in enumerate(given.tokens)]
         shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.length])]
         if padding := len(given.tokens) - given.length:
             shown.append((f"{padding} × {texts[-1][0]}", "", -1))
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
-        for text, below, place in shown:
+        for text, below, position in shown:
             wide = max(tokens.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * INSIDE
             if x > 1 and x + wide > width - 1:
                 x, y = 1.0, y + self._line_height()
-            chips.append(_Chip(QRectF(x, y, wide, self._chip_height()), text, below, place))
+            chips.append(_Chip(QRectF(x, y, wide, self._chip_height()), text, below, position))
             x += wide + SPACE
         return chips
 
-    def _below(self, place: int) -> str:
-        one = self._asked.get(place)
+    def _below(self, position: int) -> str:
+        one = self._targets.get(position)
         return "" if one is None else f"{LOOKS[one.shown_as][1]} {_painted(one.wanted)}"
 
     def _chip_height(self) -> float:
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
 
     def _line_height(self) -> float:
-        below = QFontMetricsF(_small()).height() if self._asked else 0
+        below = QFontMetricsF(_small()).height() if self._targets else 0
         return self._chip_height() + 2 * SPACE + below + SPACE
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
@@ -146,19 +146,19 @@ class BatchTokens(QWidget):
                 self._paint(painter, chip)
 
     def _paint(self, painter: QPainter, chip: _Chip) -> None:
-        given, one = self._input, self._asked.get(chip.place)
+        given, one = self._input, self._targets.get(chip.position)
         assert given is not None
         box = chip.box.adjusted(0.5, 0.5, -0.5, -0.5)
-        if chip.place < 0:
+        if chip.position < 0:
             painter.setPen(QPen(colour(Role.MUTED, 0.6), 1, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, ROUND, ROUND)
             self._write(painter, mono_font(), Role.MUTED, chip.box, chip.text)
             return
-        segment = SEGMENTS[given.segments[chip.place] % len(SEGMENTS)]
+        segment = SEGMENTS[given.segments[chip.position] % len(SEGMENTS)]
         is_mask = one is not None and one.shown_as == "mask"
         role = segment if one is None else LOOKS[one.shown_as][0]
-        is_frame = one is None and _is_special(given.tokens[chip.place])
+        is_frame = one is None and _is_special(given.tokens[chip.position])
         painter.setPen(QPen(colour(role, 0.9), 1) if one or is_frame else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
         painter.drawRoundedRect(box, ROUND, ROUND)
@@ -174,7 +174,7 @@ class BatchTokens(QWidget):
     def _paint_segment(self, painter: QPainter, chip: _Chip, role: Role) -> None:
         assert self._input is not None
         painter.setPen(QPen(colour(role), 1.5))
-        for line in range(1 + self._input.segments[chip.place] % len(SEGMENTS)):
+        for line in range(1 + self._input.segments[chip.position] % len(SEGMENTS)):
             y = chip.box.bottom() + 2 + 3 * line
             painter.drawLine(QPointF(chip.box.left() + 1, y), QPointF(chip.box.right() - 1, y))
 
@@ -192,22 +192,22 @@ class BatchTokens(QWidget):
             if chip is None:
                 QToolTip.hideText()
             else:
-                text = tooltip(self.told(chip.place))
+                text = tooltip(self.description_of(chip.position))
                 QToolTip.showText(event.globalPos(), text, self, chip.box.toRect())
             return True
         return super().event(event)
 
-    def told(self, place: int) -> str:
+    def description_of(self, position: int) -> str:
         """All about one token, or about the padding (-1), in a sentence."""
         given = self._input
         assert given is not None
-        if place < 0:
+        if position < 0:
             return self.tr("Padding: the model skips it.")
-        segment = self.tr("segment A") if given.segments[place] == 0 else self.tr("segment B")
+        segment = self.tr("segment A") if given.segments[position] == 0 else self.tr("segment B")
         text = self.tr("“{0}”, id {1}, position {2}, {3}.").format(
-            _painted(given.tokens[place]), given.ids[place], place + 1, segment
+            _painted(given.tokens[position]), given.ids[position], position + 1, segment
         )
-        one = self._asked.get(place)
+        one = self._targets.get(position)
         if one is None:
             return text
         wanted = self.tr("Target: “{0}”, {1}.").format(
@@ -218,9 +218,9 @@ class BatchTokens(QWidget):
     def _sentence(self, given: BatchRow) -> str:
         """The input for a screen reader."""
         parts = []
-        for place, piece in enumerate(given.tokens[: given.length]):
-            one = self._asked.get(place)
-            text = _painted(piece)
+        for position, token in enumerate(given.tokens[: given.length]):
+            one = self._targets.get(position)
+            text = _painted(token)
             if one is not None:
                 text += f" ({shown_text(one.shown_as)}: {_painted(one.wanted)})"
             parts.append(text)
@@ -233,8 +233,8 @@ def _painted(text: str) -> str:
     return f"{shown[:LONGEST_TOKEN]}…" if len(text) > LONGEST_TOKEN else shown
 
 
-def _is_special(piece: str) -> bool:
-    return len(piece) > 2 and piece[0] in "[<" and piece[-1] in "]>"
+def _is_special(token: str) -> bool:
+    return len(token) > 2 and token[0] in "[<" and token[-1] in "]>"
 
 
 def _small() -> QFont:

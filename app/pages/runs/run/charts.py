@@ -17,7 +17,7 @@ from app.widgets.page import Card
 from app.widgets.text import Text
 
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")
-MOST_STEPS_TOLD = 5  # in the sentence about a loss that is not a number
+MOST_STEPS_NAMED = 5  # in the sentence about a loss that is not a number
 MOST_MARKS = 20  # lines for values that were not finite
 
 
@@ -182,12 +182,12 @@ class Charts(QWidget):
         for line in self.marks:
             self.loss.plot.addItem(line, ignoreBounds=True)
         self.not_finite.setVisible(bool(self._marked))
-        self.not_finite.setText(self._told())
+        self.not_finite.setText(self._where_not_finite())
 
-    def _told(self) -> str:
+    def _where_not_finite(self) -> str:
         """Where the loss was not a number, in a sentence."""
-        steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_STEPS_TOLD])
-        if len(self._marked) > MOST_STEPS_TOLD:
+        steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_STEPS_NAMED])
+        if len(self._marked) > MOST_STEPS_NAMED:
             steps += ", …"
         if any(status != "nan" for _, status in self._marked):
             return self.tr("The loss was infinite or not a number at step {0}.").format(steps)

@@ -167,10 +167,12 @@ def test_every_piece_is_drawn_and_told(qtbot: QtBot) -> None:
     pieces.resize(400, 300)
     pieces.show_input(row(5))
     assert [chip.text for chip in pieces.chips] == [*PIECES[:12], "2 × [PAD]"]
-    below = {chip.place: chip.below for chip in pieces.chips if chip.below}
+    below = {chip.position: chip.below for chip in pieces.chips if chip.below}
     assert below == {2: "▪ film", 6: "⇄ acting", 9: "= happy"}
-    assert pieces.told(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
-    assert "segment B" in pieces.told(8) and "skips it" in pieces.told(-1)
+    assert (
+        pieces.description_of(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
+    )
+    assert "segment B" in pieces.description_of(8) and "skips it" in pieces.description_of(-1)
     assert "[MASK] (masked: film)" in pieces.accessibleDescription()
     assert all(chip.box.right() <= 400 for chip in pieces.chips)
     assert pieces.heightForWidth(200) > pieces.heightForWidth(800)
