@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
 from engine.record.run_manager import RunManager
-from engine.record.updates import RunUpdate
+from engine.record.run_watch import RunUpdate
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 

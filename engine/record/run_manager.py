@@ -20,7 +20,7 @@ from engine.record import rebuild
 from engine.record.backups import back_up_daily
 from engine.record.follow import take_in
 from engine.record.opening import Record
-from engine.record.run_watch import RunWatch
+from engine.record.run_watch import RunUpdate, RunWatch
 from engine.record.runs import (
     RESUMABLE,
     WORKING,
@@ -31,7 +31,6 @@ from engine.record.runs import (
     runs_in,
 )
 from engine.record.runs import run as find
-from engine.record.updates import RunUpdate
 from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.branching import branch

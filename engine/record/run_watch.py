@@ -1,20 +1,29 @@
-"""How each run stands: its new events go into the record, and a worker that died is noticed."""
+"""How each run stands: its new events go into the record and to the window, and a worker that died
+is noticed.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 from engine.messages import now
-from engine.messages.events import Ended, Measured, Started
+from engine.messages.events import AnyEvent, Ended, Measured, Noted, Progressed, Started
 from engine.record.follow import catch_up, crash
 from engine.record.opening import Record
 from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
-from engine.record.updates import RunUpdate, updates_of
 from engine.record.workers import Workers
 from engine.runs.folder import RunFolder
 
 START_TIMEOUT = 60.0  # s that a started process may take to take the lock
 BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
+
+
+class RunUpdate(NamedTuple):
+    """One signal of the dispatcher, to be sent in the window's thread."""
+
+    signal: Literal["run_added", "run_changed", "run_removed", "measured", "progressed", "noted"]
+    values: tuple[object, ...]
 
 
 class RunWatch:
@@ -88,7 +97,7 @@ class RunWatch:
                 run = found
             if run.bytes_read == before:
                 return run, updates, False  # the last line is still being written
-            updates += updates_of(run.id, events)
+            updates += _updates_of(run.id, events)
         return run, updates, True
 
     def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
@@ -117,3 +126,18 @@ def _launched_long_ago(run: Run) -> bool:
     if run.launched is None:
         return True
     return not 0 <= (now() - run.launched).total_seconds() <= START_TIMEOUT
+
+
+def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
+    """What the window hears of new events of a run."""
+    points = [event for event in events if isinstance(event, Measured)]
+    updates = [RunUpdate("measured", (run_id, points))] if points else []
+    stages = {event.stage: event for event in events if isinstance(event, Progressed)}
+    updates += [
+        RunUpdate("progressed", (run_id, event.stage, event.done, event.total))
+        for event in stages.values()
+    ]
+    updates += [
+        RunUpdate("noted", (run_id, event.text)) for event in events if isinstance(event, Noted)
+    ]
+    return updates

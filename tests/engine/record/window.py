@@ -5,9 +5,9 @@ import os
 from engine.home import Home
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
+from engine.record.run_watch import RunUpdate
 from engine.record.runs import Run, all_runs
 from engine.record.runs import run as find
-from engine.record.updates import RunUpdate
 from engine.spec.job import JobSpec
 from tests.engine.runs.waiting import until
 
