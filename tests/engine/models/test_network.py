@@ -9,7 +9,6 @@ from torch import nn
 
 from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
-from engine.models.fast.dropout import Dropout
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.spec.model import PRESETS, BertSpec
@@ -201,43 +200,6 @@ def test_dropout_only_acts_while_training():
         assert not torch.equal(
             made.encoder(ids, segments, real).last, made.encoder(ids, segments, real).last
         )
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_dropout_drops_its_share_and_keeps_the_mean(share):
-    torch.manual_seed(11)
-    out = Dropout(share)(torch.ones(1000, 1000))
-    dropped = (out == 0).float().mean().item()
-    assert dropped == pytest.approx(share, abs=0.002)
-    assert out.mean().item() == pytest.approx(1, abs=0.003)
-    assert len(out.unique()) == 2
-    rows = (out == 0).float().mean(1)
-    assert rows.std().item() == pytest.approx(math.sqrt(share * (1 - share) / 1000), rel=0.1)
-
-
-@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 5, 7)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_dropout_drops_the_same_values_from_the_gradient(shape, dtype):
-    torch.manual_seed(11)
-    x = torch.ones(shape, dtype=dtype, requires_grad=True)
-    out = Dropout(0.4)(x)
-    out.sum().backward()
-    assert out.dtype == dtype
-    assert torch.equal(x.grad, out.detach())
-
-
-@pytest.mark.parametrize("share", [0.0, 1e-7, 0.999999])
-def test_a_dropout_at_the_edge_is_still_one(share):
-    out = Dropout(share)(torch.ones(1000))
-    assert out.isfinite().all()
-
-
-def test_dropout_follows_the_seed_alone():
-    x = torch.ones(100)
-    torch.manual_seed(4)
-    first = Dropout(0.3)(x)
-    torch.manual_seed(4)
-    assert torch.equal(first, Dropout(0.3)(x))
 
 
 def test_training_with_dropout_goes_the_explicit_way_on_a_processor():

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.models.fast import encoding
-from engine.models.fast.rectangles import COST, STEP, AttentionShape, grouped
+from engine.models.fast.rectangles import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.fast.unpadded_attention import attend, by_library
-from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
@@ -168,63 +165,6 @@ def test_dropped_weights_keep_the_mean():
     assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
 
 
-# ── rectangles ───────────────────────────────────────────────────────────────────────────────
-
-
-def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
-    widths = -(-lengths // STEP) * STEP
-    return sum((b - a) * heads * int(widths[b - 1]) ** 2 + COST for a, b in parts)
-
-
-@given(st.lists(st.integers(1, 200), min_size=1, max_size=8).map(sorted), st.sampled_from([1, 12]))
-def test_no_other_rectangles_would_cost_less(rising, heads):
-    lengths = np.array(rising)
-    best = cost(lengths, heads, grouped(lengths, heads))
-    count = len(lengths)
-    for choice in range(1 << (count - 1)):
-        ends = [n + 1 for n in range(count - 1) if choice >> n & 1] + [count]
-        assert best <= cost(lengths, heads, list(zip([0, *ends[:-1]], ends, strict=True)))
-
-
-@given(st.lists(st.integers(1, 90), min_size=1, max_size=30).map(sorted), st.integers(1, 20_000))
-def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
-    lengths = np.array(rising)
-    parts = grouped(lengths, 2, most)
-    assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
-    assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
-
-
-# ── the loss over a vocabulary ───────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("rows", [0, 5, 2 * ROWS + 3])
-def test_a_loss_in_parts_is_that_of_torch(rows):
-    torch.manual_seed(2)
-    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
-    given = [tensor.mul_(3).requires_grad_() for tensor in given]
-    targets = torch.randint(0, 50, (rows,))
-    hidden, decoder, bias = given
-    ours = cross_entropy(hidden, decoder, bias, targets, 7)
-    theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
-    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
-    for factor in (1.0, 2.5):
-        mine = torch.autograd.grad(factor * ours, given, retain_graph=True)
-        others = torch.autograd.grad(factor * theirs, given, retain_graph=True)
-        for one, other in zip(mine, others, strict=True):
-            assert torch.allclose(one, other, atol=1e-4, rtol=1e-5)
-    with torch.no_grad():
-        assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
-
-
-def test_a_loss_of_extreme_logits_is_finite():
-    hidden = torch.tensor([[1.0], [-1.0]], requires_grad=True)
-    decoder = torch.tensor([[300.0], [-300.0], [0.0]])
-    loss = cross_entropy(hidden, decoder, torch.zeros(3), torch.tensor([1, 1]), 1)
-    loss.backward()
-    assert loss.item() == pytest.approx(600)
-    assert hidden.grad.isfinite().all()
-
-
 # ── many steps ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -270,3 +210,35 @@ def test_fifty_steps_are_those_of_the_plain_way(words, with_padding, monkeypatch
     assert plain[-1] < plain[0]
     assert fast == pytest.approx(plain, abs=1e-5)
     assert coarse == pytest.approx(plain, abs=2e-3)
+
+
+# ── the plan ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("heads", [{"outputs": 2}, {"masked_words": True}], ids=["task", "words"])
+def test_a_planned_batch_waits_for_no_device(heads, monkeypatch):
+    network = Network(FAMILIES["bert"], Heads(**heads)).eval()
+    tokens, segments, mask = rectangle()
+    some = PLACES["some"]
+    planned = network.unpad(mask.sum(1).numpy(), 20, some)
+
+    def wait(*given, **more):
+        raise AssertionError("a device is waited for")
+
+    for name in ("cpu", "item", "tolist", "numpy", "__bool__", "__int__"):
+        monkeypatch.setattr(torch.Tensor, name, wait)
+    with torch.inference_mode():
+        if "outputs" in heads:
+            assert network.logits(tokens, segments, mask, planned).shape == (5, 2)
+        else:
+            encoded = network.encode(tokens, segments, mask, some, planned)
+            assert encoded.last.shape == (6, 16)
+
+
+def test_a_plan_that_is_made_before_is_the_one_that_is_made_then():
+    network = made(FAMILIES["left-to-right"])
+    tokens, segments, mask = rectangle()
+    planned = network.unpad(mask.sum(1).numpy(), 20)
+    assert torch.equal(
+        network.logits(tokens, segments, mask, planned), network.logits(tokens, segments, mask)
+    )

@@ -1,0 +1,30 @@
+"""Sequences of about the same length share a rectangle."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.models.fast.rectangles import COST, STEP, grouped
+
+
+def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
+    widths = -(-lengths // STEP) * STEP
+    return sum((b - a) * heads * int(widths[b - 1]) ** 2 + COST for a, b in parts)
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=8).map(sorted), st.sampled_from([1, 12]))
+def test_no_other_rectangles_would_cost_less(rising, heads):
+    lengths = np.array(rising)
+    best = cost(lengths, heads, grouped(lengths, heads))
+    count = len(lengths)
+    for choice in range(1 << (count - 1)):
+        ends = [n + 1 for n in range(count - 1) if choice >> n & 1] + [count]
+        assert best <= cost(lengths, heads, list(zip([0, *ends[:-1]], ends, strict=True)))
+
+
+@given(st.lists(st.integers(1, 90), min_size=1, max_size=30).map(sorted), st.integers(1, 20_000))
+def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
+    lengths = np.array(rising)
+    parts = grouped(lengths, 2, most)
+    assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
+    assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)

@@ -1,0 +1,35 @@
+"""Cross-entropy over a vocabulary, some rows at a time."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
+
+
+@pytest.mark.parametrize("rows", [0, 5, 2 * ROWS + 3])
+def test_a_loss_in_parts_is_that_of_torch(rows):
+    torch.manual_seed(2)
+    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
+    given = [tensor.mul_(3).requires_grad_() for tensor in given]
+    targets = torch.randint(0, 50, (rows,))
+    hidden, decoder, bias = given
+    ours = cross_entropy(hidden, decoder, bias, targets, 7)
+    theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
+    for factor in (1.0, 2.5):
+        mine = torch.autograd.grad(factor * ours, given, retain_graph=True)
+        others = torch.autograd.grad(factor * theirs, given, retain_graph=True)
+        for one, other in zip(mine, others, strict=True):
+            assert torch.allclose(one, other, atol=1e-4, rtol=1e-5)
+    with torch.no_grad():
+        assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
+
+
+def test_a_loss_of_extreme_logits_is_finite():
+    hidden = torch.tensor([[1.0], [-1.0]], requires_grad=True)
+    decoder = torch.tensor([[300.0], [-300.0], [0.0]])
+    loss = cross_entropy(hidden, decoder, torch.zeros(3), torch.tensor([1, 1]), 1)
+    loss.backward()
+    assert loss.item() == pytest.approx(600)
+    assert hidden.grad.isfinite().all()
