@@ -67,7 +67,7 @@ def run_actions() -> Sequence[RunAction | None]:
             _start_again,
         ),
         None,
-        RunAction("rename", tr("Rena&me…"), "pencil", "F2", _always, _rename),
+        RunAction("rename", tr("Rena&me"), "pencil", "F2", _always, _rename),
         RunAction("notes", tr("&Notes…"), "scroll-text", "Ctrl+N", _always, _edit_notes),
         RunAction("star", tr("S&tar"), "star", "Ctrl+T", _always, _star, True),
         RunAction(

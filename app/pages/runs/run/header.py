@@ -211,6 +211,9 @@ class RunHeader(QWidget):
             return
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
+        export = menu.addAction(resources.icon("upload"), self.tr("E&xport…"))
+        export.setEnabled(row.checkpoint is not None)
+        export.triggered.connect(lambda: self.export_wanted.emit(row.checkpoint))
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
@@ -221,9 +224,6 @@ class RunHeader(QWidget):
                 entry.setEnabled(not why)
                 entry.setToolTip(why)
                 entry.triggered.connect(lambda _=False, key=action.key: self._do(key))
-        export = menu.addAction(resources.icon("upload"), self.tr("E&xport…"))
-        export.setEnabled(row.checkpoint is not None)
-        export.triggered.connect(lambda: self.export_wanted.emit(row.checkpoint))
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
