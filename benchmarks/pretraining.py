@@ -45,11 +45,18 @@ def sample_text(corpus: Path, work: Path, threads: int) -> None:
     text = corpus / "sample_text.txt"
     run = train(
         work / "sample-text",
-        ["--data", text, "--dev", text, "--task", "pretraining", "--size", "tiny"],
-        ["--tokenizer", PROJECT / "resources" / "starter", "--steps", SAMPLE_STEPS, "--batch", 16],
+        ["--data", text, "--validation", text, "--task", "pretraining", "--size", "tiny"],
+        [
+            "--tokenizer",
+            PROJECT / "resources" / "starter",
+            "--steps",
+            SAMPLE_STEPS,
+            "--batch-size",
+            16,
+        ],
         ["--learning-rate", "1e-3", "--max-length", 128, "--threads", threads],
-        ["--set", "task.next_sentence=true", "--set", "task.masking=static"],
-        ["--set", "task.pair_draws=5", "--set", "training.dropout=0"],
+        ["--set", "task.nsp=true", "--set", "task.masking=static"],
+        ["--set", "task.dupe_factor=5", "--set", "training.dropout=0"],
         ["--set", f"training.evaluate_every={SAMPLE_STEPS // 6}"],
     )
     found = curves(run)
@@ -97,9 +104,18 @@ def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
     text.write_text(reactions(), encoding="utf-8")
     run = train(
         work / "rxnfp",
-        ["--data", text, "--task", "pretraining", "--model", checkpoint],
-        ["--steps", RXNFP_STEPS, "--batch", 16, "--learning-rate", "5e-5", "--max-length", 128],
-        ["--threads", threads, "--set", "task.next_sentence=true"],
+        ["--data", text, "--task", "pretraining", "--base-model", checkpoint],
+        [
+            "--steps",
+            RXNFP_STEPS,
+            "--batch-size",
+            16,
+            "--learning-rate",
+            "5e-5",
+            "--max-length",
+            128,
+        ],
+        ["--threads", threads, "--set", "task.nsp=true"],
         ["--set", "training.dropout=0", "--set", f"training.evaluate_every={RXNFP_STEPS // 3}"],
     )
     found = curves(run)

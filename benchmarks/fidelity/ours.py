@@ -109,7 +109,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     kind, data, job = KINDS[setting.kind], data_folder(work), folder / "job.json"
     asked = _asked(setting, kind, seed, threads)
     job.write_text(
-        _studio("job", "--data", data / setting.train, "--model", checkpoint, *asked),
+        _studio("job", "--data", data / setting.train, "--base-model", checkpoint, *asked),
         encoding="utf-8",
     )
     _studio("train", job, "--into", folder / "run")
@@ -147,7 +147,7 @@ def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object
         **kind.fields,
     }
     return [
-        *("--task", setting.kind, "--epochs", setting.epochs, "--batch", setting.batch),
+        *("--task", setting.kind, "--epochs", setting.epochs, "--batch-size", setting.batch),
         *("--learning-rate", setting.learning_rate, "--max-length", setting.max_length),
         *("--seed", seed, "--threads", threads),
         *(part for name, value in fields.items() for part in ("--set", f"{name}={value}")),

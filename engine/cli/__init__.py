@@ -2,8 +2,8 @@
 
 Torch is loaded late, by the commands that need it. The record is never opened here.
 
-Exit codes: 0 done; 1 something in what the user gave, one sentence on stderr; 2 wrong usage;
-3 a mistake of the program; 130 broken off with Ctrl+C.
+Exit codes: 0 done; 1 a problem with what the user gave, one sentence on stderr; 2 wrong usage;
+3 a bug in the program; 130 cancelled with Ctrl+C.
 """
 
 import sys
@@ -11,11 +11,23 @@ import traceback
 
 import typer
 
-from engine.cli import ask, cluster, exporting, jobs, models, runs, tour
+from engine.cli import (
+    ask,
+    check,
+    cluster,
+    compose,
+    exporting,
+    jobs,
+    models,
+    reproducibility,
+    runs,
+    tour,
+)
+from engine.cli.options import GroupedHelp
 from engine.errors import StudioError
 from engine.worker import share_the_machine
 
-WRONG_INPUT, WRONG_USAGE, MISTAKE, BROKEN_OFF = 1, 2, 3, 130
+WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="bert-studio",
@@ -26,21 +38,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("job")(jobs.compose)
+app.command("job", cls=GroupedHelp)(compose.job_command)
 app.command("train")(jobs.train)
 app.command("resume")(jobs.resume)
 app.command("cluster")(cluster.cluster)
 app.command("branch")(runs.branch)
 app.command("checkpoints")(runs.checkpoints)
-app.command("certify")(runs.certify)
-app.command("compare")(runs.compare)
-app.command("check")(jobs.check)
 app.command("batch")(runs.batch)
-app.command("predict")(models.predict)
-app.command("evaluate")(models.evaluate)
+app.command("reproducibility")(reproducibility.reproducibility)
+app.command("compare")(reproducibility.compare)
+app.command("check")(check.check)
+app.command("predict", cls=GroupedHelp)(models.predict_command)
+app.command("evaluate", cls=GroupedHelp)(models.evaluate_command)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
-app.command("export")(exporting.export)
+app.command("export")(exporting.export_command)
 app.command("tour")(tour.tour)
 
 
@@ -53,8 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as end:
         return int(end.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        print("Broken off.", file=sys.stderr)
-        return BROKEN_OFF
+        print("Cancelled.", file=sys.stderr)
+        return CANCELLED
     except typer.TyperException as wrong:
         print(f"bert-studio: {wrong.format_message()} See bert-studio --help.", file=sys.stderr)
         return WRONG_USAGE
@@ -66,8 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except Exception:  # noqa: BLE001 (the edge of the program)
         print(
-            "bert-studio: this is a mistake of BERT Studio, not yours. Please report it with "
-            f"the lines below.\n{traceback.format_exc()}",
+            "bert-studio: unexpected error in BERT Studio. Please report this bug with the "
+            f"lines below.\n{traceback.format_exc()}",
             file=sys.stderr,
         )
-        return MISTAKE
+        return BUG

@@ -1,4 +1,4 @@
-"""Questions to a checkpoint: which words fit, and where do the heads look."""
+"""Questions to a checkpoint: which tokens are predicted, and what the heads attend to."""
 
 import json
 import sys
@@ -20,10 +20,10 @@ def fill(
         str, typer.Argument(help="A text with one or more [MASK]; a RoBERTa has <mask>.")
     ],
     model: Model = None,
-    top: Annotated[int, typer.Option(min=1, help="How many words are shown for each place.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="Number of predictions for each mask.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Guess the words behind [MASK]."""
+    """Predict the tokens behind [MASK]."""
     from engine.errors import StudioError
     from engine.explore.fill_mask import fill_mask
     from engine.messages.explore.fill_mask import FillMask
@@ -35,13 +35,13 @@ def fill(
     if mask not in text:
         raise StudioError(
             phrase("The text has no {mask}.", mask=mask),
-            phrase("Write {mask} where a word is to be guessed.", mask=mask),
+            phrase("Write {mask} where a token is to be predicted.", mask=mask),
         )
     answer = fill_mask(loaded, FillMask(checkpoint=folder, text=text, top=top))
     if as_json:
         masks = [
             {
-                "token": one.first,
+                "position": one.first,
                 "predictions": [
                     {"token": x.label, "probability": x.probability} for x in one.ranked
                 ],
@@ -54,7 +54,7 @@ def fill(
         print(json.dumps(facts, ensure_ascii=False))
         return
     if answer.causal:
-        print("This model is left-to-right: it guesses from the words before.", file=sys.stderr)
+        print("This is a left-to-right model: it predicts from the tokens before.", file=sys.stderr)
     for number, one in enumerate(answer.predictions, start=1):
         if len(answer.predictions) > 1:
             print(f"{mask} {number}:")
@@ -68,15 +68,15 @@ def attention(
         Path,
         typer.Option(
             help=(
-                "Where the array goes: FILE.npy, float32 [layers, heads, tokens, tokens], query "
-                "rows over key columns."
+                "Output file FILE.npy, float32 [layers, heads, tokens, tokens]: rows are query "
+                "tokens, columns key tokens."
             )
         ),
     ],
     model: Model = None,
     pair: Annotated[str | None, typer.Option(help="A second text.")] = None,
 ) -> None:
-    """Write the attention of every head and print the tokens it stands for."""
+    """Write the attention weights of every head, and print the tokens."""
     import io
 
     import numpy as np

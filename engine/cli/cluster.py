@@ -25,16 +25,16 @@ RESTARTS = 3  # after the death of a rank, from the last checkpoint
 
 def cluster(
     job: Annotated[Path, typer.Argument(help="The job file.")],
-    into: Annotated[Path, typer.Option(help="The run folder to make; all machines must see it.")],
-    nodes: Annotated[int, typer.Option(min=1, help="How many machines.")] = 1,
+    into: Annotated[Path, typer.Option(help="The run folder to create; all machines must see it.")],
+    nodes: Annotated[int, typer.Option(min=1, help="Number of machines.")] = 1,
     processes: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes on each, one for each GPU; else as the job says."),
+        typer.Option(min=1, help="Processes per machine, one per GPU; default: as in the job."),
     ] = None,
 ) -> None:
-    """Make the run folder of a job, and print how torchrun and Slurm train it.
+    """Create the run folder of a job and print the torchrun and Slurm commands that train it.
 
-    The same line goes on with a run that was stopped, also on another number of machines.
+    The same command resumes a run that was stopped, also on another number of machines.
     """
     if getattr(sys, "frozen", False):
         raise StudioError(

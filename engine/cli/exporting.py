@@ -1,66 +1,30 @@
-"""Write a checkpoint in another form."""
+"""Export a checkpoint in a format of other programs."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 
-from engine.errors import StudioError
+from engine.cli.options import choice_option, with_options
 from engine.messages.exporting import Export
 from engine.phrases import phrase
-from engine.spec.export import Precision
-
-
-class FormName(StrEnum):
-    """In which form a checkpoint is written."""
-
-    hf = "hf"
-    tf1 = "tf1"
-    onnx = "onnx"
-
-
-class Half(StrEnum):
-    """How the weights are stored, where not as float32."""
-
-    float16 = "float16"
-    bfloat16 = "bfloat16"
+from engine.spec.export import Form, Precision
 
 
 def export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
     to: Annotated[Path, typer.Option(help="A folder that does not exist yet.")],
-    form: Annotated[
-        FormName,
-        typer.Option(
-            help=(
-                "hf: the Hugging Face layout with safetensors; tf1: Google's TensorFlow 1 files; "
-                "onnx: a graph for programs without torch."
-            )
-        ),
-    ] = FormName.hf,
-    dtype: Annotated[
-        Half | None, typer.Option(help="Store the weights in two bytes each; form hf.")
-    ] = None,
-    int8: Annotated[
-        bool, typer.Option("--int8", help="Store the weights in one byte each; form onnx.")
-    ] = False,
     texts: Annotated[
         Path | None,
-        typer.Option(help="Try the export on the first rows of this file, too."),
+        typer.Option(help="Verify the export with the first rows of this file, too."),
     ] = None,
+    **given: Any,
 ) -> None:
-    """Write a checkpoint in another form, load it again in a clean process, and compare.
+    """Export a checkpoint, load it again in a clean process, and compare the predictions.
 
-    The folder appears only when the export says what the model says; a report lies in it.
+    The folder is created only after the export has been verified; it contains a report.
     """
-    if dtype is not None and int8:
-        raise StudioError(
-            phrase("The weights can be stored as --dtype says or with --int8, and not both."),
-            phrase("Leave one of them out."),
-        )
-    precision: Precision = "int8" if int8 else "float32" if dtype is None else dtype.value
     from engine.export.exporting import export as carry_out
     from engine.export.report import TEXT
 
@@ -68,8 +32,8 @@ def export(
         Export(
             checkpoint=checkpoint.absolute(),
             into=to.absolute(),
-            form=form.value,
-            precision=precision,
+            form=given["format"],
+            precision=given["precision"],
             texts=None if texts is None else texts.absolute(),
         ),
         tell=lambda working: print(f"{working.stage} …", file=sys.stderr),
@@ -77,3 +41,25 @@ def export(
     for one in done.report.comparisons:
         print(one.sentence())
     print(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
+
+
+export_command = with_options(
+    export,
+    [
+        choice_option(
+            "format",
+            get_args(Form),
+            "hf",
+            phrase(
+                "hf: Hugging Face with safetensors; tf1: Google's TensorFlow 1 files; onnx: a "
+                "graph for programs without torch."
+            ),
+        ),
+        choice_option(
+            "precision",
+            get_args(Precision),
+            "float32",
+            phrase("How weights are stored: float16 and bfloat16 with hf, int8 with onnx."),
+        ),
+    ],
+)

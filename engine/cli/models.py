@@ -1,4 +1,4 @@
-"""What a fine-tuned model says of the rows of a file."""
+"""Predictions of a fine-tuned model for the rows of a file, and its evaluation on them."""
 
 import csv
 import io
@@ -10,25 +10,24 @@ from typing import Annotated, Any, Literal
 import typer
 
 from engine.atomic_write import disk_errors_for, write_file
-from engine.cli.rows import COLUMN_HELP, named_columns, read_rows
+from engine.cli.options import with_options
+from engine.cli.rows import COLUMNS, INPUT_COLUMNS, read_rows
 from engine.data.datasets.store import Rows
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
 from engine.phrases import phrase
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
-TextColumn = Annotated[str | None, typer.Option(help="Column of the text; recognised without it.")]
-PairColumn = Annotated[str | None, typer.Option(help="Column of the second text.")]
-LabelColumn = Annotated[str | None, typer.Option(help="Column of the label.")]
-FurtherColumns = Annotated[list[str], typer.Option("--column", help=COLUMN_HELP)]
-MaxLength = Annotated[int, typer.Option(help="Longer inputs are cut to this many word pieces.")]
-BatchSize = Annotated[int, typer.Option(help="Rows at a time.")]
+MaxLength = Annotated[
+    int, typer.Option(help="Max. length: longer inputs are truncated to this many tokens.")
+]
+BatchSize = Annotated[int, typer.Option(help="Batch size: rows computed at once.")]
 HowPrecise = Annotated[
     Literal["exact", "fast"],
     typer.Option(
         help=(
-            "exact: in float32. fast: in shorter numbers, where they are quicker here and agree on "
-            "built-in texts: probabilities within 0.01."
+            "exact: fp32. fast: bf16 or int8 where that is faster on this machine and agrees on "
+            "built-in texts (probabilities within 0.01)."
         )
     ),
 ]
@@ -37,29 +36,29 @@ HowPrecise = Annotated[
 def predict(
     file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
     model: Model,
-    out: Annotated[Path, typer.Option(help="Where the rows go: .csv, .tsv, .jsonl or .conll.")],
-    text: TextColumn = None,
-    pair: PairColumn = None,
-    column: FurtherColumns = [],  # noqa: B006 (Typer copies it)
+    out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl or .conll.")],
     max_length: MaxLength = 512,
-    batch: BatchSize = 32,
+    batch_size: BatchSize = 32,
     precision: HowPrecise = "exact",
+    **given: Any,
 ) -> None:
-    """Write what a fine-tuned model says of every row of a file."""
+    """Write a fine-tuned model's predictions for every row of a file."""
     from engine.tasks.predicting import Predictor
 
     if out.suffix not in WRITERS:
         raise StudioError(
             phrase(
-                "{out} has none of the endings {writers}.", out=out.name, writers=", ".join(WRITERS)
+                "The name {out} ends with none of {suffixes}.",
+                out=out.name,
+                suffixes=", ".join(WRITERS),
             ),
             phrase("Choose one of them."),
         )
-    rows = read_rows(file, named_columns(text, pair, None, column), answered=False)
-    predictor = Predictor(model, max_length, batch, precision == "exact")
-    _say_how(predictor.computed, precision)
-    answers = predictor.predict(rows)
-    records = [_record(rows, number, answer) for number, answer in enumerate(answers)]
+    rows = read_rows(file, INPUT_COLUMNS.given(given), labelled=False)
+    predictor = Predictor(model, max_length, batch_size, precision == "exact")
+    _print_precision(predictor.computed, precision)
+    predictions = predictor.predict(rows)
+    records = [_record(rows, number, one) for number, one in enumerate(predictions)]
     with disk_errors_for(out):
         write_file(out, WRITERS[out.suffix](records).encode("utf-8"))
     print(f"{len(records)} rows written to {out}")
@@ -69,20 +68,17 @@ def evaluate(
     file: Annotated[Path, typer.Argument(help="A file with texts and labels.")],
     model: Model,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    text: TextColumn = None,
-    pair: PairColumn = None,
-    label: LabelColumn = None,
-    column: FurtherColumns = [],  # noqa: B006 (Typer copies it)
     max_length: MaxLength = 512,
-    batch: BatchSize = 32,
+    batch_size: BatchSize = 32,
     precision: HowPrecise = "exact",
+    **given: Any,
 ) -> None:
-    """Compare what a fine-tuned model says with what the rows of a file want."""
+    """Evaluate a fine-tuned model on the labelled rows of a file."""
     from engine.tasks.predicting import Predictor
 
-    rows = read_rows(file, named_columns(text, pair, label, column))
-    predictor = Predictor(model, max_length, batch, precision == "exact")
-    _say_how(predictor.computed, precision)
+    rows = read_rows(file, COLUMNS.given(given))
+    predictor = Predictor(model, max_length, batch_size, precision == "exact")
+    _print_precision(predictor.computed, precision)
     report = predictor.evaluate(rows)
     if as_json:
         print(json.dumps(report.to_json(), ensure_ascii=False))
@@ -90,22 +86,26 @@ def evaluate(
     print("\n".join(report.lines()))
 
 
-def _say_how(computed: str, precision: str) -> None:
-    """Beside the answers, in what they were computed where that was left open."""
+predict_command = with_options(predict, INPUT_COLUMNS.parameters())
+evaluate_command = with_options(evaluate, COLUMNS.parameters())
+
+
+def _print_precision(computed: str, precision: str) -> None:
+    """Beside the predictions, in which numbers they were computed where that was left open."""
     if precision == "exact":
         return
     if computed == "float32":
-        print("Computed in float32: nothing quicker agrees with it here.", file=sys.stderr)
+        print("Computed in fp32: nothing faster agrees with it on this machine.", file=sys.stderr)
     else:
-        print(f"Computed in {computed}, which agreed on built-in texts.", file=sys.stderr)
+        print(f"Computed in {computed}, which agrees with fp32 on built-in texts.", file=sys.stderr)
 
 
-def _record(rows: Rows, number: int, answer: dict[str, Any]) -> dict[str, Any]:
-    """A row with what is said of it."""
+def _record(rows: Rows, number: int, prediction: dict[str, Any]) -> dict[str, Any]:
+    """A row with its prediction."""
     record: dict[str, Any] = {"text": rows.texts[number]}
     if rows.pairs:
         record["pair"] = rows.pairs[number]
-    return record | {part: _rounded(value) for part, value in answer.items()}
+    return record | {part: _rounded(value) for part, value in prediction.items()}
 
 
 def _rounded(value: Any) -> Any:
@@ -142,12 +142,12 @@ def _conll(records: list[dict[str, Any]]) -> str:
 
     White space in a word becomes a no-break space, and a word of nothing “_”.
 
-    Raises StudioError where the records are not of a model that tags words.
+    Raises StudioError where the records are not of a token classification model.
     """
     if not all("tags" in record for record in records):
         raise StudioError(
-            phrase("The model gives no tags, and .conll holds nothing else."),
-            phrase("Choose another ending, or a model that was fine-tuned for tagging."),
+            phrase("The model does not predict tags, and .conll files hold nothing else."),
+            phrase("Choose another suffix, or a token classification model."),
         )
     sentences = [
         [

@@ -14,9 +14,9 @@ from engine.messages.events import (
     Waiting,
 )
 
-EVERY = 0.2  # seconds between two drawings on a terminal
-SLOWLY = 5.0  # seconds between two lines where there is no terminal
-BAR = 24
+REDRAW_SECONDS = 0.2  # between two drawings on a terminal
+LINE_SECONDS = 5.0  # between two lines where there is no terminal
+BAR_WIDTH = 24  # characters
 
 
 class ProgressLine:
@@ -42,7 +42,7 @@ class ProgressLine:
             case Measured(name=name, step=step, value=value):
                 self._seen[name] = float("nan") if value is None else value
                 if name == "validation_loss":
-                    self._say(f"step {step}: dev loss {self._seen[name]:.4f}")
+                    self._say(f"step {step}: validation loss {self._seen[name]:.4f}")
                 elif name.startswith("validation_"):
                     self._say(f"step {step}: {name.replace('_', ' ')} {self._seen[name]:.4f}")
                 elif name == "loss":
@@ -53,7 +53,7 @@ class ProgressLine:
             case Waiting(problem=problem, advice=advice):
                 self._say(f"{problem} {advice}")
             case Ended(outcome=outcome, step=step, problem=problem, advice=advice, memory=peak):
-                held = f", with at most {peak / 1e6:,.0f} MB of memory" if peak else ""
+                held = f", peak memory {peak / 1e6:,.0f} MB" if peak else ""
                 self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}{held}")
 
     def end(self) -> None:
@@ -66,17 +66,17 @@ class ProgressLine:
         done = self._step - self._first
         spent = time.monotonic() - self._began
         left = spent / max(1, done) * (self._steps - self._step)
-        filled = round(BAR * share)
+        filled = round(BAR_WIDTH * share)
         speed = self._seen.get("tokens_per_second")
         pace = f", {speed:,.0f} tokens/s" if speed else ""
         return (
-            f"[{'█' * filled}{'·' * (BAR - filled)}] step {self._step} of {self._steps}, "
+            f"[{'█' * filled}{'·' * (BAR_WIDTH - filled)}] step {self._step} of {self._steps}, "
             f"loss {self._seen['loss']:.4f}{pace}, {clock(left)} left"
         )
 
     def _draw(self, text: str) -> None:
         now = time.monotonic()
-        if now - self._drawn < (EVERY if self._terminal else SLOWLY):
+        if now - self._drawn < (REDRAW_SECONDS if self._terminal else LINE_SECONDS):
             return
         self._drawn = now
         self._out.write(f"\r\033[K{text}" if self._terminal else f"{text}\n")

@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
+from engine.cli.options import FieldOptions
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import Recognised, read, recognise
@@ -12,39 +14,14 @@ from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.spec.dataset import Mapping
+from engine.spec.fields import settings_of
 from engine.validation import describe_validation
 
-COLUMN_HELP = (
-    "Any other column, as tags=NER or endings=A,B,C,D; parts are flags, tags, answers, beginning "
-    "and endings; may be repeated."
-)
-SEVERAL = ("flags", "endings")  # parts of a mapping that are more than one column
+COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
+INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "beginning", "endings"))
 
 
-def named_columns(
-    text: str | None, pair: str | None, label: str | None, further: list[str]
-) -> dict[str, str | list[str]]:
-    """What the options of a command say about columns, by the fields of `Mapping`.
-
-    Raises StudioError where one of `further` is not of the form PART=COLUMN.
-    """
-    parts = {"text": text, "pair": pair, "label": label}
-    named: dict[str, str | list[str]] = {p: column for p, column in parts.items() if column}
-    for one in further:
-        part, equals, columns = one.partition("=")
-        if not equals or part not in Mapping.model_fields:
-            raise StudioError(
-                phrase("“{one}” does not say which column holds what.", one=one),
-                phrase(
-                    "Write --column PART=COLUMN; parts are {model_fields}.",
-                    model_fields=", ".join(Mapping.model_fields),
-                ),
-            )
-        named[part] = columns.split(",") if part in SEVERAL else columns
-    return named
-
-
-def chosen_mapping(found: Recognised, named: dict[str, str | list[str]]) -> Mapping | None:
+def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
     """The columns that were recognised, with those that the user named put in their place.
 
     Raises StudioError where a named column is not there, or has two meanings.
@@ -72,10 +49,10 @@ def chosen_mapping(found: Recognised, named: dict[str, str | list[str]]) -> Mapp
         raise describe_validation(error, "The choice of columns") from error
 
 
-def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = True) -> Rows:
+def read_rows(file: Path, named: dict[str, Any], labelled: bool = True) -> Rows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
-    Without `answered`, what a task wants to be said of the rows is left out. What was noticed in
+    Without `labelled`, labels, tags and answers are left out. What was noticed in
     the tags is printed to stderr.
 
     Raises StudioError where there is no text column, or the tags are not as they should be.
@@ -94,7 +71,7 @@ def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = Tr
     cells: dict[str, list[str]] = {name: [] for name in places}
     lines: list[int] = []
     tags, remarks = None, Remarks()
-    if answered and mapping.tags is not None:
+    if labelled and mapping.tags is not None:
         tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
     for row in read(file, found.reading):
         lines.append(row.line)
@@ -108,4 +85,4 @@ def read_rows(file: Path, named: dict[str, str | list[str]], answered: bool = Tr
         if note:
             print(f"note: {note}", file=sys.stderr)
     rows = Rows.of(mapping, cells, lines)
-    return rows if answered else rows.unanswered()
+    return rows if labelled else rows.unlabelled()

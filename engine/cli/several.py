@@ -1,4 +1,4 @@
-"""A job of several runs without a window: a folder for each below one, and a summary of all."""
+"""A job with several runs without a window: a folder for each in one, and a summary of all."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def begin(job: JobSpec, into: Path) -> int:
     """Make the folders of all runs, then train one after another."""
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            phrase("There is something at {into} already.", into=into),
+            phrase("{into} already exists.", into=into),
             phrase("Choose a folder that does not exist yet."),
         )
     names = []
@@ -37,10 +37,10 @@ def begin(job: JobSpec, into: Path) -> int:
         names.append(folder_of(part, job.training.seeds))
         RunFolder.create(into / names[-1], part)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
-    return go_on(into)
+    return resume(into)
 
 
-def go_on(into: Path) -> int:
+def resume(into: Path) -> int:
     """Train what is not finished yet; ends where a run was stopped or failed."""
     from engine.worker.train import main as work
 
@@ -57,16 +57,16 @@ def go_on(into: Path) -> int:
             line.end()
             _write(into, summarise(summary["name"], [RunFolder(into / name) for name in names]))
         if code or _outcome(run) != "finished":
-            print(f"Go on with: bert-studio resume {into}", file=sys.stderr)
+            print(f"Resume with: bert-studio resume {into}", file=sys.stderr)
             break
     else:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
     told = summarise(summary["name"], [RunFolder(into / name) for name in names])
     for row in told["rows"]:
         print(row["vectors"] or "All runs")
-        for figure, found in row["figures"].items():
+        for metric, found in row["metrics"].items():
             deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
-            print(f"  {figure}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
+            print(f"  {metric}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
     print(into)
     return code
 
@@ -80,33 +80,33 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     rows = []
     for vectors in dict.fromkeys(run["vectors"] for run in told):
         asked = [run for run in told if run["vectors"] == vectors]
-        ended = [run["figures"] for run in asked if run["outcome"] == "finished"]
+        ended = [run["metrics"] for run in asked if run["outcome"] == "finished"]
         metrics = {}
-        for figure in dict.fromkeys(figure for one in ended for figure in one):
-            found = spread([one[figure] for one in ended if figure in one])
+        for metric in dict.fromkeys(metric for one in ended for metric in one):
+            found = spread([one[metric] for one in ended if metric in one])
             if found is not None:
-                metrics[figure] = asdict(found)
-        rows.append({"vectors": vectors, "runs": len(asked), "figures": metrics})
+                metrics[metric] = asdict(found)
+        rows.append({"vectors": vectors, "runs": len(asked), "metrics": metrics})
     return {"name": name, "runs": told, "rows": rows}
 
 
 def _told(run: RunFolder) -> dict[str, Any]:
     job = run.job()
-    step, metrics = best_figures(run)
+    step, metrics = best_metrics(run)
     return {
         "folder": run.path.name,
         "seed": job.training.seed,
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
         "outcome": _outcome(run),
         "step": step,
-        "figures": metrics,
+        "metrics": metrics,
     }
 
 
-def best_figures(run: RunFolder) -> tuple[int, dict[str, float]]:
-    """The step of the best checkpoint and what was measured on the dev rows there.
+def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
+    """The step of the best checkpoint and what was measured on the validation rows there.
 
-    Without dev rows: the last step, and the last training loss.
+    Without validation rows: the last step, and the last training loss.
     """
     best, last, loss = 0, 0, None
     points: dict[int, dict[str, float]] = {}

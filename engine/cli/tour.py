@@ -29,9 +29,9 @@ SPEECHES = (
 
 
 def tour(
-    into: Annotated[Path | None, typer.Option(help="A new folder for what the tour makes.")] = None,
+    into: Annotated[Path | None, typer.Option(help="New folder for the results.")] = None,
 ) -> int:
-    """Fine-tune the starter model on the sample, predict, fill a mask, save two pictures."""
+    """Fine-tune the starter model on the sample, predict, fill a mask, save two charts."""
     home = Home()
     if into is None:
         home.make()
@@ -54,21 +54,21 @@ def tour(
 
     starter = checkpoint.load(starter_model())
     answer = fill_mask(starter, FillMask(checkpoint=starter_model(), text=SENTENCE, top=5))
-    guesses = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
-    print(f"        {guesses}")
+    predictions = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
+    print(f"        {predictions}")
 
-    print("4 of 4  Pictures:")
+    print("4 of 4  Charts:")
     tokens, array = weights(starter, SENTENCE, None)
     layer = array.shape[0] - 1
-    title = f"Starter model, layer {layer + 1}, head 1: each row looks at the columns"
+    title = f"Starter model, layer {layer + 1}, head 1: each row attends to the columns"
     head = attention_svg(title, [token.text for token in tokens], array[layer, 0])
     for name, picture in (
         ("attention.svg", head),
-        ("loss.svg", curve_svg("Loss of the fine-tuning", curves)),
+        ("loss.svg", curve_svg("Loss of the fine-tuning run", curves)),
     ):
         write_file(run.path / name, picture.encode("utf-8"))
         print(f"        {run.path / name}")
-    print(f"The run lies in {run.path}; its best checkpoint is {best.name}.")
+    print(f"The run is in {run.path}; its best checkpoint is {best.name}.")
     print(
         "More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)"
     )
@@ -109,6 +109,6 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     if problem:
         raise StudioError(
             problem[0].problem or phrase("The tour was stopped."),
-            problem[0].advice or phrase("Go on with: bert-studio resume {path}", path=run.path),
+            problem[0].advice or phrase("Resume with: bert-studio resume {path}", path=run.path),
         )
     return run, curves, run.path / best[-1]

@@ -154,6 +154,6 @@ def _endings(rows: Rows) -> list[tuple[str, ...]]:
     if rows.endings is None:
         raise StudioError(
             phrase("It is not known which columns hold the endings to choose from."),
-            phrase("Name them; with the headless commands by --column endings=A,B,C,D."),
+            phrase("Name them; on the command line with --endings A,B,C,D."),
         )
     return endings_in(rows.endings, rows.lines)

@@ -48,7 +48,7 @@ class Predictor:
         self, rows: Rows, progress: Progress = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """What is said of each row, as one record for each, in their order."""
-        return self._go_through(rows.unanswered(), progress).answers()
+        return self._go_through(rows.unlabelled(), progress).answers()
 
     def evaluate(self, rows: Rows, progress: Progress = lambda done, total: None) -> Report:
         """What is said held against what the rows want.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ship import held_out, measured
 
-from engine.cli.jobs import assign
+from engine.cli.compose import assign
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 

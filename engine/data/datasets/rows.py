@@ -64,7 +64,7 @@ class Rows:
             lines=some(self.lines),
         )
 
-    def unanswered(self) -> Self:
+    def unlabelled(self) -> Self:
         """The same rows without what a task wants to be said of them."""
         return replace(self, labels=None, flags=None, tags=None, answers=None)
 

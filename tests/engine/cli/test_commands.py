@@ -6,22 +6,30 @@ import os
 import subprocess
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
-from engine.cli import main
+from engine.cli import compose, main
+from engine.cli.options import flag_of
 from engine.messages.events import Ended
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.spec.dataset import FileData
+from engine.spec.features import Features
+from engine.spec.fields import settings_of
 from engine.spec.job import FromScratch, JobSpec
+from engine.spec.model import BertSpec
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.engine.training import small
 
 SIZE = [
     "--size=tiny",
-    "--vocabulary=120",
+    "--vocab-size=120",
     "--set=base_model.model.hidden_size=16",
     "--set=base_model.model.heads=2",
     "--set=base_model.model.intermediate_size=32",
@@ -59,9 +67,9 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_a_checkpoint_of_a_run_is_exported(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
-    """In half precision, tried on the dev rows of its run by a clean process."""
+    """In half precision, verified on the validation rows of its run by a clean process."""
     out = tmp_path / "out"
-    printed = output(capsys, "export", model, "--to", str(out), "--dtype", "float16")
+    printed = output(capsys, "export", model, "--to", str(out), "--precision", "float16")
     assert "logits: " in printed
     assert f"MB written to {out}" in printed
     written = json.loads((out / "export-report.json").read_text())
@@ -74,8 +82,7 @@ def test_an_export_says_what_cannot_be(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
     command = ("export", model, "--to", str(tmp_path / "out"))
-    assert "not both" in refusal(capsys, *command, "--dtype=float16", "--int8")
-    assert "does not support int8" in refusal(capsys, *command, "--form=tf1", "--int8")
+    assert "does not support int8" in refusal(capsys, *command, "--format=tf1", "--precision=int8")
     assert "already exists" in refusal(capsys, "export", model, "--to", model)
     assert not (tmp_path / "out").exists()
 
@@ -114,7 +121,7 @@ def test_a_composed_job_trains_and_can_be_gone_on_with(
         *SIZE,
         "--steps=4",
         "--max-length=32",
-        "--batch=4",
+        "--batch-size=4",
         "--device=cpu",
         "--threads=1",
     )
@@ -197,7 +204,7 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
         assert main([*asked, "--precision", precision]) == 0
         written[precision] = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
         said = capsys.readouterr().err
-    assert ("agreed on built-in texts" if quick else "nothing quicker agrees") in said
+    assert ("agrees with fp32 on built-in texts" if quick else "nothing faster agrees") in said
     for some, right in zip(written["fast"], written["exact"], strict=True):
         assert some["text"] == right["text"]
         assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
@@ -276,7 +283,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
     assert "stars" in refusal(
         capsys, "evaluate", str(data), "--model", model, "--label=stars", "--json"
     )
-    assert "endings" in refusal(
+    assert "ends with none of" in refusal(
         capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
     )
     assert "max_grad_norm" in refusal(
@@ -297,9 +304,9 @@ def test_a_mistake_of_the_program_says_that_it_is_one(
     def broken(path: Path) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("engine.cli.jobs.recognise", broken)
+    monkeypatch.setattr("engine.cli.check.recognise", broken)
     assert main(["check", str(tmp_path)]) == 3
-    assert "mistake of BERT Studio" in capsys.readouterr().err
+    assert "unexpected error in BERT Studio" in capsys.readouterr().err
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,3 +348,56 @@ def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
     events, _ = run.events_after(0)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "stopped"
     assert run.checkpoint_folders()
+
+
+@pytest.mark.parametrize("spec", [TrainingSpec, HardwareSpec])
+def test_every_setting_is_an_option_with_the_help_of_its_field(
+    capsys: pytest.CaptureFixture[str], spec: type[BaseModel]
+) -> None:
+    printed = "".join(output(capsys, "job", "--help").split())  # lines break anywhere
+    for name, info in settings_of(spec).items():
+        assert flag_of(name) in printed and info.description
+        assert "".join(info.description.split()) in printed
+
+
+@pytest.mark.parametrize(
+    "spec, path",
+    [
+        (TrainingSpec, "training"),
+        (HardwareSpec, "hardware"),
+        (Features, "features"),
+        (BertSpec, "base_model.model"),
+        (FromScratch, "base_model"),
+        *((task, "task") for task in TASKS.values()),
+    ],
+)
+def test_every_setting_can_be_given_by_its_path(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, spec: type[BaseModel], path: str
+) -> None:
+    """`--set` takes each field at the place where its job file has it."""
+    data = small.sentences(tmp_path / "reviews.csv")
+    kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
+    settings = [name for name in settings_of(spec) if name != "cache"]
+    usual = spec.model_construct().model_dump(mode="json", include=set(settings))
+    given = [f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual]
+    printed = output(capsys, "job", "--data", str(data), "--task", kind, "--size=tiny", *given)
+    job = JobSpec.model_validate_json(printed)
+    assert job.task.kind == kind
+
+
+def test_no_option_stands_for_two_fields() -> None:
+    names = [one.name for one in signature(compose.job_command).parameters.values()]
+    assert len(names) == len(set(names))
+    assert set(settings_of(TrainingSpec)) | set(settings_of(HardwareSpec)) <= set(names)
+
+
+def test_options_that_need_another_say_so(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    data = str(small.sentences(tmp_path / "reviews.csv"))
+    assert "--vocab-size is for a model from scratch" in refusal(
+        capsys, "job", "--data", data, "--vocab-size=100"
+    )
+    assert "cannot be combined" in refusal(
+        capsys, "job", "--data", data, "--size=tiny", "--base-model", model
+    )

@@ -20,7 +20,7 @@ CASES = {
         0.8,
     ),
     "multiple_choice": (
-        ["--label=right", "--column", "endings=ending0,ending1"],
+        ["--label=right", "--endings=ending0,ending1"],
         ["choice", "probability", "p(0)", "p(1)"],
         "accuracy",
         0.8,
@@ -38,7 +38,7 @@ def test_a_task_is_learned_judged_and_used(
     job.write_text(
         output(
             capsys, "job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
-            "--epochs=8", "--batch=8", "--learning-rate=5e-3", "--max-length=48",
+            "--epochs=8", "--batch-size=8", "--learning-rate=5e-3", "--max-length=48",
             "--device=cpu", "--threads=1", "--set=base_model.model.initializer_range=0.2",
         )
     )  # fmt: skip
@@ -88,13 +88,13 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(
 ) -> None:
     data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
     data.write_text("text,label\n" + "a fine film,common\n" * 80 + "a fine film,rare\n" * 20)
-    learning = ["--steps=8", "--batch=8", "--set=training.evaluate_every=2", "--max-length=16"]
+    learning = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
     job.write_text(output(capsys, "job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
     output(capsys, "train", str(job), "--into", str(run))
     events, _ = RunFolder(run).events_after(0)
     told = [event.text for event in events if isinstance(event, Noted)]
     (warning,) = [text for text in told if "“rare”" in text]
-    assert "no dev row is given the label “rare”" in warning
+    assert "predicts “rare” for no validation example" in warning
     assert not any("“common”" in text for text in told)
 
 

@@ -44,7 +44,7 @@ def test_three_seeds_make_three_runs_and_one_table(
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [run["outcome"] for run in summary["runs"]] == ["finished", "stopped", ""]
     (row,) = summary["rows"]
-    assert row["runs"] == 3 and row["figures"]["validation_accuracy"]["runs"] == 1
+    assert row["runs"] == 3 and row["metrics"]["validation_accuracy"]["runs"] == 1
     first = (into / "seed-5" / "events.jsonl").read_bytes()
     monkeypatch.undo()
     capsys.readouterr()
@@ -55,9 +55,9 @@ def test_three_seeds_make_three_runs_and_one_table(
     assert [(r["folder"], r["seed"], r["outcome"]) for r in summary["runs"]] == [
         (f"seed-{seed}", seed, "finished") for seed in (5, 6, 7)
     ]
-    losses = [run["figures"]["validation_loss"] for run in summary["runs"]]
+    losses = [run["metrics"]["validation_loss"] for run in summary["runs"]]
     assert len(set(losses)) == 3, "each seed learns otherwise"
-    told = summary["rows"][0]["figures"]["validation_loss"]
+    told = summary["rows"][0]["metrics"]["validation_loss"]
     assert told["mean"] == pytest.approx(statistics.fmean(losses))
     assert told["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
@@ -78,10 +78,10 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
         run.append(measured("validation_loss", step, float("nan")))
         run.append(Saved(step=step, folder="", best=step < 3))
     run.append(Ended(outcome="finished", step=3))
-    assert several.best_figures(run) == (2, {"validation_accuracy": 0.9})
+    assert several.best_metrics(run) == (2, {"validation_accuracy": 0.9})
     bare = RunFolder.create(tmp_path / "bare", job)
     bare.append(measured("loss", 4, 0.25))
-    assert several.best_figures(bare) == (4, {"loss": 0.25})
+    assert several.best_metrics(bare) == (4, {"loss": 0.25})
 
 
 def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:

@@ -8,7 +8,7 @@ import pytest
 from engine.cli import main
 from tests.engine.training.small import NETWORK, questions, tagged
 
-QUICK = ("--steps", "12", "--batch", "8", "--max-length", "24", "--threads", "1")
+QUICK = ("--steps", "12", "--batch-size", "8", "--max-length", "24", "--threads", "1")
 SMALL = ("hidden_size", "layers", "heads", "intermediate_size", "max_positions")
 
 
@@ -32,7 +32,7 @@ def test_a_task_is_composed_trained_judged_and_asked(
 ) -> None:
     data, columns = files(tmp_path)
     small = [f"--set=base_model.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
-    start = ["--size", "tiny", "--vocabulary", "120", *small]
+    start = ["--size", "tiny", "--vocab-size", "120", *small]
     options = ["--data", str(data), "--task", task, *columns]
     assert main(["job", *options, *start, *QUICK]) == 0
     job = tmp_path / "job.json"

@@ -79,7 +79,7 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
     assert command(["compare", str(calm.path), str(again.path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "job: the same",
-        "conditions: the same",
+        "environment: the same",
         "losses: the same",
         "weights of step 30: the same, bit for bit",
     ]
@@ -131,15 +131,15 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
     assert found.weights == "w9"
 
 
-def test_certify_finds_a_flipped_bit_and_a_forged_manifest(
+def test_a_flipped_bit_and_a_forged_manifest_are_found(
     calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command(["certify", str(calm.path)]) == 0
+    assert command(["reproducibility", str(calm.path)]) == 0
     printed = capsys.readouterr().out
     assert f"weights: {certificate(calm).weights}" in printed
-    assert "repeatable: yes, under these conditions" in printed
+    assert "reproducible: yes, in this environment" in printed
     count = len(calm.checkpoint_folders())
-    assert f"files: {count} checkpoints, all as saved" in printed
+    assert f"files: {count} checkpoints, all checksums match" in printed
 
     run = branch(calm, 20, calm.job(), tmp_path / "run")
     folder = run.checkpoint(20)
@@ -147,7 +147,7 @@ def test_certify_finds_a_flipped_bit_and_a_forged_manifest(
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
     weights.write_bytes(content)
-    assert command(["certify", str(run.path)]) == 1
+    assert command(["reproducibility", str(run.path)]) == 1
     assert "model.safetensors in step-00000020 is damaged" in capsys.readouterr().out
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"]["model.safetensors"]["sha256"] = sha256(weights)
@@ -191,7 +191,7 @@ def test_a_branch_shows_exactly_what_was_changed(
     printed = capsys.readouterr().out
     assert "job: different\n  training.learning_rate: 0.005 | 0.001\n" in printed
     assert "losses: different from step 12 on" in printed  # step 11 saw the weights of step 10
-    assert "the greatest difference is" in printed
+    assert "the largest difference is" in printed
 
 
 def test_a_smaller_micro_batch_in_a_branch_is_taken(calm: RunFolder, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     assert "not finished" in capsys.readouterr().err
     with run.lock(), pytest.raises(StudioError, match="being trained"):
         check_removal(run, 12)
-    assert command([*arguments, "--anyway"]) == 0
+    assert command([*arguments, "--force"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2].startswith("step 10: ") and "last, every 10" in printed[-2]
     assert printed[-1].startswith("all: ")

@@ -268,7 +268,7 @@ def test_the_layer_bench_without_a_window(
     assert passes == [[0, 1, 2, ALL]] * 2, "once for the training rows, once for the dev rows"
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [row["vectors"] for row in summary["rows"]] == list(PAPER)
-    assert all(row["figures"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
+    assert all(row["metrics"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
     assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
     printed = capsys.readouterr().out
     assert "concatenation of last four\n  validation_" in printed

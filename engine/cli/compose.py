@@ -1,0 +1,185 @@
+"""`bert-studio job`: a job from options, most of which are fields of its spec."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from engine.cli.options import FieldOptions, choice_option, flag_of, with_options
+from engine.cli.rows import COLUMNS, chosen_mapping
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import recognise
+from engine.data.formats.sources import format_titles, holds_texts
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.shipped import starter_model
+from engine.spec.dataset import FileData, StoredData
+from engine.spec.fields import settings_of
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.model import PRESETS, BertSpec
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.validation import describe_validation
+
+SCRATCH = "From scratch, with --size"
+SCRATCH_OPTIONS = (
+    FieldOptions(SCRATCH, "base_model.model", BertSpec, ("vocab_size",)),
+    FieldOptions(SCRATCH, "base_model", FromScratch, tuple(settings_of(FromScratch))),
+)
+ALWAYS_OPTIONS = (
+    FieldOptions("Training", "training", TrainingSpec, tuple(settings_of(TrainingSpec))),
+    FieldOptions("Hardware", "hardware", HardwareSpec, tuple(settings_of(HardwareSpec))),
+)
+
+Assignments = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="<field=value>",
+        help=(
+            "Set any field of the job, for example training.max_grad_norm=0.5, "
+            "task.mlm_probability=0.2 or features.vectors=last; may be repeated."
+        ),
+    ),
+]
+
+
+def compose(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help=phrase(
+                "A file ({formats}), a folder of texts with one sub-folder per label, or the "
+                "folder of an imported data set.",
+                formats=format_titles(),
+            )
+        ),
+    ],
+    base_model: Annotated[
+        Path | None,
+        typer.Option(help="Checkpoint folder; without it and without --size: the starter model."),
+    ] = None,
+    validation: Annotated[
+        Path | None, typer.Option(help="A second file with the validation rows.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    assignments: Assignments = [],  # noqa: B006 (Typer copies it)
+    **given: Any,
+) -> None:
+    """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
+    raw: dict[str, Any] = {
+        "name": name or f"{given['task']} of {data.stem}",
+        "task": {"kind": given["task"]},
+        "base_model": _base_model(base_model, given),
+        "data": _source(data, validation, COLUMNS.given(given)).model_dump(),
+    }
+    for options in ALWAYS_OPTIONS:
+        put_all(raw, options.given(given))
+    for assignment in assignments:
+        assign(raw, assignment)
+    if raw["base_model"]["kind"] == "scratch" and not _names_causal(assignments):
+        raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
+    try:
+        job = JobSpec.model_validate(raw)
+    except ValidationError as error:
+        raise describe_validation(error, "The job") from error
+    print(job.model_dump_json(indent=1))
+
+
+job_command = with_options(
+    compose,
+    [
+        choice_option("task", TASKS, "text_classification", phrase("The task to train:")),
+        choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
+        *(
+            p
+            for options in (COLUMNS, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
+            for p in options.parameters()
+        ),
+    ],
+)
+
+
+def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The model of --size with its options, or a checkpoint.
+
+    Raises StudioError where both are asked for.
+    """
+    scratch: dict[str, Any] = {}
+    for options in SCRATCH_OPTIONS:
+        scratch |= options.given(given)
+    if given["size"] is None:
+        for path in scratch:
+            flag = flag_of(path.rpartition(".")[2])
+            raise StudioError(
+                phrase("{flag} is for a model from scratch.", flag=flag), phrase("Add --size.")
+            )
+        return FromCheckpoint(path=(folder or starter_model()).absolute()).model_dump()
+    if folder is not None:
+        raise StudioError(
+            phrase("--base-model and --size cannot be combined."),
+            phrase("Leave one of them out."),
+        )
+    model = FromScratch(model=PRESETS[given["size"]]).model_dump()
+    put_all({"base_model": model}, scratch)
+    model["tokenizer"] = _absolute(model["tokenizer"])
+    return model
+
+
+def _source(data: Path, validation: Path | None, named: dict[str, Any]) -> FileData | StoredData:
+    if data.is_dir() and not holds_texts(data):
+        dataset = open_dataset(data.absolute())
+        return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
+    found = recognise(data)
+    return FileData(
+        path=data.absolute(),
+        validation=_absolute(validation),
+        reading=found.reading,
+        mapping=chosen_mapping(found, named),
+    )
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return path.absolute() if path else None
+
+
+def assign(raw: dict[str, Any], assignment: str) -> None:
+    """Carry out a `--set a.b=value`; the value is JSON where it can be read as such.
+
+    Raises StudioError where it is not of this form.
+    """
+    path, equals, text = assignment.partition("=")
+    if not equals or not all(path.split(".")):
+        raise StudioError(
+            phrase("“{assignment}” is not of the form field=value.", assignment=assignment),
+            phrase("Write for example --set training.max_grad_norm=0.5."),
+        )
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    put_all(raw, {path: value})
+
+
+def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
+    """Put values into nested dicts, each at its path.
+
+    Raises StudioError where a path goes through what is no dict.
+    """
+    for path, value in values.items():
+        *parents, last = path.split(".")
+        place = raw
+        for parent in parents:
+            place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise StudioError(
+                    phrase("A job has no field “{path}”.", path=path),
+                    phrase("See an existing job file."),
+                )
+        place[last] = value
+
+
+def _names_causal(assignments: list[str]) -> bool:
+    return any(one.startswith("base_model.model.causal=") for one in assignments)

@@ -1,0 +1,125 @@
+"""Options of a command that follow from the fields of specs: name, type and help."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
+
+OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of what is written by hand
+LONGEST_CHOICE = 60  # characters; longer ones are named in the help
+
+
+class FieldOptions(NamedTuple):
+    """Fields of a spec as options under one heading of the help.
+
+    `path` is the place of the spec in the job; empty where it is not a part of one.
+    """
+
+    heading: str
+    path: str
+    spec: type[BaseModel]
+    names: tuple[str, ...]
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """An option for each field, None where it is not given."""
+        return [field_option(n, self.spec.model_fields[n], self.heading) for n in self.names]
+
+    def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What was given, by the path of the field; what may be several comes as a list."""
+        before = f"{self.path}." if self.path else ""
+        found = {name: values[name] for name in self.names if values[name] is not None}
+        return {
+            before + name: value.split(",") if self._is_several(name) else value
+            for name, value in found.items()
+        }
+
+    def _is_several(self, name: str) -> bool:
+        return is_several(self.spec.model_fields[name])
+
+
+def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
+    """A field as an option: a switch goes on and off, several texts have commas between them."""
+    kind: Any = str if is_several(info) else info.annotation
+    if type(None) not in get_args(kind):
+        kind = kind | None
+    flag = flag_of(name)
+    if bool in get_args(kind):
+        flag = f"{flag}/--no{flag[1:]}"
+    shown = "<A,B,…>" if is_several(info) else None
+    option = typer.Option(flag, help=info.description, metavar=shown)
+    return _parameter(name, kind, None, option, heading)
+
+
+def is_several(info: FieldInfo) -> bool:
+    """Whether a field holds any number of texts."""
+    return get_origin(info.annotation) is tuple
+
+
+def choice_option(
+    name: str, values: Iterable[str], default: str | None, help_text: str
+) -> inspect.Parameter:
+    """An option that takes one of a few words, such as the keys of a table."""
+    listed = tuple(values)
+    words: Any = Literal[listed]
+    kind = words if default is not None else words | None
+    shown = None
+    if len("|".join(listed)) > LONGEST_CHOICE:
+        shown, help_text = f"<{name}>", f"{help_text} {', '.join(listed)}."
+    option = typer.Option(flag_of(name), help=help_text, metavar=shown)
+    return _parameter(name, kind, default, option, OPTIONS)
+
+
+def flag_of(name: str) -> str:
+    """A field as it is written on a command line: batch_size is --batch-size."""
+    return "--" + name.replace("_", "-")
+
+
+def _parameter(
+    name: str, kind: Any, default: object, option: Any, heading: str
+) -> inspect.Parameter:
+    option.rich_help_panel = heading
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def with_options(
+    command: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """The command with further options, which it takes as `**given`."""
+
+    def extended(**values: Any) -> None:
+        command(**values)
+
+    own = inspect.signature(command).parameters.values()
+    named = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    signature = inspect.Signature([*named, *parameters])
+    extended.__doc__ = command.__doc__
+    vars(extended)["__signature__"] = signature  # Typer reads it
+    extended.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return extended
+
+
+class GroupedHelp(TyperCommand):
+    """A command whose help shows its options under their headings."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            line = parameter.get_help_record(ctx)
+            usual = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
+            heading = getattr(parameter, "rich_help_panel", None) or usual
+            if line is not None:
+                headings.setdefault(heading, []).append(line)
+        for heading, lines in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(lines)

@@ -1,0 +1,139 @@
+"""Whether a run can be reproduced, and whether two runs are the same."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from engine.atomic_write import sha256
+from engine.messages.events import Measured
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.reproducibility import WEIGHTS, Certificate, certificate, damages
+from engine.spec.changes import changes
+
+DIFFERENT = 1  # exit code
+
+
+def reproducibility(
+    folder: Annotated[Path, typer.Argument(help="The run folder.")],
+) -> int:
+    """Verify the checkpoints of a run, and print the environment and checksums of its weights."""
+    run = RunFolder(folder.absolute())
+    run.job()
+    for line in report_lines(certificate(run)):
+        print(line)
+    wrong = damages(run)
+    count = len(run.checkpoint_folders())
+    print(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
+    for sentence in wrong:
+        print(f"  {sentence}")
+    return DIFFERENT if wrong else 0
+
+
+def report_lines(found: Certificate) -> list[str]:
+    """What is known of a run, in words."""
+    lines = [f"{name}: {value}" for name, value in found.conditions.items()]
+    if found.branched is not None:
+        lines.append(found.branched.sentence())
+    for stretch in found.stretches:
+        how = f"not bit for bit: {', '.join(stretch.differences)}" if stretch.differences else ""
+        resumed = f"resumed from step {stretch.first}, {how or 'bit for bit'}"
+        began = resumed if stretch.first else "started"
+        upto = f"up to step {stretch.last}" if stretch.counts else "no checkpoint saved"
+        lines.append(f"{stretch.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
+    state = "finished" if found.is_finished else "not finished"
+    lines.append(f"step: {found.step} of {found.steps}, {state}")
+    for what, peak in (("memory", found.memory), ("GPU memory", found.device_memory)):
+        if peak:
+            lines.append(f"peak {what}: {peak / 1e6:,.0f} MB")
+    lines.append(f"weights: {found.weights or 'not recorded'}")
+    lines.append(f"optimiser: {found.optimiser or 'not recorded'}")
+    lines.append("reproducible: " + ("no" if found.obstacles else "yes, in this environment"))
+    return lines + [f"  {obstacle}" for obstacle in found.obstacles]
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another run folder.")],
+) -> int:
+    """Compare two runs: their jobs, environments, losses and weights."""
+    runs = RunFolder(first.absolute()), RunFolder(second.absolute())
+    different = changes(runs[0].job(), runs[1].job())
+    print("job: " + ("the same" if not different else "different"))
+    for change in different:
+        print(f"  {change.path}: {change.old} | {change.new}")
+    here, there = (certificate(run).conditions for run in runs)
+    unlike = [
+        n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
+    ]
+    print("environment: " + ("the same" if not unlike else "different"))
+    for name in unlike:
+        print(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
+    step = _first_other_loss(*runs)
+    print("losses: " + ("the same" if step is None else f"different from step {step} on"))
+    same = _compare_weights(*runs)
+    return 0 if same else DIFFERENT
+
+
+def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
+    """The first step at which the losses of two runs are not the same; None: there is none."""
+    here, there = _losses(first), _losses(second)
+    return next((s for s in sorted(here.keys() & there.keys()) if here[s] != there[s]), None)
+
+
+def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
+    """The last word on the loss of each step."""
+    found: dict[int, tuple[float | None, str]] = {}
+    byte, before = 0, -1
+    while byte != before:
+        before = byte
+        events, byte = run.events_after(byte)
+        found |= {
+            e.step: (e.value, e.status)
+            for e in events
+            if isinstance(e, Measured) and e.name == "loss"
+        }
+    return found
+
+
+def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
+    """Whether the last checkpoints hold the same weights, and if not, where they differ."""
+    folders = [run.checkpoint_folders()[-1:] for run in (first, second)]
+    if not all(folders):
+        print("weights: not compared, because one of the runs has no checkpoint")
+        return False
+    here, there = (folder[0] for folder in folders)
+    steps = f"of step {step_of(here)}" + (
+        "" if step_of(here) == step_of(there) else f" and of step {step_of(there)}"
+    )
+    if sha256(here / WEIGHTS) == sha256(there / WEIGHTS):
+        print(f"weights {steps}: the same, bit for bit")
+        return True
+    from safetensors import safe_open
+
+    with safe_open(here / WEIGHTS, "np") as one, safe_open(there / WEIGHTS, "np") as other:
+        names, known = list(one.keys()), set(other.keys())
+        missing = sorted(set(names) ^ known)
+        if missing:
+            print(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
+            return False
+        gaps = {name: _gap(one.get_tensor(name), other.get_tensor(name)) for name in names}
+    unlike = [name for name in names if gaps[name] != 0]
+    if not unlike:
+        print(f"weights {steps}: the same, bit for bit (the files differ in form)")
+        return True
+    largest = max(unlike, key=lambda name: gaps[name])
+    print(
+        f"weights {steps}: {len(unlike)} of {len(names)} tensors differ, first {unlike[0]}; the "
+        f"largest difference is {gaps[largest]:.3g}, in {largest}"
+    )
+    return False
+
+
+def _gap(here: np.ndarray, there: np.ndarray) -> float:
+    """The largest difference; infinite where the shapes differ."""
+    if here.shape != there.shape:
+        return math.inf
+    return float(np.abs(here.astype(np.float64) - there.astype(np.float64)).max(initial=0))
