@@ -21,7 +21,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.serving.network import laid_out
+from engine.serving.network import packed_network
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
 from engine.spec.model import BertSpec
@@ -88,7 +88,7 @@ def served(checkpoint: Checkpoint, kind: str) -> Checkpoint:
     exact = Serving(checkpoint).exact
     if kind == "float32":
         return exact
-    return replace(exact, network=laid_out(exact.network, kind))
+    return replace(exact, network=packed_network(exact.network, kind))
 
 
 def main() -> None:

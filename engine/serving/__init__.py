@@ -1,1 +1,1 @@
-"""Networks that answer and do not learn: the same weights, laid out for quick products."""
+"""Networks for inference: the same weights, packed for fast matrix products."""

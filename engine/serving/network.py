@@ -1,6 +1,6 @@
-"""A network with the weights of another one, laid out for quick products.
+"""A network with the weights of another one, packed for fast matrix products.
 
-Shapes: N rows, D width, V vocabulary, S shortlist; … any leading dimensions.
+Shapes: N rows, D hidden size, V vocabulary, S shortlist; … any leading dimensions.
 """
 
 import copy
@@ -13,21 +13,21 @@ from torch import Tensor, nn
 from engine.models.attention import Attention
 from engine.models.heads import MaskedWordHead
 from engine.models.network import Network
-from engine.serving.quantized_matmul import Kind, Product, product
+from engine.serving.quantized_matmul import Kind, Matmul, matmul
 
 Module = TypeVar("Module", bound=nn.Module)
 
-SHORTLIST = 64  # pieces whose logits are worked out again in float32
+SHORTLIST = 64  # tokens whose logits are worked out again in float32
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer with its weights laid out; `weight` and `bias` stay to be looked at."""
+    """A linear layer with packed weights; `weight` and `bias` stay, to be shown."""
 
     def __init__(self, linear: nn.Linear, kind: Kind) -> None:
         nn.Module.__init__(self)  # no weights of its own
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
-        self._multiply = product(kind, linear.weight, _bias(linear), linear.forward)
+        self._multiply = matmul(kind, linear.weight, _bias(linear), linear.forward)
 
     def forward(self, x: Tensor) -> Tensor:
         return self._multiply(x)
@@ -43,8 +43,8 @@ class PackedAttention(Attention):
         weight = torch.cat((self.key.weight, self.value.weight))  # [2 D, D]
         bias = torch.cat((_bias(self.key), _bias(self.value)))
         plain = (before._queries, before._keys_and_values) if before else (None, None)
-        self._queries: Product = product(kind, self.query.weight, _bias(self.query), plain[0])
-        self._keys_and_values: Product = product(kind, weight, bias, plain[1])
+        self._queries: Matmul = matmul(kind, self.query.weight, _bias(self.query), plain[0])
+        self._keys_and_values: Matmul = matmul(kind, weight, bias, plain[1])
 
     def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, values = self._keys_and_values(x).chunk(2, -1)
@@ -52,7 +52,7 @@ class PackedAttention(Attention):
 
 
 class ShortlistHead(MaskedWordHead):
-    """Guesses roughly over the whole vocabulary, and exactly those pieces that come first.
+    """Predicts roughly over the whole vocabulary, and exactly those tokens that come first.
 
     The word vectors are the largest matrix by far, and for one masked word all of it is read. With
     short numbers that takes less, and the S rows that matter are read once more.
@@ -62,7 +62,7 @@ class ShortlistHead(MaskedWordHead):
         nn.Module.__init__(self)
         self.dense, self.activation, self.norm = head.dense, head.activation, head.norm
         self.decoder, self.bias = head.decoder, head.bias
-        self._rough = product(kind, head.decoder, head.bias)
+        self._rough = matmul(kind, head.decoder, head.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
         turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
@@ -72,14 +72,14 @@ class ShortlistHead(MaskedWordHead):
         return logits.scatter(-1, first, right)
 
 
-def laid_out(network: Network, kind: Kind) -> Network:
+def packed_network(network: Network, kind: Kind) -> Network:
     """The same network, quicker; with float32 it says the same but for the order of the sums.
 
-    It shares all tensors with `network`, which must be in eval mode and may be one that is laid out
-    in float32; those of its layers it holds a second time; and it cannot learn. The heads stay in
-    float32, except that pieces which do not come first are guessed as `kind` has it.
+    It shares all tensors with `network`, which must be in eval mode and may be one that is
+    packed in float32; those of its layers it holds a second time; and it cannot be trained. The
+    heads stay in float32, except that tokens which do not come first are predicted in `kind`.
     """
-    work = laying_out(network, kind)
+    work = packing(network, kind)
     while True:
         try:
             next(work)
@@ -88,12 +88,12 @@ def laid_out(network: Network, kind: Kind) -> Network:
             return made
 
 
-def laying_out(network: Network, kind: Kind) -> Generator[None, None, Network]:
-    """`laid_out`, which gives way after each layer: all of them may take seconds."""
+def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
+    """`packed_network`, which gives way after each layer: all of them may take seconds."""
     made, encoder = _twin(network), _twin(network.encoder)
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
-        layers.append(_with_products(layer, kind))
+        layers.append(_with_packed_weights(layer, kind))
         yield
     encoder.layers = layers
     made.encoder = encoder
@@ -102,14 +102,14 @@ def laying_out(network: Network, kind: Kind) -> Generator[None, None, Network]:
     return made.eval()
 
 
-def _with_products(module: nn.Module, kind: Kind) -> nn.Module:
+def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
     if isinstance(module, nn.Linear):
         return PackedLinear(module, kind)
     if isinstance(module, Attention):
         return PackedAttention(module, kind)
     made = _twin(module)
     for name, child in module.named_children():
-        setattr(made, name, _with_products(child, kind))
+        setattr(made, name, _with_packed_weights(child, kind))
     return made
 
 

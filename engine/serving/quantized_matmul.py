@@ -1,4 +1,4 @@
-"""Matrix products with weights that were laid out once, so that each use is quick.
+"""Matrix products with weights that were packed once, so that each use is fast.
 
 Nothing else in the program calls what torch keeps to itself for this; where a function is missing,
 or does something else than it should, `present` says so and the plain product is taken.
@@ -19,7 +19,7 @@ Kind = Literal["int8", "bfloat16", "float16", "float32"]
 """In what the weights are held, the shortest first. Sums are float32, in int8 integers."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Product = Callable[[Tensor], Tensor]
+Matmul = Callable[[Tensor], Tensor]
 """float32 [N, I] or [..., N, I] → the same with O, weights and bias included."""
 
 FEW = 32  # rows up to which reading the weights takes longer than the sums
@@ -27,7 +27,7 @@ ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, 
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
 
-def product(kind: Kind, weight: Tensor, bias: Tensor, plain: Product | None = None) -> Product:
+def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
     """x Wᵀ + b; `present` must be true of the kind.
 
     Args:
@@ -47,7 +47,7 @@ def present(kind: Kind) -> bool:
     for rows in (3, FEW + 1):
         x = torch.randn((rows, 64), generator=random)
         try:
-            found = product(kind, weight, bias)(x)
+            found = matmul(kind, weight, bias)(x)
         except (AttributeError, NotImplementedError, RuntimeError):
             return False
         right = F.linear(x, weight, bias)
@@ -65,7 +65,7 @@ def is_quick(kind: Kind) -> bool:
     return not on_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
 
 
-def _float32(weight: Tensor, bias: Tensor, _: Product) -> Product:
+def _float32(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     """The same sums in another order, from weights in blocks as oneDNN reads them."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
@@ -76,7 +76,7 @@ def _float32(weight: Tensor, bias: Tensor, _: Product) -> Product:
     return multiply
 
 
-def _bfloat16(weight: Tensor, bias: Tensor, _: Product) -> Product:
+def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight.bfloat16(), None)
     short = bias.bfloat16()
 
@@ -87,7 +87,7 @@ def _bfloat16(weight: Tensor, bias: Tensor, _: Product) -> Product:
     return multiply
 
 
-def _float16(weight: Tensor, bias: Tensor, plain: Product) -> Product:
+def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """Half the bytes to read, sums as in float32: pays where there are few rows."""
     if not bool((weight.abs() <= torch.finfo(torch.float16).max).all()):
         return plain
@@ -102,7 +102,7 @@ def _float16(weight: Tensor, bias: Tensor, plain: Product) -> Product:
     return multiply
 
 
-def _int8(weight: Tensor, bias: Tensor, _: Product) -> Product:
+def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     """A scale for each output; the inputs are rounded to 256 levels between their extremes.
 
     FBGEMM is the quicker one for few rows, oneDNN for many.
@@ -134,7 +134,7 @@ def _held(weight: Tensor, bias: Tensor, library: str) -> object:
         engines.engine = before
 
 
-MAKERS: dict[Kind, Callable[[Tensor, Tensor, Product], Product]] = {
+MAKERS: dict[Kind, Callable[[Tensor, Tensor, Matmul], Matmul]] = {
     "int8": _int8,
     "bfloat16": _bfloat16,
     "float16": _float16,

@@ -1,7 +1,7 @@
 """A checkpoint that is answered from, exactly or quickly.
 
-Quick answers come from short numbers (`products.Kind`), and only where they were tried on this very
-checkpoint: that they are quicker on this machine, and that they agree with the exact ones.
+Quick answers come from short numbers (`quantized_matmul.Kind`), and only where this very checkpoint
+was checked: that they are quicker on this machine, and that they agree with the exact ones.
 """
 
 import time
@@ -13,7 +13,7 @@ import torch
 
 from engine.messages.explore.text import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
-from engine.serving.network import laid_out, laying_out
+from engine.serving.network import packed_network, packing
 from engine.serving.quantization_check import TEXTS, Said, agrees, attention_agrees, read, say
 from engine.serving.quantized_matmul import KINDS, Kind, is_quick, present
 
@@ -37,7 +37,7 @@ class Serving:
         self.maps_agree = False  # whether attention may be shown from the quick network
         self.reason: Reason = "preparing" if device == "cpu" else "device"
         if device == "cpu" and present("float32"):
-            self.exact = replace(checkpoint, network=laid_out(checkpoint.network, "float32"))
+            self.exact = replace(checkpoint, network=packed_network(checkpoint.network, "float32"))
 
     def take(self, exact: bool, maps: bool = False) -> tuple[Checkpoint, Kind, Reason]:
         """The checkpoint to answer from, in what it computes, and why not quickly."""
@@ -62,7 +62,7 @@ class Serving:
         for kind in kinds:
             if kind == "float32" or not present(kind) or not is_quick(kind):
                 continue
-            network = yield from laying_out(self.exact.network, kind)
+            network = yield from packing(self.exact.network, kind)
             quick = replace(self.exact, network=network)
             yield
             said = list[Said]()

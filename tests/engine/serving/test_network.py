@@ -1,13 +1,13 @@
-"""Laid-out weights say what the plain ones say, in every kind and for every family."""
+"""Packed weights say what the plain ones say, in every kind and for every family."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from engine.models.heads import Heads
-from engine.serving import quantized_matmul as products
-from engine.serving.network import SHORTLIST, laid_out
-from engine.serving.quantized_matmul import FEW, KINDS, present, product
+from engine.serving import quantized_matmul
+from engine.serving.network import SHORTLIST, packed_network
+from engine.serving.quantized_matmul import FEW, KINDS, matmul, present
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
@@ -29,7 +29,7 @@ def of_family(family):
 def test_everything_that_a_network_says_is_near(family, kind):
     spec, (ids, segments, real) = of_family(family)
     plain = network(Heads(masked_words=True, outputs=3), spec)
-    quick = laid_out(plain, kind)
+    quick = packed_network(plain, kind)
     right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     found = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     pairs = [
@@ -45,10 +45,10 @@ def test_everything_that_a_network_says_is_near(family, kind):
 @torch.no_grad()
 def test_float32_can_be_the_ground_for_another_kind():
     plain = network()
-    exact = laid_out(plain, "float32")
+    exact = packed_network(plain, "float32")
     ids, segments, _ = batch(SPEC, tokens=20)
     for kind in HERE:
-        once, twice = laid_out(plain, kind), laid_out(exact, kind)
+        once, twice = packed_network(plain, kind), packed_network(exact, kind)
         few = once.encoder(ids[:1], segments[:1]).last
         assert torch.equal(twice.encoder(ids[:1], segments[:1]).last, few)
         many = once.encoder(ids, segments).last
@@ -59,7 +59,7 @@ def test_float32_can_be_the_ground_for_another_kind():
 def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
     plain = network()
     before = {name: p.clone() for name, p in plain.named_parameters()}
-    exact = laid_out(plain, "float32")
+    exact = packed_network(plain, "float32")
     assert type(plain.encoder.layers[0].feed_forward.wide) is torch.nn.Linear
     assert {name: p.data_ptr() for name, p in exact.named_parameters()} == {
         name: p.data_ptr() for name, p in plain.named_parameters()
@@ -74,7 +74,7 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
     right = plain.masked_words(vectors)
-    found = laid_out(plain, kind).masked_words
+    found = packed_network(plain, kind).masked_words
     found.dense = plain.masked_words.dense
     some = found(vectors)
     first = right.topk(SHORTLIST // 4).indices
@@ -86,7 +86,7 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
 def test_a_product_takes_any_number_of_rows(kind, rows):
     weight, bias = torch.randn(8, 16), torch.randn(8)
     x = torch.randn(1, rows, 16)
-    found = product(kind, weight, bias)(x)
+    found = matmul(kind, weight, bias)(x)
     assert found.shape == (1, rows, 8)
     assert found.dtype == torch.float32
     assert torch.allclose(found, F.linear(x, weight, bias), atol=LARGEST[kind])
@@ -94,14 +94,14 @@ def test_a_product_takes_any_number_of_rows(kind, rows):
 
 def test_weights_that_are_too_large_for_float16_stay_in_float32():
     weight = torch.tensor([[1e6, 1.0]])
-    found = product("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
+    found = matmul("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
     assert float(found) == 1e6 + 2
 
 
 def test_an_output_of_zeros_alone_stays_zero_in_int8():
     if not present("int8"):
         pytest.skip("no int8 here")
-    assert not product("int8", torch.zeros(4, 8), torch.zeros(4))(torch.randn(3, 8)).any()
+    assert not matmul("int8", torch.zeros(4, 8), torch.zeros(4))(torch.randn(3, 8)).any()
 
 
 @pytest.mark.parametrize("error", [AttributeError, NotImplementedError, RuntimeError])
@@ -109,7 +109,7 @@ def test_a_kind_that_torch_has_no_more_is_not_present(monkeypatch, error):
     def gone(*_):
         raise error("gone")
 
-    monkeypatch.setitem(products.MAKERS, "float32", gone)
+    monkeypatch.setitem(quantized_matmul.MAKERS, "float32", gone)
     present.cache_clear()
     try:
         assert not present("float32")
@@ -119,7 +119,9 @@ def test_a_kind_that_torch_has_no_more_is_not_present(monkeypatch, error):
 
 
 def test_a_kind_that_computes_something_else_is_not_present(monkeypatch):
-    monkeypatch.setitem(products.MAKERS, "float32", lambda w, b, _: lambda x: F.linear(x, w))
+    monkeypatch.setitem(
+        quantized_matmul.MAKERS, "float32", lambda w, b, _: lambda x: F.linear(x, w)
+    )
     present.cache_clear()
     try:
         assert not present("float32")

@@ -8,7 +8,7 @@ import torch
 from engine.explore.attention import weights
 from engine.models.checkpoint import load
 from engine.serving import serving
-from engine.serving.network import laid_out
+from engine.serving.network import packed_network
 from engine.serving.quantization_check import BOUND, TIE, agrees, same_words, say
 from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
@@ -90,7 +90,7 @@ def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monke
 def test_the_quick_starter_model_guesses_the_same_words(starter):
     """The kind that is taken for it, on sentences by which it was not chosen."""
     exact = Serving(starter).exact
-    quick = replace(exact, network=laid_out(exact.network, "float16"))
+    quick = replace(exact, network=packed_network(exact.network, "float16"))
     for sentence in SENTENCES:
         encoded = starter.tokenizer.encode(sentence)
         place = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
