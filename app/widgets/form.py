@@ -18,6 +18,10 @@ from app.widgets.field import Field
 from app.widgets.fields import field_for
 from app.widgets.spec_texts import help_of, problem_text, title_of
 from app.widgets.text import Text, tooltip
+from engine.spec.problems import Problem
+from engine.validation import problems_in
+
+LABEL_WIDTH = 45 * SPACE  # px, of the titles: the same in all forms, so that they are in line
 
 
 class SpecForm(QWidget):
@@ -52,7 +56,6 @@ class SpecForm(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(6 * SPACE)
         self._grid.setVerticalSpacing(5 * SPACE)
-        self._grid.setColumnMinimumWidth(0, 160)
         self._grid.setColumnStretch(1, 1)
         for name in fields or model.model_fields:
             self._add(name, model.model_fields[name])
@@ -85,17 +88,20 @@ class SpecForm(QWidget):
         self._check()
 
     def problems(self) -> dict[str, str]:
-        """What is wrong, by field; under “” what is wrong with all together. Empty: all is well."""
+        """What is wrong, by field; under “” what is wrong with several. Empty: all is well."""
         try:
             self._model.model_validate({**self._others, **self.value()})
         except ValidationError as error:
             found: dict[str, str] = {}
-            for item in error.errors():
-                name = str(item["loc"][0]) if item["loc"] else ""
-                key = name if name in self.fields else ""
-                found.setdefault(key, problem_text(item))
+            for problem in problems_in(error):
+                found.setdefault(self._place_of(problem), problem_text(problem))
             return found
         return {}
+
+    def _place_of(self, problem: Problem) -> str:
+        """The field at which a problem is shown; “” where it is about several or none of them."""
+        fields = {field.partition(".")[0] for field in problem.fields}
+        return next(iter(fields), "") if len(fields) == 1 and fields <= self.fields.keys() else ""
 
     def is_valid(self) -> bool:
         return not self.problems()
@@ -108,6 +114,7 @@ class SpecForm(QWidget):
         field.setToolTip(tooltip(description))
         row = self._grid.rowCount()
         label = Text(title, "strong")
+        label.setFixedWidth(LABEL_WIDTH)
         label.setContentsMargins(0, 6, 0, 0)
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         right = QVBoxLayout()

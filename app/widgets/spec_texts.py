@@ -1,13 +1,12 @@
 """Specs in the user's language: titles, helps, values, and what is wrong with them."""
 
 from collections.abc import Callable
-from typing import Any
 
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, tr, translated
 from app.widgets.number_field import written
-from engine.validation import problem_of
+from engine.spec.problems import Problem
 
 
 def title_of(name: str, info: FieldInfo) -> str:
@@ -71,7 +70,7 @@ def value_text(value: object) -> str:
     return NAMES[text]() if text in NAMES else text
 
 
-def problem_text(item: Any) -> str:
-    """One of `ValidationError.errors()` as a sentence."""
-    problem = translated(problem_of(item)).rstrip(".")
-    return f"{problem[:1].upper()}{problem[1:]}."
+def problem_text(problem: Problem) -> str:
+    """What is wrong with a spec, as a sentence."""
+    text = translated(problem.text).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."

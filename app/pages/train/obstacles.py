@@ -8,6 +8,7 @@ from app.pages.train.fit import label_names, misfits
 from app.pages.train.job import job, suggested_name
 from app.widgets.spec_texts import problem_text
 from engine.checkpoints.families import FAMILIES
+from engine.validation import problems_in
 
 translate = QCoreApplication.translate
 
@@ -121,5 +122,5 @@ def _of_job(choices: Choices) -> str:
     try:
         job(choices)
     except ValidationError as error:
-        return problem_text(error.errors()[0])
+        return problem_text(problems_in(error)[0])
     return ""

@@ -15,7 +15,7 @@ from app.pages.train.goals import goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons
-from app.widgets.form import SpecForm
+from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
@@ -100,7 +100,7 @@ class SettingsStep(QWidget):
         right.addWidget(explained)
         row = QGridLayout()  # in line with the form above
         row.setHorizontalSpacing(6 * SPACE)
-        row.setColumnMinimumWidth(0, 160)
+        row.setColumnMinimumWidth(0, LABEL_WIDTH)
         row.setColumnStretch(1, 1)
         name = Text(self.tr("Quick trial"), "strong")
         row.addWidget(name, 0, 0, Qt.AlignmentFlag.AlignTop)

@@ -12,6 +12,7 @@ from app.widgets.form import SpecForm
 from app.widgets.number_field import NumberField, parse, written
 from app.widgets.spec_texts import problem_text
 from engine.spec.model import BertSpec
+from engine.spec.problems import Problem
 from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.app.accessible import assert_accessible, name_of
 
@@ -209,4 +210,4 @@ def test_arrows_step_to_sensible_values(
 
 
 def test_an_unknown_problem_keeps_its_words() -> None:
-    assert problem_text({"type": "url_parsing", "msg": "Not a URL"}) == "Not a URL."
+    assert problem_text(Problem("Not a URL", ())) == "Not a URL."

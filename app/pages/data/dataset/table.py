@@ -17,6 +17,7 @@ Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
 CACHED_PAGES = 30
 OWN_COLUMNS = 2  # before those of the source: line and split
+SPLIT_COLUMN = 1
 
 
 class RowsModel(QAbstractTableModel):
@@ -42,6 +43,8 @@ class RowsModel(QAbstractTableModel):
         if not index.isValid():
             return None
         match role:
+            case Qt.ItemDataRole.DisplayRole if index.column() == SPLIT_COLUMN:
+                return self._split(self._cell(index))
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
             case Qt.ItemDataRole.ToolTipRole:
@@ -89,6 +92,10 @@ class RowsModel(QAbstractTableModel):
         cell = page[row][index.column()] if row < len(page) else ""
         split = next((split for split in SPLITS if split == cell), None)
         return split_title(split) if split and index.column() == 1 else cell
+
+    def _split(self, cell: str) -> str:
+        """A split by its title; a cell that is not read yet stays as it is."""
+        return next((split_title(name) for name in SPLITS if name == cell), cell)
 
     def _is_aside(self, column: int) -> bool:
         return column < OWN_COLUMNS or self._state.columns[column - OWN_COLUMNS] not in self._roles

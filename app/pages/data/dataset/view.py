@@ -182,9 +182,9 @@ class DatasetView(Page):
         texts = {mapping.text, mapping.pair, mapping.tags} - {None}
         narrow = 34 * SPACE
         self.table.setColumnWidth(0, 18 * SPACE)
-        self.table.setColumnWidth(1, 16 * SPACE)
+        self.table.setColumnWidth(1, 22 * SPACE)
         others = sum(column not in texts for column in self.state.columns)
-        room = self.table.viewport().width() - 34 * SPACE - narrow * others
+        room = self.table.viewport().width() - 40 * SPACE - narrow * others
         wide = max(room // max(len(texts), 1), 80 * SPACE)
         for place, column in enumerate(self.state.columns):
             self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)

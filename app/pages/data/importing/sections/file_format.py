@@ -43,11 +43,8 @@ class FormatSection(Section):
             self.delimiter.addItem(text, sign)
         self.quoted, self.header = QCheckBox(), QCheckBox()
         fields = Reading.model_fields
-        for field, control in (
-            ("format", self.format),
-            ("encoding", self.encoding),
-            ("delimiter", self.delimiter),
-        ):
+        self.add(self.tr("Format"), self.format, help_of(fields["format"]))
+        for field, control in (("encoding", self.encoding), ("delimiter", self.delimiter)):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
         for field, box in (("quoted", self.quoted), ("header", self.header)):
             self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))

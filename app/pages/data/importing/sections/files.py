@@ -31,7 +31,7 @@ class FilesSection(Section):
             box.addItem(self.tr("Skip this file"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(lambda _, n=number, b=box: self._on_chosen(n, b))
-            self.add(one_line(file.name), box)
+            self.add_below(one_line(file.name), box)
             self.boxes.append(box)
 
     def _explained(self, split: str) -> str:

@@ -30,18 +30,29 @@ class Section(QWidget):
 
     def add(self, name: str, control: QWidget, help_text: str = "") -> None:
         """Add a row; `name` may come from outside and is shown as it is."""
-        label = Text(name, "muted")
-        label.setBuddy(control)
         row = self._grid.rowCount()
+        label = self._label(name, control)
         self._grid.addWidget(label, row, 0)
         self._grid.addWidget(control, row, 1)
+        self._describe(name, control, help_text)
+
+    def add_below(self, name: str, control: QWidget) -> None:
+        """Add a row whose control has the whole width, below its name."""
+        row = self._grid.rowCount()
+        self._grid.addWidget(self._label(name, control), row, 0, 1, 2)
+        self._grid.addWidget(control, row + 1, 0, 1, 2)
+        self._describe(name, control, "")
+
+    def _label(self, name: str, control: QWidget) -> Text:
+        label = Text(name, "muted")
+        label.setBuddy(control)
+        self._labels[control] = label
         if isinstance(control, QComboBox):  # it may be narrower than its longest item
             fixed = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             control.setSizeAdjustPolicy(fixed)
             control.setMinimumContentsLength(6)
             control.setMaxVisibleItems(16)
-        self._describe(name, control, help_text)
-        self._labels[control] = label
+        return label
 
     def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
         """Add a box that bears its name itself."""
