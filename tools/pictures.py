@@ -160,7 +160,7 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
         page.panels["attention"].measure.setCurrentIndex(measure)
         page.panels["attention"].show_form(form)
         settle()
-        page.panels["attention"]._state.pick_head(1, 1)
+        page.study.pick_head(1, 1)
         page.study.pick(2)
         page.study.pick_target(3)
         settle()

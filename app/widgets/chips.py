@@ -1,4 +1,4 @@
-"""Where the token chips stand: words in rows, the pieces of a word touching one another."""
+"""Where the token chips stand: words in rows, the tokens of a word touching one another."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from app.theme import SPACE
 from app.widgets.text import visible
 from engine.messages.explore.text import Token
 
-LONGEST = 40  # characters of a piece that are painted
-INSIDE = 1.5 * SPACE  # beside the text of a piece
+LONGEST = 40  # characters of a token that are painted
+INSIDE = 1.5 * SPACE  # beside the text of a token
 ROW_GAP = 2 * SPACE
-AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a piece of a word that runs left
+AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a token that runs left
 
 
 def painted(text: str) -> str:
-    """A piece as one short line; what cannot be seen is made visible."""
+    """A token as one short line; what cannot be seen is made visible."""
     shown = visible(text[: LONGEST + 1]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{shown[:LONGEST]}…" if len(text) > LONGEST else shown
 

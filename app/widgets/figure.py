@@ -90,7 +90,7 @@ def image(figure: Figure, scale: int = 1) -> QImage:
     if max(size.width(), size.height()) > LARGEST:
         raise StudioError(
             f"The figure is too large for a picture: {size.width()} × {size.height()} pixels.",
-            "Save it as a drawing (SVG) or a document (PDF), or shorten the text.",
+            "Save it as SVG or PDF, or shorten the text.",
         )
     made = QImage(size, QImage.Format.Format_RGB32)
     made.setDevicePixelRatio(scale)

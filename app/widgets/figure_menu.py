@@ -47,20 +47,20 @@ class FigureButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.actions_by_key: dict[str, QAction] = {}
         menu = QMenu(self)
-        self._add(menu, "copy", self.tr("&Copy the picture"), self._copy)
-        self._add(menu, "copy numbers", self.tr("Copy the &numbers"), self._copy_numbers)
+        self._add(menu, "copy", self.tr("&Copy picture"), self._copy)
+        self._add(menu, "copy numbers", self.tr("Copy &numbers"), self._copy_numbers)
         menu.addSeparator()
         for key, text in (
-            ("png", self.tr("Save as a &picture (PNG) …")),
-            ("png2", self.tr("Save as a picture, twice as &fine (PNG, 2x) …")),
-            ("svg", self.tr("Save as a &drawing (SVG) …")),
-            ("pdf", self.tr("Save as a doc&ument (PDF) …")),
+            ("png", self.tr("Save as &PNG…")),
+            ("png2", self.tr("Save as PNG at &2x…")),
+            ("svg", self.tr("Save as &SVG…")),
+            ("pdf", self.tr("Save as P&DF…")),
         ):
             self._add(menu, key, text, partial(self._ask_where, key))
         menu.addSeparator()
         for key, text in (
-            ("npy", self.tr("Save the numbers (.np&y) …")),
-            ("csv", self.tr("Save the &table (.csv) …")),
+            ("npy", self.tr("Save as N&umPy array…")),
+            ("csv", self.tr("Save as CS&V table…")),
         ):
             self._add(menu, key, text, partial(self._ask_where, key))
         menu.aboutToShow.connect(self._on_menu)

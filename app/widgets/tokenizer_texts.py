@@ -6,7 +6,7 @@ from engine.tokenizers.unigram import Unigram
 
 
 def step_helps(kind: str) -> tuple[str, str, str]:
-    """For normalising, splitting and finding pieces, by the kind of the vocabulary."""
+    """For normalising, splitting and finding tokens, by the kind of the vocabulary."""
     if kind == ByteLevelBpe.kind:
         return (
             tr("The text is unchanged: case, accents and spaces are part of the tokens."),

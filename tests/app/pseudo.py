@@ -41,7 +41,7 @@ BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
 BEHIND = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
 CUT = re.compile(r"⟦[^⟧]*…$")  # where there was no room for the end
 WORD = re.compile(r"[^\W\d_]{3,}")
-TOKENS = ("Pieces", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
+TOKENS = ("TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
 CELLS = 300  # of a table that are read
 
 

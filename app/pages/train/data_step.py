@@ -14,7 +14,7 @@ from app.widgets import buttons, numbers
 from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import Text
-from app.widgets.tokens import Pieces
+from app.widgets.token_row import TokenRow
 from engine.spec.dataset import StoredData
 
 
@@ -145,7 +145,7 @@ class DataStep(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
         if example.tokens:
-            pieces = Pieces()
+            pieces = TokenRow()
             pieces.show_tokens(example.tokens, unknown)
             column.addWidget(pieces)
         else:

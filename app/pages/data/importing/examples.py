@@ -8,7 +8,7 @@ from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.theme import SPACE
 from app.widgets.page import scrolling
 from app.widgets.text import Text
-from app.widgets.tokens import Pieces
+from app.widgets.token_row import TokenRow
 
 
 class Examples(QWidget):
@@ -16,7 +16,7 @@ class Examples(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[tuple[Text, Pieces, Text]] = []
+        self.rows: list[tuple[Text, TokenRow, Text]] = []
         self.problem = Text("", "muted")
         inner = QWidget()
         self._grid = QGridLayout()
@@ -48,14 +48,14 @@ class Examples(QWidget):
 
     def _add_row(self) -> None:
         row = len(self.rows)
-        widgets = (Text("", "small", wraps=False), Pieces(most=EXAMPLE_LENGTH), Text("", "small"))
+        widgets = (Text("", "small", wraps=False), TokenRow(most=EXAMPLE_LENGTH), Text("", "small"))
         widgets[2].setFixedWidth(30 * SPACE)
         for column, widget in enumerate(widgets):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
         self.rows.append(widgets)
 
     def _show(
-        self, example: Example, unknown: int, line: Text, pieces: Pieces, label: Text
+        self, example: Example, unknown: int, line: Text, pieces: TokenRow, label: Text
     ) -> None:
         line.setText(self.tr("line {0}").format(example.line))
         pieces.show_tokens(example.tokens, unknown)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import ModelEntry
-from app.pages.models.model.table import find_pieces
+from app.pages.models.model.table import find_tokens
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.outline import Block, outline
 from engine.errors import BadCheckpoint, StudioError
@@ -34,7 +34,7 @@ class Contents:
 class ModelState(QObject):
     """Signals:
     read: `contents` is there.
-    found: ids of the pieces that were sought, or None for all.
+    found: ids of the tokens that were sought, or None for all.
     tried: the Steps of the text that was typed last.
     """
 
@@ -55,7 +55,7 @@ class ModelState(QObject):
         background.run(self, lambda: read_contents(model), self._on_read)
 
     def seek(self, text: str) -> None:
-        """Find the pieces that contain `text`; all for an empty one."""
+        """Find the tokens that contain `text`; all for an empty one."""
         if self._seeking is not None:
             self._seeking.cancel()
             self._seeking = None
@@ -66,7 +66,7 @@ class ModelState(QObject):
             self.found.emit(None)
             return
         vocabulary = tokenizer.vocabulary
-        self._seeking = background.run(self, lambda: find_pieces(vocabulary, text), self.found.emit)
+        self._seeking = background.run(self, lambda: find_tokens(vocabulary, text), self.found.emit)
 
     def try_out(self, text: str) -> None:
         """Take `text` through the tokenizer's steps."""
@@ -85,7 +85,7 @@ class ModelState(QObject):
 
 
 def read_contents(model: ModelEntry) -> Contents:
-    """Read what can be read; a missing or damaged piece leaves its place empty."""
+    """Read what can be read; a missing or damaged token leaves its place empty."""
     tokenizer, problem = None, ""
     try:
         tokenizer = Tokenizer.from_folder(model.path)

@@ -22,7 +22,7 @@ from engine.tokenizers.vocabulary import Vocabulary
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
 SHARE = Qt.ItemDataRole.UserRole  # of all parameters, 0 to 1
-LONGEST = 200  # characters of a piece that are shown
+LONGEST = 200  # characters of a token that are shown
 
 
 @dataclass(eq=False)
@@ -115,7 +115,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 class VocabularyModel(QAbstractTableModel):
-    """The pieces of a vocabulary, or those that were found: id, piece, kind."""
+    """The tokens of a vocabulary, or those that were found: id, token, kind."""
 
     def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -124,7 +124,7 @@ class VocabularyModel(QAbstractTableModel):
         self._found: list[int] | None = None
 
     def show_only(self, ids: list[int] | None) -> None:
-        """Show the pieces with these ids; None shows all."""
+        """Show the tokens with these ids; None shows all."""
         self.beginResetModel()
         self._found = ids
         self.endResetModel()
@@ -150,33 +150,33 @@ class VocabularyModel(QAbstractTableModel):
         if not index.isValid():
             return None
         number = index.row() if self._found is None else self._found[index.row()]
-        piece = self._vocabulary.tokens[number]
+        token = self._vocabulary.tokens[number]
         match role, index.column():
             case Qt.ItemDataRole.DisplayRole, 0:
                 return str(number)
             case Qt.ItemDataRole.DisplayRole, 1:
-                return visible(self._vocabulary.shown(piece)[:LONGEST])
+                return visible(self._vocabulary.shown(token)[:LONGEST])
             case Qt.ItemDataRole.DisplayRole, 2:
-                return self._kind(piece)
+                return self._kind(token)
             case Qt.ItemDataRole.TextAlignmentRole, 0:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case Qt.ItemDataRole.FontRole, 0 | 1:
                 return mono_font()
         return None
 
-    def _kind(self, piece: str) -> str:
-        if piece in self._special:
+    def _kind(self, token: str) -> str:
+        if token in self._special:
             return self.tr("special")
-        if piece.startswith("[unused"):
+        if token.startswith("[unused"):
             return self.tr("unused")
         if not self._vocabulary.marked:
             return self.tr("token")
-        inside = self._vocabulary.continues(piece)
+        inside = self._vocabulary.continues(token)
         return self.tr("continues a word") if inside else self.tr("begins a word")
 
 
-def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
-    """The ids of pieces with `sought` in them: the one of that number, then what begins with it."""
+def find_tokens(vocabulary: Vocabulary, sought: str) -> list[int]:
+    """The ids of tokens with `sought` in them: the one of that number, then what begins with it."""
     wanted = sought.strip()
     if wanted.isdecimal() and len(wanted) < 9:
         number = int(wanted)
@@ -184,7 +184,7 @@ def find_pieces(vocabulary: Vocabulary, sought: str) -> list[int]:
     else:
         first = []
     folded, mark = wanted.casefold(), vocabulary.mark
-    shown = [vocabulary.shown(piece).casefold() for piece in vocabulary.tokens]
-    hits = [n for n, piece in enumerate(shown) if folded in piece]
+    shown = [vocabulary.shown(token).casefold() for token in vocabulary.tokens]
+    hits = [n for n, token in enumerate(shown) if folded in token]
     begins = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
     return list(dict.fromkeys(first + begins + hits))

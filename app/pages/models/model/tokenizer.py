@@ -8,8 +8,8 @@ from app.resources import mono_font
 from app.theme import SPACE
 from app.widgets.page import Card, scrolling
 from app.widgets.text import Text
+from app.widgets.token_row import TokenRow
 from app.widgets.tokenizer_texts import step_helps
-from app.widgets.tokens import Pieces
 from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -38,7 +38,7 @@ class TokenizerTab(QWidget):
             shown.setFont(mono_font())
             shown.setTabChangesFocus(True)
             shown.setFixedHeight(15 * SPACE)
-        self.pieces = Pieces(most=600, with_ids=True)
+        self.tokens = TokenRow(most=600, with_ids=True)
         self.count = Text("", "muted")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4 * SPACE, 0, 0)
@@ -63,7 +63,7 @@ class TokenizerTab(QWidget):
             _step(
                 self.tr("3. Tokenize"),
                 self._find,
-                self.pieces,
+                self.tokens,
                 self.count,
             ),
         ):
@@ -94,7 +94,7 @@ class TokenizerTab(QWidget):
     def _on_tried(self, steps: Steps) -> None:
         self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
         self.words.setPlainText("  |  ".join(steps.words)[:LONGEST_LINE])
-        self.pieces.show_tokens(steps.tokens, self._unknown)
+        self.tokens.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
             self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._ends),

@@ -1,4 +1,4 @@
-"""The vocabulary of a model: a field to search in, and the pieces."""
+"""The vocabulary of a model: a field to search in, and the tokens."""
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
@@ -20,7 +20,7 @@ PAUSE = 150  # ms after a key before the text is taken
 
 
 class VocabularyTab(QWidget):
-    """A field to search in, and the pieces."""
+    """A field to search in, and the tokens."""
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)

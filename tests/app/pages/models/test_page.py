@@ -151,7 +151,7 @@ def test_the_tokenizer_is_tried_out(qtbot, page, little) -> None:
     qtbot.keyClicks(view.tokenizer.text, "The FILM")
     qtbot.waitUntil(lambda: view.tokenizer.normalised.toPlainText() == "the film")
     assert view.tokenizer.words.toPlainText() == "the  |  film"
-    assert next(token.text for token in view.tokenizer.pieces.shown) == "[CLS]"
+    assert next(token.text for token in view.tokenizer.tokens.shown) == "[CLS]"
     assert "2" in view.tokenizer.count.text()
 
 

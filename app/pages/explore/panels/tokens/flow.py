@@ -7,8 +7,8 @@ from app.pages.explore.panels.tokens.state import TokensState
 from app.resources import mono_font
 from app.theme import SPACE
 from app.widgets.text import Text, visible
+from app.widgets.token_row import TokenRow
 from app.widgets.tokenizer_texts import step_helps
-from app.widgets.tokens import Pieces
 
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
 MOST_LINES = 3  # before a text scrolls
@@ -24,7 +24,7 @@ class Flow(QWidget):
         self.helps = [Text("", "small") for _ in range(3)]
         self.normalised = _Shown(self.tr("Normalised text"))
         self.words = _Shown(self.tr("Words"))
-        self.pieces = [Pieces(MOST_PIECES), Pieces(MOST_PIECES)]  # of each text
+        self.pieces = [TokenRow(MOST_PIECES), TokenRow(MOST_PIECES)]  # of each text
         self.count = Text("", "muted")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

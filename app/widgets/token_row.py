@@ -1,8 +1,8 @@
-"""Word pieces in a row, as the model sees them.
+"""Tokens in a row, as the model sees them.
 
-The segment is told by the colour and by the bar under the piece: one line for the first text, two
-for the second. Special pieces stand in a frame; [UNK] warns. Pieces that go on a word touch the
-one before. The widget is as high as its width needs, and paints no more pieces than `most`.
+The segment is told by the colour and by the bar under the token: one line for the first text, two
+for the second. Special tokens stand in a frame; [UNK] warns. Tokens that continue a word touch
+the one before. The widget is as high as its width needs, and paints no more tokens than `most`.
 """
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
@@ -23,11 +23,11 @@ from app.widgets.text import visible
 from engine.messages.explore.text import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
-LONGEST = 40  # characters of a piece that are painted
-PAD = 1.5 * SPACE  # beside the text of a piece
+LONGEST = 40  # characters of a token that are painted
+PAD = 1.5 * SPACE  # beside the text of a token
 
 
-class Pieces(QWidget):
+class TokenRow(QWidget):
     """Shows tokens; `most` of them at the most, and says how many more there are."""
 
     def __init__(self, most: int = 160, with_ids: bool = False) -> None:
@@ -43,7 +43,7 @@ class Pieces(QWidget):
         self.setSizePolicy(policy)
 
     def show_tokens(self, tokens: tuple[Token, ...], unknown: int) -> None:
-        """Show these pieces; `unknown` is the id of [UNK]."""
+        """Show these tokens; `unknown` is the id of [UNK]."""
         shown = tokens[: self._most]
         if (shown, len(tokens) - len(shown), unknown) == (
             self._tokens,
@@ -143,7 +143,7 @@ class Pieces(QWidget):
         return self._places[width]
 
     def _placed(self, width: int) -> list[QRectF]:
-        """Where each piece stands; one more box for “and n more”."""
+        """Where each token stands; one more box for “and n more”."""
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = [metrics.horizontalAdvance(_painted(token)) + 2 * PAD for token in self._tokens]
         if self._with_ids:
@@ -162,7 +162,7 @@ class Pieces(QWidget):
         return boxes
 
     def _goes_on(self, number: int) -> bool:
-        """Whether this piece belongs to the word of the piece before."""
+        """Whether this token belongs to the word of the one before."""
         if not 0 < number < len(self._tokens):
             return False
         here, before = self._tokens[number], self._tokens[number - 1]
@@ -179,8 +179,8 @@ class Pieces(QWidget):
         return self.tr("and %Ln more", "", self._left_out)
 
     def _sentence(self) -> str:
-        pieces = " ".join(_painted(token) for token in self._tokens)
-        return f"{pieces} {self._rest()}" if self._left_out else pieces
+        tokens = " ".join(_painted(token) for token in self._tokens)
+        return f"{tokens} {self._rest()}" if self._left_out else tokens
 
     def _tell(self, event: QHelpEvent) -> None:
         at = QPointF(event.pos())
@@ -194,7 +194,7 @@ class Pieces(QWidget):
 
 
 def _painted(token: Token) -> str:
-    """The piece as one short line; what cannot be seen is made visible."""
+    """The token as one short line; what cannot be seen is made visible."""
     text = visible(token.text[: LONGEST + 1]).replace("\n", "⏎")
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text
 
