@@ -60,7 +60,9 @@ def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None
     resources.icon(name, role).paint(painter, square.toRect())
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
     text = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
-    painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, word)
+    room = int(text.width()) + 1
+    shown = painter.fontMetrics().elidedText(word, Qt.TextElideMode.ElideRight, room)
+    painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
 def _paint_text(painter: QPainter, place: QRectF, star: bool, text: str) -> None:

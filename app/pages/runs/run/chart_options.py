@@ -28,29 +28,18 @@ class ChartOptions(Card):
         super().__init__(padding=3 * SPACE)
         self._settings = settings
         self.smoothing = buttons.Segments(
-            [
-                self.tr("off"),
-                numbers.count(SMOOTHINGS[1]),
-                numbers.count(SMOOTHINGS[2]),
-                self.tr("{0} steps").format(numbers.count(SMOOTHINGS[3])),
-            ],
-            self.tr("Smoothing"),
+            [self.tr("off"), *map(numbers.count, SMOOTHINGS[1:])], self.tr("Smoothing (steps)")
         )
         self.window_ = buttons.Segments(
-            [
-                self.tr("all"),
-                self.tr("last {0}").format(numbers.count(WINDOWS[1])),
-                self.tr("last {0}").format(numbers.count(WINDOWS[2])),
-            ],
-            self.tr("Steps"),
+            [self.tr("all"), *map(numbers.count, WINDOWS[1:])], self.tr("Last steps")
         )
         self.log = Switch(self.tr("Log scale"))
         self.clip = Switch(self.tr("Ignore outliers"))
         row = QHBoxLayout()
         row.setSpacing(3 * SPACE)
         for name, control in (
-            (self.tr("Smoothing"), self.smoothing),
-            (self.tr("Steps"), self.window_),
+            (self.tr("Smoothing (steps)"), self.smoothing),
+            (self.tr("Last steps"), self.window_),
             (self.tr("Log scale"), self.log),
             (self.tr("Ignore outliers"), self.clip),
         ):
