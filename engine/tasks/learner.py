@@ -91,7 +91,7 @@ class Batch(NamedTuple):
 
     def planned(self, network: Network) -> "Batch":
         """With the plan of its tokens without padding, made on the host where it has none yet."""
-        if self.unpadded is not None or self.tokens.is_floating_point():
+        if self.unpadded is not None or network.reader is not None:
             return self
         tokens, mask = self.tokens, self.real
         lengths = np.full(*tokens.shape) if mask is None else mask.sum(1).numpy()

@@ -57,7 +57,8 @@ def train(
 def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     """Take the steps that remain; `saved_step` is that of the last checkpoint, -1 without one."""
     progress, speed = run.progress, Speed()
-    coming = batches(run.setup.data, progress.step, prefetch=run.machine.device.type != "cpu")
+    on_processor = run.machine.device.type == "cpu"
+    coming = batches(run.setup.data, progress.step, None if on_processor else run.network)
     while not run.is_over:
         if stop_agreed(run):
             if saved_step != progress.step:

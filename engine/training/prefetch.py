@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples
 from engine.training.training_data import TrainingData
 
@@ -21,19 +22,24 @@ class StepInput(NamedTuple):
     batch: Batch
 
 
-def batches(data: TrainingData, first: int, prefetch: bool) -> Iterator[StepInput]:
+def batches(
+    data: TrainingData, first: int, prefetch_for: Network | None = None
+) -> Iterator[StepInput]:
     """What each step from `first` on is given.
 
-    With `prefetch`, threads make the next batches meanwhile. That pays where the steps run on a
-    device of their own; on processors the threads would only take their time.
+    With `prefetch_for`, threads make the next batches meanwhile, and the plans with which that
+    network goes through them without padding. That pays where the steps run on a device of their
+    own; on processors the threads would only take their time.
     """
 
     def one(step: int, examples: Examples, numbers: np.ndarray) -> StepInput:
-        batch = data.batch_of(step, examples, numbers)
-        return StepInput(examples, numbers, examples.read(batch, numbers))
+        batch = examples.read(data.batch_of(step, examples, numbers), numbers)
+        if prefetch_for is not None:
+            batch = batch.planned(prefetch_for)
+        return StepInput(examples, numbers, batch)
 
     steps = range(first, data.steps)
-    if not prefetch:
+    if prefetch_for is None:
         for step in steps:
             yield one(step, *data.examples_at(step))
         return

@@ -15,21 +15,24 @@ from tests.engine.training.test_exact import final, metrics
 
 def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path)
-    data = set_up(RunContext(job, small.new_run(tmp_path / "run", job))).data
-    plain, early = (list(batches(data, 3, ahead)) for ahead in (False, True))
+    setup = set_up(RunContext(job, small.new_run(tmp_path / "run", job)))
+    data = setup.data
+    plain, early = (list(batches(data, 3, network)) for network in (None, setup.network))
     assert len(plain) == len(early) == data.steps - 3
     for one, other in zip(plain, early, strict=True):
         assert one.examples is other.examples
         assert one.numbers.tolist() == other.numbers.tolist()
         assert one.batch.tokens.tolist() == other.batch.tokens.tolist()
         assert one.batch.targets.tolist() == other.batch.targets.tolist()
+        assert one.batch.unpadded is None and other.batch.unpadded is not None
 
 
 def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = small.classifying(tmp_path, dropout=0.1, steps=14)
     plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
-    monkeypatch.setattr(loop, "batches", lambda data, first, prefetch: batches(data, first, True))
+    network = set_up(RunContext(job, small.new_run(tmp_path / "other", job))).network
+    monkeypatch.setattr(loop, "batches", lambda data, first, _: batches(data, first, network))
     stopped = False
 
     def stop_once(event: object) -> None:
