@@ -13,13 +13,13 @@ from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.estimate_texts import verdict, verdict_word
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.scratch_form import ScratchForm
-from app.pages.train.sizes import parameters
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.text import Text
+from engine.checkpoints.outline import outline, parameters
 
 
 class BaseModelStep(QWidget):
@@ -135,7 +135,7 @@ class BaseModelStep(QWidget):
         choices = self._state.choices
         info = choices.model.info if choices.model else None
         if choices.from_scratch or info is None:
-            count = parameters(spec)
+            count = parameters(outline(spec, ("masked words",)))
         else:
             count = info.parameters
             case = self.tr("uncased") if info.lowercase else self.tr("cased")

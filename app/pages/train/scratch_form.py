@@ -8,10 +8,9 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBox
 from app.library import ModelEntry
 from app.pages.train.choices import CUSTOM_SIZE, Scratch, Step
 from app.pages.train.entries import model_of
-from app.pages.train.sizes import size_text
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, numbers
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
 from app.widgets.text import Text, plain_menu_text
@@ -162,7 +161,7 @@ class ScratchForm(QWidget):
         scratch = self._state.choices.scratch
         self.sizes.choose(SIZES.index(scratch.size))
         spec = scratch.custom if scratch.size == CUSTOM_SIZE else PRESETS[scratch.size]
-        self._size_note.setText(size_text(spec))
+        self._size_note.setText(self._size_text(spec))
         self.custom.setVisible(scratch.size == CUSTOM_SIZE)
         if self.custom.is_valid() and not self.custom.hasFocus():
             shown = {name: getattr(scratch.custom, name) for name in CUSTOM_FIELDS}
@@ -178,3 +177,8 @@ class ScratchForm(QWidget):
         if scratch.vocabulary is not None:
             self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
         self._showing = False
+
+    def _size_text(self, spec: BertSpec) -> str:
+        """The size in a line."""
+        template = self.tr("{0} layers, hidden size {1}, {2} attention heads")
+        return template.format(spec.layers, numbers.count(spec.hidden_size), spec.heads)
