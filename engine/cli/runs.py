@@ -14,7 +14,7 @@ from engine.messages.events import Measured
 from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder
-from engine.runs.retention import check_removal, kept_checkpoints
+from engine.runs.retention import check_removal, retained_checkpoints
 from engine.spec.changes import changes
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.validation import describe_validation
@@ -63,7 +63,7 @@ def checkpoints(
             raise StudioError(lost, phrase("Say --force if you are sure."))
         shutil.rmtree(run.checkpoint(delete))
     total = 0
-    for kept in kept_checkpoints(run):
+    for kept in retained_checkpoints(run):
         total += kept.bytes
         print(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
     print(f"all: {total / 1e6:.1f} MB")

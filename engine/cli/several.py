@@ -14,7 +14,7 @@ from engine.errors import StudioError
 from engine.messages.events import AnyEvent, Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, folder_of, split, spread
+from engine.runs.groups import SUMMARY, aggregate, folder_of, split
 from engine.spec.job import JobSpec
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
@@ -83,7 +83,7 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
         ended = [run["metrics"] for run in asked if run["outcome"] == "finished"]
         metrics = {}
         for metric in dict.fromkeys(metric for one in ended for metric in one):
-            found = spread([one[metric] for one in ended if metric in one])
+            found = aggregate([one[metric] for one in ended if metric in one])
             if found is not None:
                 metrics[metric] = asdict(found)
         rows.append({"vectors": vectors, "runs": len(asked), "metrics": metrics})

@@ -38,7 +38,7 @@ class Branched(Event):
 
 
 class Started(Event):
-    """The worker holds the lock. `step` is the checkpoint it goes on from, 0 for a new run."""
+    """The worker holds the lock. `step` is the checkpoint it resumes from, 0 for a new run."""
 
     kind: Literal["started"] = "started"
     pid: int
@@ -47,7 +47,7 @@ class Started(Event):
 
 
 class Prepared(Event):
-    """Data, network and plan are ready; the first step comes next."""
+    """Data and network are ready; the first step comes next."""
 
     kind: Literal["prepared"] = "prepared"
     steps: int
@@ -57,12 +57,12 @@ class Prepared(Event):
     threads: int
     processes: int = 1
     versions: dict[str, str] = Field({})
-    step: int = Field(0, description="The step that it goes on from.")
+    step: int = Field(0, description="The step that it resumes from.")
     best_metric: str = Field("", description="By which checkpoints are compared; empty: none.")
     higher_is_better: bool = True
-    conditions: dict[str, str] = Field({}, description="All that decides the weights, in words.")
+    environment: dict[str, str] = Field({}, description="What the weights depend on, too.")
     differences: tuple[PhraseField, ...] = Field(
-        (), description="What is not as it was when the checkpoint was saved that it goes on from."
+        (), description="What has changed since the checkpoint that it resumes from."
     )
 
 
@@ -104,11 +104,11 @@ class Saved(Event):
     best: bool = False
     bytes: int = 0
     weights: str = Field("", description="SHA-256 of the file of the weights.")
-    optimiser: str = Field("", description="SHA-256 of what the optimiser remembers.")
+    optimiser: str = Field("", description="SHA-256 of the file of the optimiser's state.")
 
 
 class Removed(Event):
-    """A checkpoint was deleted by the rule of how many are kept."""
+    """A checkpoint was deleted, as the settings of how many are kept say."""
 
     kind: Literal["removed"] = "removed"
     step: int
@@ -124,7 +124,7 @@ class Noted(Event):
 
 
 class Waiting(Event):
-    """The worker cannot go on now and waits; what it says next, but for notes, ends the wait."""
+    """The worker cannot continue now and waits; its next event, but for notes, ends the wait."""
 
     kind: Literal["waiting"] = "waiting"
     problem: PhraseField
@@ -132,7 +132,7 @@ class Waiting(Event):
 
 
 class Ended(Event):
-    """The last word of a worker."""
+    """The last event of a worker."""
 
     kind: Literal["ended"] = "ended"
     outcome: Literal["finished", "stopped", "failed"]
@@ -141,8 +141,8 @@ class Ended(Event):
     advice: PhraseField = ""
     details: str = ""
     bug: bool = Field(False, description="True where the studio is at fault.")
-    memory: int = Field(0, description="Most bytes that the worker held; 0: nobody knows.")
-    device_memory: int = Field(0, description="Most bytes that it held of a GPU.")
+    memory: int = Field(0, description="Peak memory of the worker in bytes; 0: unknown.")
+    device_memory: int = Field(0, description="Peak memory on a GPU in bytes.")
 
 
 AnyEvent = Annotated[

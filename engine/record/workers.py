@@ -39,7 +39,7 @@ class Workers:
         if self.standby is None or run.asked_processes() > 1:
             return None
         standby, self.standby = self.standby, None
-        return standby.give(run.folder)
+        return standby.assign(run.folder)
 
     def has_ended(self, run_id: str) -> bool:
         """Whether a process was started here for this run, and is over."""
@@ -65,13 +65,13 @@ class Workers:
             if not is_working(run_id):
                 del self._by_run[run_id]
         self._replaced = [worker for worker in self._replaced if worker.poll() is None]
-        if self.standby is not None and not self.standby.is_of_use():
+        if self.standby is not None and not self.standby.is_usable():
             self.end_standby()
 
     def keep_standby(self, start_new: bool) -> None:
         """Keep the worker in reserve for longer, or else start one if that is wanted."""
-        if self.standby is not None and self.standby.is_of_use():
-            self.standby.want()
+        if self.standby is not None and self.standby.is_usable():
+            self.standby.keep()
         elif start_new:
             self.end_standby()
             self.standby = StandbyWorker()

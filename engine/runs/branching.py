@@ -1,4 +1,4 @@
-"""A new run that begins where another one stood: same weights, optimiser and progress."""
+"""A new run that starts from a checkpoint of another: same weights, optimiser and progress."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     checkpoint = _checkpoint(source, step)
     if into.exists():
         raise StudioError(
-            phrase("There is something at {into} already.", into=into),
+            phrase("{into} already exists.", into=into),
             phrase("Choose a new folder."),
         )
     temporary = into.with_name(f".{into.name}.tmp-{secrets.token_hex(4)}")
@@ -54,26 +54,23 @@ def _check(made: list[Change], job: JobSpec, step: int) -> None:
         if not change.in_branch:
             raise StudioError(
                 phrase(
-                    "A branch cannot change {path} ({change}): its checkpoint was "
-                    "made for what it was.",
+                    "A branch cannot change {path} ({change}): the checkpoint depends on it.",
                     path=change.path,
                     change=change.sentence(),
                 ),
                 phrase(
-                    "Start a new run from this checkpoint instead; that begins with its weights "
-                    "and "
-                    "with a fresh optimiser."
+                    "Start a new run from this checkpoint instead: it has the same weights and a "
+                    "fresh optimiser."
                 ),
             )
     if 0 < job.training.steps <= step:
         raise StudioError(
             phrase(
-                "The branch would be at its end: it has {steps} steps, and its checkpoint"
-                " is that of step {step}.",
+                "The branch has {steps} steps, and its checkpoint is already at step {step}.",
                 steps=job.training.steps,
                 step=step,
             ),
-            phrase("Ask for more steps, or branch from an earlier checkpoint."),
+            phrase("Set more steps, or branch from an earlier checkpoint."),
         )
 
 
@@ -83,14 +80,14 @@ def _checkpoint(source: RunFolder, step: int) -> Path:
     if step not in there:
         steps = ", ".join(map(str, there)) or "none"
         raise StudioError(
-            phrase("{path} has no checkpoint of step {step}.", path=source.path.name, step=step),
-            phrase("It has these: {steps}.", steps=steps),
+            phrase("{run} has no checkpoint at step {step}.", run=source.path.name, step=step),
+            phrase("It has checkpoints at: {steps}.", steps=steps),
         )
     verify(folder)
     if not _progress_file(folder).is_file():
         raise StudioError(
             phrase(
-                "The checkpoint of step {step} holds weights alone: no run can go on from it.",
+                "The checkpoint at step {step} has weights only, so no run can resume from it.",
                 step=step,
             ),
             phrase("Start a new run from it instead."),

@@ -1,4 +1,4 @@
-"""Take over a run folder that was trained elsewhere."""
+"""Import a run folder that was trained elsewhere."""
 
 import filecmp
 import os
@@ -13,13 +13,16 @@ from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
-PIECE = 4 << 20  # bytes between two looks at whether the copy is still wanted
-NEWER = {"extra_forbidden", "union_tag_invalid", "literal_error"}  # what a newer job looks like
-
-Report = Callable[[int, int], None]  # hears how many bytes are copied, and of how many
+COPY_CHUNK = 4 << 20  # bytes between two looks at whether the copy is still wanted
+NEWER_ERRORS = {
+    "extra_forbidden",
+    "union_tag_invalid",
+    "literal_error",
+}  # what a newer job looks like
 
 
 class CopyCancelled(Exception):
@@ -29,7 +32,7 @@ class CopyCancelled(Exception):
 def copy_run(
     source: Path,
     runs: Path,
-    report: Report = lambda done, total: None,
+    report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> RunFolder:
     """Copy the run folder `source` into `runs`, whole or not at all; links in it are left out.
@@ -60,8 +63,8 @@ def copy_run(
         os.rename(temporary, target)
     except OSError as error:
         raise StudioError(
-            phrase("{source} could not be copied: {error}.", source=source.name, error=error),
-            phrase("Check that all its files can be read."),
+            phrase("Could not copy {source}: {error}.", source=source.name, error=error),
+            phrase("Check that all its files are readable."),
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -75,28 +78,29 @@ def _check(folder: RunFolder, runs: Path) -> None:
         folder.job()
     except StudioError as error:
         wrong = error.__cause__
-        if isinstance(wrong, ValidationError) and {e["type"] for e in wrong.errors()} <= NEWER:
+        if (
+            isinstance(wrong, ValidationError)
+            and {e["type"] for e in wrong.errors()} <= NEWER_ERRORS
+        ):
             raise _newer(
-                name, phrase("Its job has settings that this one does not know.")
+                name, phrase("Its job has settings that this version does not know.")
             ) from error
         raise
     if (unknown := folder.newer_lines()) > 0:
         raise _newer(
             name,
-            phrase(
-                "This one does not understand {unknown:,} lines of its events.", unknown=unknown
-            ),
+            phrase("This version does not understand {n:,} of its events.", n=unknown),
         )
     if folder.has_worker():
         raise StudioError(
-            phrase("{name} is being trained at the moment.", name=name),
-            phrase("Wait until it ends."),
+            phrase("{name} is training right now.", name=name),
+            phrase("Wait until it has finished."),
         )
     for other in runs.iterdir():
         if other.samefile(folder.path) or _is_same(folder, RunFolder(other)):
             raise StudioError(
                 phrase(
-                    "{name} is in the list of runs already; its folder is {other}.",
+                    "{name} is already in the list of runs, in the folder {other}.",
                     name=name,
                     other=other.name,
                 ),
@@ -107,7 +111,7 @@ def _check(folder: RunFolder, runs: Path) -> None:
 def _newer(name: str, why: str) -> StudioError:
     return StudioError(
         phrase("{name} was written by a newer BERT Studio. {why}", name=name, why=why),
-        phrase("Install the newest version, then add the run again. Nothing was copied."),
+        phrase("Install the latest version, then add the run again. Nothing was copied."),
     )
 
 
@@ -133,7 +137,7 @@ def _copy(file: Path, into: Path) -> Iterator[int]:
     """Copy a file with its times; yields how many bytes were copied since the last time."""
     into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(file, "rb") as source, open(into, "wb") as target:
-        while piece := source.read(PIECE):
+        while piece := source.read(COPY_CHUNK):
             target.write(piece)
             yield len(piece)
     shutil.copystat(file, into)

@@ -55,8 +55,8 @@ class RunFolder:
         """Make the folder of a new run; an empty folder may stand there already."""
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise StudioError(
-                phrase("There is something at {path} already.", path=path),
-                phrase("Choose a folder that does not exist yet."),
+                phrase("{path} already exists.", path=path),
+                phrase("Choose a new folder."),
             )
         with disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,11 +72,11 @@ class RunFolder:
         except FileNotFoundError as error:
             raise StudioError(
                 phrase(
-                    "{path} is not the folder of a run: it has no {spec_file}.",
+                    "{path} is not a run folder: it has no {spec_file}.",
                     path=self.path,
                     spec_file=self.spec_file.name,
                 ),
-                phrase("Choose a folder that a run was trained in."),
+                phrase("Choose the folder of a run."),
             ) from error
         except ValidationError as error:
             raise describe_validation(
@@ -190,18 +190,18 @@ class RunFolder:
         What an interrupted worker left half done is cleared away first.
         """
         held = StudioError(
-            phrase("A worker trains in {path} already.", path=self.path.name),
-            phrase("Wait for it, or stop that run first."),
+            phrase("{run} is already training.", run=self.path.name),
+            phrase("Wait until it has finished, or stop it first."),
         )
         for inner in (self.checkpoints, self.dataset, self.cache, self.events_file):
             if inner.is_symlink():
                 raise StudioError(
                     phrase(
-                        "{inner} in {path} is a link; nothing is written through a link.",
+                        "{inner} in {path} is a symbolic link, and links are not written to.",
                         inner=inner.name,
                         path=self.path,
                     ),
-                    phrase("Put what it points to in its place and try again."),
+                    phrase("Replace the link by the file or folder itself, then try again."),
                 )
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
@@ -289,16 +289,14 @@ def _events(lines: bytes, byte: int) -> list[AnyEvent]:
         elif line.strip():
             events.append(
                 Noted(
-                    text=phrase(
-                        "A damaged line at byte {byte} of the events was skipped.", byte=byte
-                    )
+                    text=phrase("Skipped a damaged line of events.jsonl at byte {byte}.", byte=byte)
                 )
             )
         byte += len(line)
     if unknown:
         text = phrase(
-            "A newer BERT Studio wrote this; {unknown} of its lines mean nothing to this one.",
-            unknown=unknown,
+            "This run was written by a newer BERT Studio: {n} event(s) are not shown.",
+            n=unknown,
         )
         events.append(Noted(text=text))
     return events

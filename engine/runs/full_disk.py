@@ -1,10 +1,9 @@
-"""What a worker does while the disk is full: it says so, waits, and writes again.
+"""What a worker does while the disk is full: it says so, waits, and tries again.
 
 Nothing is lost: the step stays in memory until its checkpoint is written. A reserve of a few
 kilobytes, given back in that moment, leaves room for the lines that say so.
 """
 
-import contextlib
 import os
 import shutil
 import time
@@ -18,19 +17,19 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
-RESERVE = 64 << 10  # bytes
-LOOK = 0.5  # s between two looks at what is free
-RETRY = 30.0  # s after which a write is tried anyway: quotas do not show in what is free
+RESERVE_SIZE = 64 << 10  # bytes
+FREE_SPACE_POLL = 0.5  # s between two looks at what is free
+RETRY_AFTER = 30.0  # s after which a write is tried anyway: quotas do not show in what is free
 
 Written = TypeVar("Written")
 
 
-def patiently(
-    write: Callable[[], Written], say: Callable[[Event], None], stop_wanted: Callable[[], bool]
+def retry_when_full(
+    write: Callable[[], Written], emit: Callable[[Event], None], stop_wanted: Callable[[], bool]
 ) -> Written:
-    """Do `write`, and again when there is room; raises DiskFull only where a stop is wanted.
+    """Do `write`, and again once there is space; raises DiskFull only where a stop is wanted.
 
-    `write` leaves nothing behind where it fails. `say` hears a `Waiting` once, and a note after it.
+    `write` leaves nothing behind where it fails. `emit` gets a `Waiting` once, and a note after it.
     """
     waiting_since = None
     while True:
@@ -41,41 +40,20 @@ def patiently(
                 raise
             if waiting_since is None:
                 waiting_since = time.monotonic()
-                say(Waiting(problem=full.problem, advice=_advice(full)))
+                emit(Waiting(problem=full.problem, advice=_advice(full)))
             _wait(full, stop_wanted)
         else:
             if waiting_since is not None:
                 seconds = time.monotonic() - waiting_since
-                say(
+                emit(
                     Noted(
                         text=phrase(
-                            "The disk was full for {seconds:.0f} s; nothing was lost by it.",
+                            "The disk was full for {seconds:.0f} s. Nothing was lost.",
                             seconds=seconds,
                         )
                     )
                 )
             return written
-
-
-class EventWriter:
-    """The events of a worker: each is written, however long that takes, then heard."""
-
-    def __init__(
-        self, run: RunFolder, hear: Callable[[Event], None], stop_wanted: Callable[[], bool]
-    ) -> None:
-        self._run, self.hear = run, hear
-        self.stop_wanted = stop_wanted
-
-    def tell(self, event: Event) -> None:
-        patiently(lambda: self._run.append(event), self.tell_at_last, self.stop_wanted)
-        self.hear(event)
-
-    def tell_at_last(self, event: Event) -> None:
-        """Write into the reserve, and where even that is taken, be heard without being written."""
-        self._run.reserve_file.unlink(missing_ok=True)
-        with contextlib.suppress(DiskFull):  # nothing can be written: the run is silent
-            self._run.append(event)
-        self.hear(event)
 
 
 @contextmanager
@@ -84,7 +62,7 @@ def reserve(run: RunFolder) -> Iterator[None]:
     try:
         descriptor = open_here(run.reserve_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            os.write(descriptor, os.urandom(RESERVE))  # noise: no disk can make it smaller
+            os.write(descriptor, os.urandom(RESERVE_SIZE))  # noise: no disk can make it smaller
         finally:
             os.close(descriptor)
         yield
@@ -98,11 +76,11 @@ def free_bytes(full: DiskFull) -> int:
 
 
 def _wait(full: DiskFull, stop_wanted: Callable[[], bool]) -> None:
-    """Until there is more room than there was, or as much as is needed; or until RETRY."""
+    """Until there is more room than there was, or as much as is needed; or until RETRY_AFTER."""
     wanted = full.needed or free_bytes(full) + 1
-    end = time.monotonic() + RETRY
+    end = time.monotonic() + RETRY_AFTER
     while time.monotonic() < end and not stop_wanted() and free_bytes(full) < wanted:
-        time.sleep(LOOK)
+        time.sleep(FREE_SPACE_POLL)
 
 
 def _advice(full: DiskFull) -> str:
@@ -110,7 +88,7 @@ def _advice(full: DiskFull) -> str:
     missing = max(0, full.needed - free_bytes(full))
     amount = f"{missing / 1e6:.0f} MB" if missing else phrase("some space")
     return phrase(
-        "Free {amount}{where}: the run then goes on by itself, and nothing is lost.",
+        "Free {amount}{where}. The run then continues by itself; nothing is lost.",
         amount=amount,
         where=where,
     )

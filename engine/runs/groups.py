@@ -67,7 +67,7 @@ def folder_of(job: JobSpec, seeds: int) -> str:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Aggregate:
     """A figure over several runs: mean, standard deviation (n - 1) where there are two, and n."""
 
     mean: float
@@ -75,9 +75,9 @@ class Spread:
     runs: int
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def aggregate(values: Sequence[float]) -> Aggregate | None:
     """None where there is no value."""
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Spread(statistics.fmean(values), deviation, len(values))
+    return Aggregate(statistics.fmean(values), deviation, len(values))

@@ -15,7 +15,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 CODE = Path(__file__).resolve().parents[2]  # the checkout, or where the packages are installed
-GIVEN_UP_FIRST = 500  # added to the worker's oom_score_adj, so that the window survives it
+OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window survives it
 
 
 def command(folder: Path) -> list[str]:
@@ -113,7 +113,7 @@ def _give_up_first(pid: int) -> None:
     """Where memory runs out, Linux should end the worker and not the window."""
     score = Path(f"/proc/{pid}/oom_score_adj")
     try:
-        score.write_text(str(min(1000, int(score.read_text()) + GIVEN_UP_FIRST)))
+        score.write_text(str(min(1000, int(score.read_text()) + OOM_SCORE_RAISE)))
     except (OSError, ValueError):
         return  # another system, or the worker has ended already
 

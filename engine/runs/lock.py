@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-PATIENCE = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
+LOCK_PATIENCE = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
 
 if sys.platform == "win32":
     import msvcrt
@@ -36,7 +36,7 @@ def open_here(path: Path, flags: int) -> int:
     if path.is_symlink():
         raise StudioError(
             phrase(
-                "{path} in {parent} is a link, and nothing is written through a link.",
+                "{path} in {parent} is a symbolic link, and links are not written to.",
                 path=path.name,
                 parent=path.parent,
             ),
@@ -77,7 +77,7 @@ def hold(path: Path, held: StudioError) -> Iterator[None]:
             os.close(holding.pop())
 
     try:
-        _take_within(descriptor, PATIENCE, held)
+        _take_within(descriptor, LOCK_PATIENCE, held)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=leave_to_parent)
         yield

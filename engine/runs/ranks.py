@@ -7,17 +7,19 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-STORE = "BERT_STUDIO_RANKS"  # names the folder in which the ranks of one worker find one another
-LOST = 75  # exit code of a rank that ended because another one had
+RANKS_FOLDER = (
+    "BERT_STUDIO_RANKS"  # names the folder in which the ranks of one worker find one another
+)
+RANK_LOST = 75  # exit code of a rank that ended because another one had
 
 
-class Lost(StudioError):
+class RankLost(StudioError):
     """Another rank has ended, so that this one cannot go on."""
 
     def __init__(self) -> None:
         super().__init__(
-            phrase("Another process of this run has ended, so that all of them had to."),
-            phrase("See in the log which one was the first, and go on from the last checkpoint."),
+            phrase("Another process of this run ended, so all of them were stopped."),
+            phrase("The log says which one ended first. Resume from the last checkpoint."),
         )
 
 
@@ -46,19 +48,22 @@ class Rank:
             "WORLD_SIZE": str(self.world),
             "LOCAL_RANK": str(self.local),
             "LOCAL_WORLD_SIZE": str(self.beside),
-            STORE: str(self.store),
+            RANKS_FOLDER: str(self.store),
         }
 
 
 def this_rank() -> Rank | None:
     """Which rank this process is; None where it was started as a program of its own."""
     found = os.environ
-    if STORE not in found and not {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"} <= found.keys():
+    if (
+        RANKS_FOLDER not in found
+        and not {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"} <= found.keys()
+    ):
         return None
     return Rank(
         number=int(found["RANK"]),
         world=int(found["WORLD_SIZE"]),
         local=int(found["LOCAL_RANK"]),
         beside=int(found["LOCAL_WORLD_SIZE"]),
-        store=Path(found[STORE]) if STORE in found else None,
+        store=Path(found[RANKS_FOLDER]) if RANKS_FOLDER in found else None,
     )

@@ -1,10 +1,9 @@
-"""The certificate of a run: what decided its weights, and whether they can be had again.
+"""Reproducibility of a run: what its weights depend on, and whether they can be had again.
 
 All of it stands in the events of the run folder; nothing is kept twice.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,20 +11,21 @@ from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
 from engine.phrases import phrase
+from engine.progress import ProgressCallback, no_progress
 from engine.runs.folder import RunFolder, step_of
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint
 
 
 @dataclass(frozen=True)
-class Stretch:
+class RunSession:
     """The steps that one worker added: those after `first`, up to `last`."""
 
     at: datetime
     host: str
     first: int
     last: int
-    differences: tuple[str, ...]  # from the conditions of the checkpoint that it went on from
+    differences: tuple[str, ...]  # from the environment of the checkpoint that it resumed from
 
     @property
     def counts(self) -> bool:
@@ -34,11 +34,11 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Reproducibility:
     """How the weights of the last checkpoint of a run came about."""
 
-    conditions: dict[str, str]  # of the last worker, by name; empty where a 0.1 trained it
-    stretches: tuple[Stretch, ...]
+    environment: dict[str, str]  # of the last worker, by name; empty where nothing was trained yet
+    sessions: tuple[RunSession, ...]
     remarks: tuple[str, ...]  # what happened that another machine need not repeat
     branched: Branched | None
     step: int
@@ -51,35 +51,33 @@ class Certificate:
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """Why the same job under the same conditions may give other weights; empty: it does not."""
+        """Why the same job in the same environment may give other weights; empty: it does not."""
         found = [
             phrase(
-                "From step {first} on: {differences}.",
-                first=stretch.first,
-                differences=", ".join(stretch.differences),
+                "From step {first}: {differences}.",
+                first=session.first,
+                differences=", ".join(session.differences),
             )
-            for stretch in self.stretches
-            if stretch.counts and stretch.differences
+            for session in self.sessions
+            if session.counts and session.differences
         ]
-        if not self.conditions:
-            found.append(
-                phrase("The conditions were not written down: an earlier version trained it.")
-            )
-        elif not self.conditions["device"].startswith("cpu"):
-            found.append(phrase("A GPU may take the same sums in another order."))
+        if not self.environment:
+            found.append(phrase("The environment was not recorded."))
+        elif not self.environment["device"].startswith("cpu"):
+            found.append(phrase("A GPU may add the same numbers in another order."))
         return (*found, *self.remarks)
 
 
-def certificate(run: RunFolder) -> Certificate:
+def reproducibility_of(run: RunFolder) -> Reproducibility:
     """Read the events of a run folder; may take a second where there are millions."""
     events = run.milestones()
     saved = [event for event in events if isinstance(event, Saved)]
     prepared = [event for event in events if isinstance(event, Prepared)]
     ended = [event for event in events if isinstance(event, Ended)]
     last = saved[-1] if saved else Saved(step=0, folder="")
-    return Certificate(
-        conditions=prepared[-1].conditions if prepared else {},
-        stretches=_stretches(events, last.step),
+    return Reproducibility(
+        environment=prepared[-1].environment if prepared else {},
+        sessions=_sessions(events, last.step),
         remarks=tuple(e.text for e in events if isinstance(e, Noted) and not e.exact),
         branched=next((event for event in events if isinstance(event, Branched)), None),
         step=last.step,
@@ -92,9 +90,7 @@ def certificate(run: RunFolder) -> Certificate:
     )
 
 
-def damages(
-    run: RunFolder, report: Callable[[int, int], None] = lambda done, total: None
-) -> list[str]:
+def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress) -> list[str]:
     """A sentence for each checkpoint that is not what was saved; reads every byte of them.
 
     Each is compared with its manifest, and with the sums that were told when it was saved.
@@ -103,7 +99,7 @@ def damages(
     folders = run.checkpoint_folders()
     found = []
     for number, folder in enumerate(folders):
-        report(number, len(folders))
+        progress(number, len(folders))
         try:
             verify(folder)
         except BadCheckpoint as error:
@@ -115,16 +111,16 @@ def damages(
                 if files.get(name, {}).get("sha256") != wanted:
                     found.append(
                         phrase(
-                            "{folder}: {name} is not the one that the run saved.",
+                            "{folder}: {name} is not the file that the run saved.",
                             folder=folder.name,
                             name=name,
                         )
                     )
-    report(len(folders), len(folders))
+    progress(len(folders), len(folders))
     return found
 
 
-def _stretches(events: list[AnyEvent], last: int) -> tuple[Stretch, ...]:
+def _sessions(events: list[AnyEvent], last: int) -> tuple[RunSession, ...]:
     """What each worker added that got as far as training."""
     begun = list[tuple[Started, Prepared]]()
     started: Started | None = None
@@ -135,6 +131,6 @@ def _stretches(events: list[AnyEvent], last: int) -> tuple[Stretch, ...]:
             begun.append((started, event))
     ends = [following.step for _, following in begun[1:]] + [last] * bool(begun)
     return tuple(
-        Stretch(started.at, started.host, prepared.step, end, prepared.differences)
+        RunSession(started.at, started.host, prepared.step, end, prepared.differences)
         for (started, prepared), end in zip(begun, ends, strict=True)
     )

@@ -12,7 +12,7 @@ from engine.spec.training import TrainingSpec
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCheckpoint:
     """One checkpoint; no reason is left where a setting or a deletion overtook it."""
 
     step: int
@@ -21,7 +21,9 @@ class Kept:
     reasons: tuple[str, ...]  # of “best”, “last” and “every n”
 
 
-def kept(steps: Iterable[int], best_step: int, plan: TrainingSpec) -> dict[int, tuple[str, ...]]:
+def reasons_to_keep(
+    steps: Iterable[int], best_step: int, plan: TrainingSpec
+) -> dict[int, tuple[str, ...]]:
     """Of the steps that were saved, those whose checkpoints stay, each with its reasons."""
     in_order = sorted(steps)
     found: dict[int, tuple[str, ...]] = {}
@@ -45,19 +47,19 @@ def is_milestone(step: int, plan: TrainingSpec) -> bool:
     return plan.keep_every > 0 and step % plan.keep_every == 0
 
 
-def most_kept(steps: int, save_every: int, plan: TrainingSpec) -> int:
+def max_checkpoints(steps: int, save_every: int, plan: TrainingSpec) -> int:
     """How many checkpoints a run has at the most, while one more is being written."""
     saved = range(save_every, steps + 1, save_every)
     milestones = sum(is_milestone(step, plan) for step in saved[: -plan.keep])
     return min(len(saved) + 1, plan.keep + milestones + 1) + 1
 
 
-def kept_checkpoints(run: RunFolder) -> list[Kept]:
+def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
     """The checkpoints that stand in a run folder, by step."""
     plan, folders = run.job().training, run.checkpoint_folders()
     best = [e.step for e in run.milestones() if isinstance(e, Saved) and e.best]
-    reasons = kept(map(step_of, folders), best[-1] if best else -1, plan)
-    return [Kept(step_of(f), f, size(f), reasons.get(step_of(f), ())) for f in folders]
+    reasons = reasons_to_keep(map(step_of, folders), best[-1] if best else -1, plan)
+    return [KeptCheckpoint(step_of(f), f, size(f), reasons.get(step_of(f), ())) for f in folders]
 
 
 def size(folder: Path) -> int:
@@ -72,22 +74,21 @@ def size(folder: Path) -> int:
 
 
 def check_removal(run: RunFolder, step: int) -> str:
-    """What is lost with the checkpoint of a step, as a sentence; empty where it is but a copy.
+    """What is lost with the checkpoint of a step, as a sentence; empty where nothing depends on it.
 
     Raises StudioError where there is none, or a worker needs it.
     """
     steps = [step_of(folder) for folder in run.checkpoint_folders()]
     if step not in steps:
         raise StudioError(
-            phrase("{path} has no checkpoint of step {step}.", path=run.path.name, step=step),
-            phrase("It has these: {str}.", str=", ".join(map(str, steps)) or "none"),
+            phrase("{run} has no checkpoint at step {step}.", run=run.path.name, step=step),
+            phrase("It has checkpoints at: {steps}.", steps=", ".join(map(str, steps)) or "none"),
         )
     is_last = step == steps[-1]
     if is_last and run.has_worker():
         raise StudioError(
             phrase(
-                "The checkpoint of step {step} is the one that the run would go on from, and it is "
-                "being trained.",
+                "The run is training, and would resume from the checkpoint at step {step}.",
                 step=step,
             ),
             phrase("Stop the run first, or wait for its next checkpoint."),
@@ -97,10 +98,10 @@ def check_removal(run: RunFolder, step: int) -> str:
         return ""
     if len(steps) == 1:
         return phrase(
-            "The run is not finished, and without this checkpoint it starts from the beginning."
+            "The run is not finished. Without this checkpoint it starts again from step 0."
         )
     return phrase(
-        "The run is not finished: it then goes on from step {steps} instead of {step}.",
-        steps=steps[-2],
+        "The run is not finished. It will resume from step {before} instead of step {step}.",
+        before=steps[-2],
         step=step,
     )

@@ -1,6 +1,6 @@
 """A training worker that has loaded torch before there is a run for it.
 
-Loading takes seconds, and so would the way from a click to the first step. A spare worker waits
+Loading takes seconds, and so would the way from a click to the first step. A standby worker waits
 for one line on its input, the folder of a run; from then on it is a worker as any other. Where its
 input ends instead, as when this process dies, it ends too.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.runs import launch
 
-KEPT = 600.0  # s that it waits for a run since it was last wanted
+STANDBY_SECONDS = 600.0  # that it waits for a run since it was last wanted
 
 
 class StandbyWorker:
@@ -20,17 +20,19 @@ class StandbyWorker:
 
     def __init__(self) -> None:
         self._process = launch.spawn(launch.worker("wait"), subprocess.DEVNULL, subprocess.PIPE)
-        self._wanted = time.monotonic()
+        self._last_wanted = time.monotonic()
 
-    def want(self) -> None:
+    def keep(self) -> None:
         """Keep it for longer."""
-        self._wanted = time.monotonic()
+        self._last_wanted = time.monotonic()
 
-    def is_of_use(self) -> bool:
-        """Whether it lives, and was wanted of late."""
-        return self._process.poll() is None and time.monotonic() - self._wanted < KEPT
+    def is_usable(self) -> bool:
+        """Whether it lives, and was wanted recently."""
+        return (
+            self._process.poll() is None and time.monotonic() - self._last_wanted < STANDBY_SECONDS
+        )
 
-    def give(self, folder: Path) -> "subprocess.Popen[bytes] | None":
+    def assign(self, folder: Path) -> "subprocess.Popen[bytes] | None":
         """Let it work in the folder of a run; None where it has died meanwhile."""
         assert self._process.stdin is not None
         try:

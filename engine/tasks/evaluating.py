@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from engine.models.network import Network
-from engine.tasks.learner import Examples, Learner, Metrics, Progress
+from engine.progress import ProgressCallback
+from engine.tasks.learner import Examples, Learner, Metrics
 from engine.tasks.rng import DEV, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -31,7 +32,7 @@ def evaluate(
     seed: int = 0,
     device: torch.device | None = None,
     precision: Precision = nullcontext,
-    report: Progress = lambda done, total: None,
+    report: ProgressCallback = lambda done, total: None,
     at_once: int = 0,
     together: bool = False,
 ) -> Metrics:
@@ -69,7 +70,7 @@ def for_each(
     items: Sequence[Item],
     do: Callable[[Item], None],
     precision: Precision,
-    report: Progress,
+    report: ProgressCallback,
     by_two: bool,
 ) -> None:
     """Do what learns nothing with all items, and say on this thread how many are done.

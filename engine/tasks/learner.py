@@ -4,7 +4,7 @@ Shapes: B sequences, T tokens in each, N tokens that are guessed.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -21,12 +21,11 @@ from engine.evaluation.report import Report
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SplitName
 from engine.spec.task import TaskSpec
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
-
-Progress = Callable[[int, int], None]
 
 
 class Vectors(Protocol):
@@ -290,7 +289,12 @@ class Learner(ABC):
 
     @abstractmethod
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> Examples:
         """Turn rows into token ids, kept in `folder` and taken from there the next time.
 

@@ -19,13 +19,13 @@ from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
     LogitsCollector,
-    Progress,
     pad,
     random_pieces,
     share_of_mean,
@@ -62,7 +62,12 @@ class MultipleChoiceLearner(Learner):
         right_ones(rows.labels, endings, self._first, rows.lines)
 
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> Examples:
         endings = _endings(rows)
         targets = None

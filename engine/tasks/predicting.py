@@ -10,10 +10,11 @@ from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.evaluating import evaluate
-from engine.tasks.learner import Learner, PredictionCollector, Progress
+from engine.tasks.learner import Learner, PredictionCollector
 
 
 class Predictor:
@@ -45,19 +46,19 @@ class Predictor:
         self._batch = batch
 
     def predict(
-        self, rows: Rows, progress: Progress = lambda done, total: None
+        self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """What is said of each row, as one record for each, in their order."""
         return self._go_through(rows.unlabelled(), progress).answers()
 
-    def evaluate(self, rows: Rows, progress: Progress = lambda done, total: None) -> Report:
+    def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """What is said held against what the rows want.
 
         Raises StudioError where they do not say it, or it is nothing that the model can answer.
         """
         return self._go_through(rows, progress).report()
 
-    def _go_through(self, rows: Rows, progress: Progress) -> PredictionCollector:
+    def _go_through(self, rows: Rows, progress: ProgressCallback) -> PredictionCollector:
         return go_through(self._loaded, self.learner, rows, self._longest, self._batch, progress)
 
 
@@ -67,7 +68,7 @@ def go_through(
     rows: Rows,
     max_length: int,
     batch: int,
-    progress: Progress = lambda done, total: None,
+    progress: ProgressCallback = lambda done, total: None,
 ) -> PredictionCollector:
     """What a loaded model answers to rows, where `learner` is that of its task head."""
     network, tokenizer = loaded.network, loaded.tokenizer

@@ -18,6 +18,7 @@ from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SplitName
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import (
@@ -26,7 +27,6 @@ from engine.tasks.learner import (
     Learner,
     Metrics,
     Padded,
-    Progress,
     pad,
     random_pieces,
     share_of_mean,
@@ -65,7 +65,12 @@ class PretrainingLearner(Learner):
         """Plain text leaves nothing open."""
 
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> Examples:
         if not self.task.nsp:
             return Examples(

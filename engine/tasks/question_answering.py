@@ -28,13 +28,13 @@ from engine.evaluation.question_answering import QuestionReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
     PredictionCollector,
-    Progress,
     pad,
     random_pieces,
 )
@@ -108,7 +108,12 @@ class QuestionAnsweringLearner(Learner):
             self.task = self.task.model_copy(update={"unanswerable": unanswerable})
 
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> QuestionExamples:
         if rows.pairs is None:
             raise _no_answers()
@@ -227,7 +232,7 @@ OWNERS, PLACES = "owners.npy", "places.npy"
 
 
 def _write(
-    rows: Rows, cutter: WindowCutter, writer: Writer, folder: Path, progress: Progress
+    rows: Rows, cutter: WindowCutter, writer: Writer, folder: Path, progress: ProgressCallback
 ) -> None:
     """Write the windows of all rows, whose they are, and where in them the answers stand."""
     assert rows.pairs is not None

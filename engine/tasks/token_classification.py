@@ -24,13 +24,13 @@ from engine.evaluation.token_classification import TagReport, report
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
     PredictionCollector,
-    Progress,
     pad,
     random_pieces,
     share_of_mean,
@@ -121,7 +121,12 @@ class TokenClassificationLearner(Learner):
         self._weights = tag_weights(self._tags, self.task.class_weights)
 
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> Sentences:
         words = map(words_of, rows.texts)
         packed, firsts, starts = pack_words(

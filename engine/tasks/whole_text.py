@@ -14,7 +14,8 @@ from engine.data.datasets.store import Rows
 from engine.data.packing.packed import pack_examples
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.tasks.learner import Batch, Examples, Learner, Progress, pad, random_pieces
+from engine.progress import ProgressCallback
+from engine.tasks.learner import Batch, Examples, Learner, pad, random_pieces
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -34,7 +35,12 @@ class WholeTextLearner(Learner):
         """Targets for rows that are made up, [count, …]."""
 
     def pack(
-        self, rows: Rows, tokenizer: Tokenizer, max_length: int, folder: Path, progress: Progress
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
     ) -> Examples:
         targets = self.targets(rows)  # first: what is wrong with them is told at once
         packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)

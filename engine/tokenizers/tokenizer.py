@@ -6,7 +6,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.explore.text import Token
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
@@ -89,7 +90,7 @@ class Tokenizer:
         texts: Iterable[str],
         size: int,
         lowercase: bool = True,
-        progress: Callable[[int, int], None] | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Self:
         """Make a new vocabulary of at most `size` tokens; see training.py."""
         return cls(learn_vocabulary(texts, size, lowercase, progress))

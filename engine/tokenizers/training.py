@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from tokenizers import Tokenizer as LibraryTokenizer
@@ -10,6 +10,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.wordpiece import LONGEST_WORD, PREFIX, SPECIAL, WordPiece
 
@@ -23,7 +24,7 @@ def learn_vocabulary(
     texts: Iterable[str],
     size: int,
     lowercase: bool,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> WordPiece:
     """Learn at most `size` tokens; the same texts always give the same vocabulary.
 
@@ -94,7 +95,7 @@ def _usable(text: str) -> str:
     return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _told(texts: Sequence[str], progress: Callable[[int, int], None] | None) -> Iterator[list[str]]:
+def _told(texts: Sequence[str], progress: ProgressCallback | None) -> Iterator[list[str]]:
     done = 0
     for batch in batches(texts):
         yield [_usable(text) for text in batch]

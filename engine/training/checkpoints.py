@@ -21,7 +21,7 @@ from engine.models.network import Network
 from engine.models.weight_files import SAFE
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.retention import kept
+from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext
 from engine.training.optimiser import load_state
 from engine.training.progress import TrainingProgress
@@ -102,7 +102,7 @@ def prune(context: RunContext, best_step: int) -> None:
     """Delete all but the latest checkpoints, the best one, and every n-th."""
     folder = context.folder
     checkpoints = folder.checkpoint_folders()
-    stay = kept(map(step_of, checkpoints), best_step, context.job.training)
+    stay = reasons_to_keep(map(step_of, checkpoints), best_step, context.job.training)
     for one in checkpoints:
         if step_of(one) not in stay:
             remove_whole(one)

@@ -8,7 +8,7 @@ from engine.data.datasets.store import Cancelled
 from engine.messages.events import Event, Noted, Progressed
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
-from engine.runs.full_disk import patiently
+from engine.runs.full_disk import retry_when_full
 from engine.spec.job import JobSpec
 
 Emit = Callable[[Event], None]
@@ -45,4 +45,4 @@ class RunContext:
 
     def retry_when_full(self, write: Callable[[], Result]) -> Result:
         """Do `write`, and again once there is space where the disk is full."""
-        return patiently(write, self.emit, self.stop_wanted)
+        return retry_when_full(write, self.emit, self.stop_wanted)

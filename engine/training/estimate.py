@@ -25,7 +25,7 @@ from engine.models.parameters import count_parameters
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import split
-from engine.runs.retention import most_kept
+from engine.runs.retention import max_checkpoints
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks.learner import Batch, Learner
 from engine.tasks.rng import SHARE, rng_for
@@ -82,7 +82,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     bench.update(heaviest)
     memory = peak_memory().decisive  # before the steps for the time, whose batches are dummies
     seconds_per_step = min(bench.usual_step(plan) for _ in range(3))
-    saves = most_kept(plan.steps, save_interval(settings, plan.order.steps_per_epoch), settings)
+    save_every = save_interval(settings, plan.order.steps_per_epoch)
     return Estimated(
         steps=plan.steps,
         seconds_per_step=seconds_per_step,
@@ -95,7 +95,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         threads=machine.threads,
         checkpoint=checkpoint_size(bench.network),
         disk_free=_disk_free(),
-        checkpoints=saves * len(jobs),
+        checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
     )
 
 

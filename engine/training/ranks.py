@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from engine.models.network import Network
-from engine.runs.ranks import Lost, Rank, this_rank
+from engine.runs.ranks import Rank, RankLost, this_rank
 from engine.tasks.learner import Batch
 from engine.training.optimiser import state_tensors
 from engine.training.sharding import gathered, shard
@@ -159,7 +159,7 @@ def joined(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[
     """The ranks of this run for the block; after an error the end of the process parts them.
 
     Raises:
-        Lost: another rank has ended; torch says it with errors of the library that it asks.
+        RankLost: another rank has ended; torch says it with errors of the library that it asks.
     """
     try:
         ranks = Ranks(rank, device, sharded)
@@ -167,7 +167,7 @@ def joined(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[
         ranks.leave()
     except RuntimeError as error:
         if isinstance(error, dist.DistError) or "gloo" in str(error):
-            raise Lost from error
+            raise RankLost from error
         raise
 
 

@@ -89,7 +89,7 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
         step=run.progress.step,
         best_metric=f"validation_{run.setup.data.learner.best_metric}",
         higher_is_better=run.setup.data.learner.higher_is_better,
-        conditions=run.progress.environment,
+        environment=run.progress.environment,
         differences=changed,
     )
 

@@ -23,22 +23,22 @@ from engine.errors import StudioError
 from engine.messages.events import EVENT, Ended, Event, Started
 from engine.phrases import phrase
 from engine.runs import launch
+from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder
-from engine.runs.full_disk import EventWriter
-from engine.runs.ranks import LOST, Rank
+from engine.runs.ranks import RANK_LOST, Rank
 
-LOOK = 0.1  # s between two looks at the ranks
-GRACE = 10.0  # s in which the others may end by themselves after one has failed
+RANK_POLL = 0.1  # s between two looks at the ranks
+GRACE_PERIOD = 10.0  # s in which the others may end by themselves after one has failed
 
 
 class RankDied(StudioError):
     """One of the processes of a run ended before its time."""
 
 
-def lead(run: RunFolder, processes: int, channel: EventWriter) -> int:
+def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
     """Train with so many processes on this machine; returns the exit code of the worker.
 
-    What rank 0 writes is heard in `channel`, too, whose wish to stop is passed on.
+    What rank 0 writes is passed on by `events`, and a wish to stop is passed on to rank 0.
 
     Raises:
         RankDied: a rank did, and none could say why; the others were ended.
@@ -49,36 +49,36 @@ def lead(run: RunFolder, processes: int, channel: EventWriter) -> int:
         failed: tuple[int, int] | None = None  # the first rank that did, and its exit code
         end = float("inf")
         while any(rank.poll() is None for rank in ranks):
-            time.sleep(LOOK)
-            byte = _read(run, byte, channel.hear)
-            if channel.stop_wanted() and not told:
+            time.sleep(RANK_POLL)
+            byte = _read(run, byte, events.listen)
+            if events.stop_wanted() and not told:
                 told = True
                 _say_stop(ranks[0])
             if failed is None and (failed := _failed(ranks)) is not None:
-                end = time.monotonic() + (GRACE if failed[1] > 0 else 0)
+                end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
             if time.monotonic() > end:
                 _end(ranks)
         run.mend_last_line()
-        _read(run, byte, channel.hear)
+        _read(run, byte, events.listen)
         failed = failed or _failed(ranks)
         last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
             return 0 if last[-1].outcome != "failed" else 1
-        raise died(failed, processes, store)
+        raise rank_died(failed, processes, store)
 
 
-def last_word(store: Path, rank: int, ended: Ended) -> None:
+def write_last_word(store: Path, rank: int, ended: Ended) -> None:
     """Keep what a rank that does not write events says of its end, for the worker."""
     (store / f"{rank}.json").write_bytes(ended.line())
 
 
-def on_leash(wish: Callable[[], None]) -> None:
+def end_with_worker(wish: Callable[[], None]) -> None:
     """Let this rank end with its worker, and hear its wish to stop."""
 
     def listen() -> None:
         while os.read(0, 64):
             wish()
-        os._exit(LOST)
+        os._exit(RANK_LOST)
 
     threading.Thread(target=listen, name="leash", daemon=True).start()
 
@@ -153,7 +153,7 @@ def _say_stop(rank: subprocess.Popen[bytes]) -> None:
 def _failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
     """A rank that ended by itself before its time, and its exit code; one that was killed first."""
     codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
-    bad = [(number, code) for number, code in codes if code not in (0, LOST)]
+    bad = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
     return min(bad, key=lambda one: one[1], default=None)
 
 
@@ -163,16 +163,16 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
             rank.kill()
 
 
-def died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
+def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
     """Which rank ended the run, and why as far as is known."""
-    number, code = failed or (0, LOST)
+    number, code = failed or (0, RANK_LOST)
     which = phrase(
         "Process {number} of {processes} (rank {number2})",
         number=number + 1,
         processes=processes,
         number2=number,
     )
-    advice = phrase("The checkpoints of this run are kept: it can go on from the last one.")
+    advice = phrase("The checkpoints of this run are kept: resume from the last one.")
     word = store / f"{number}.json"
     if word.is_file():
         ended = EVENT.validate_json(word.read_bytes())
@@ -185,11 +185,11 @@ def died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioE
     if code < 0:
         name = signal.Signals(-code).name
         memory = (
-            phrase("; perhaps memory ran out") if -code == getattr(signal, "SIGKILL", 9) else ""
+            phrase("; possibly out of memory") if -code == getattr(signal, "SIGKILL", 9) else ""
         )
         return RankDied(
             phrase(
-                "{which} was killed ({name}{memory}). The others were ended.",
+                "{which} was killed ({name}{memory}). The others were stopped.",
                 which=which,
                 name=name,
                 memory=memory,
@@ -197,6 +197,8 @@ def died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioE
             advice,
         )
     return RankDied(
-        phrase("{which} ended with code {code}. The others were ended.", which=which, code=code),
+        phrase(
+            "{which} ended with exit code {code}. The others were stopped.", which=which, code=code
+        ),
         advice,
     )

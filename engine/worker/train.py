@@ -12,10 +12,11 @@ from types import FrameType
 from engine.errors import DiskFull, StudioError
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
+from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.full_disk import EventWriter, reserve
-from engine.runs.ranks import LOST, Lost, Rank, this_rank
-from engine.worker.ranks import last_word, lead, on_leash
+from engine.runs.full_disk import reserve
+from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
+from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
 
 FAILED = 1
 
@@ -27,53 +28,53 @@ def main(
 ) -> int:
     """Train the job of a run folder to its end; the exit code is 0 unless it failed.
 
-    `listen` hears each event after it is written. Where the job asks for several processes, or
+    `listen` gets each event after it is written. Where the job asks for several processes, or
     `processes` does in its place, this one starts them and trains nothing itself, unless it is one
     of them.
     """
-    run, rank, wish = RunFolder(folder), this_rank(), _Wish()
+    run, rank, request = RunFolder(folder), this_rank(), _StopRequest()
     if rank is not None and rank.has_worker:
-        on_leash(wish.wish)
+        end_with_worker(request.make)
     if rank is not None and rank.number:
-        return _follow(run, rank, lambda: wish.stop)
-    channel = EventWriter(run, listen, lambda: wish.stop or run.stop_wanted())
+        return _follow(run, rank, lambda: request.made)
+    events = EventWriter(run, listen, lambda: request.made or run.stop_wanted())
     if rank is not None and rank.has_worker:
-        return _work(run, channel, rank, processes)
+        return _work(run, events, rank, processes)
     with run.lock(), reserve(run):
-        return _work(run, channel, rank, processes)
+        return _work(run, events, rank, processes)
 
 
-def _work(run: RunFolder, channel: EventWriter, rank: Rank | None, processes: int | None) -> int:
+def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int | None) -> int:
     """Whatever happens, the last word is an Ended, unless the process is killed."""
-    tell = channel.tell
     try:
         if rank is None or not rank.has_worker:
-            tell(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
+            events.write(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
         job = run.job()
         many = processes or job.hardware.processes
         if rank is None and many > 1:
-            return lead(run, many, channel)
+            return run_ranks(run, many, events)
         from engine.training.loop import train  # torch, only now that the lock is held
         from engine.training.memory import peak_memory
 
-        outcome, step = train(job, run, tell, channel.stop_wanted)
+        outcome, step = train(job, run, events.write, events.stop_wanted)
         peak = peak_memory()
-        tell(Ended(outcome=outcome, step=step, memory=peak.process, device_memory=peak.device))
+        ended = Ended(outcome=outcome, step=step, memory=peak.process, device_memory=peak.device)
+        events.write(ended)
         return 0
     except DiskFull as full:  # and a stop was wanted, or else it would wait
         step = _last_step(run)
         advice = phrase(
-            "{advice} Going on repeats the steps after {step} exactly.",
+            "{advice} Resuming repeats the steps after {step} exactly.",
             advice=full.advice,
             step=step,
         )
         ended = Ended(outcome="stopped", step=step, problem=full.problem, advice=advice)
-        channel.tell_at_last(ended)
+        events.write_from_reserve(ended)
         return 0
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
-        if isinstance(error, Lost) and rank is not None and rank.has_worker:
-            return LOST  # the worker knows who was the first, and says it
-        tell(_failed(error))
+        if isinstance(error, RankLost) and rank is not None and rank.has_worker:
+            return RANK_LOST  # the worker knows who was the first, and says it
+        events.write(_failed(error))
     return FAILED
 
 
@@ -84,12 +85,12 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
 
         train(run.job(), run, stop_wanted=stop_wanted)
         return 0
-    except Lost:
-        return LOST
+    except RankLost:
+        return RANK_LOST
     except Exception as error:  # noqa: BLE001 (the edge: it is told by the worker, or by torchrun)
         ended = _failed(error)
         if rank.store is not None:
-            last_word(rank.store, rank.number, ended)
+            write_last_word(rank.store, rank.number, ended)
     return FAILED
 
 
@@ -105,7 +106,7 @@ def _failed(error: Exception) -> Ended:
     return Ended(
         outcome="failed",
         problem=f"BERT Studio made a mistake: {type(error).__name__}: {error}"[:300],
-        advice=phrase("Please report it with the details; the checkpoints of this run are kept."),
+        advice=phrase("Please report it with the details. The checkpoints of this run are kept."),
         details=details,
         bug=True,
     )
@@ -117,19 +118,19 @@ def _last_step(run: RunFolder) -> int:
     return step_of(folders[-1]) if folders else 0
 
 
-class _Wish:
-    """Ctrl+C and the system's request to end are wishes to stop and save, like the stop file."""
+class _StopRequest:
+    """Ctrl+C and the system's request to end mean the same as the stop file: save, then end."""
 
     def __init__(self) -> None:
-        self.stop = False
+        self.made = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
-    def wish(self) -> None:
-        self.stop = True
+    def make(self) -> None:
+        self.made = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.stop:  # asked a second time: at once
+        if self.made:  # asked a second time: at once
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        self.stop = True
+        self.made = True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.pages.runs.rows import RunRow
 from app.widgets import run_texts
-from engine.runs.groups import spread
+from engine.runs.groups import aggregate
 
 
 def group_of(row: RunRow) -> str:
@@ -31,7 +31,7 @@ def best_scores(rows: Sequence[RunRow]) -> list[float]:
 
 def mean_and_deviation(rows: Sequence[RunRow]) -> str:
     """Mean ± standard deviation of the best scores; empty where no run is finished."""
-    found = spread(best_scores(rows))
+    found = aggregate(best_scores(rows))
     if found is None:
         return ""
     name = next(row.best_metric for row in rows if row.best_score is not None)

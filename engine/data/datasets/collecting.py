@@ -16,11 +16,12 @@ from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import split_named
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
-from engine.data.formats.lines import Progress, size_of
+from engine.data.formats.lines import size_of
 from engine.data.formats.reading import Table, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 
 GROUP_ROWS = 10_000
@@ -52,7 +53,7 @@ def collect(
     mapping: Mapping,
     split: Split,
     folder: Path,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
 ) -> Collected:
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
@@ -106,7 +107,7 @@ class _Opened(NamedTuple):
 def _open(
     sources: dict[Source, Path],
     reading: Reading,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
 ) -> list[_Opened]:
     total, done = sum(_size(path) for path in sources.values()), 0
@@ -143,7 +144,7 @@ def _require(columns: tuple[str, ...], mapping: Mapping, split: Split) -> None:
             raise MissingColumn(name, list(columns))
 
 
-def _shifted(progress: Progress, done: int, total: int) -> Progress:
+def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
     return lambda here, _: progress(done + here, total)
 
 

@@ -14,9 +14,10 @@ from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import bins_of, is_scale
 from engine.data.datasets.collecting import Collected, Source, collect
 from engine.data.datasets.splitting import deal
-from engine.data.formats.lines import Cancelled, Progress
+from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -30,7 +31,7 @@ def import_dataset(
     split: Split,
     into: Path,
     version: int = 1,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
     """Import files as one version; `into` appears whole or not at all.

@@ -18,10 +18,11 @@ from engine.atomic_write import MANIFEST, verify
 from engine.data.columns.label_sets import YES, counted, sets_in
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.rows import Rows, StoredColumn
-from engine.data.formats.lines import Cancelled, Progress
+from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
 from engine.validation import describe_validation
 
@@ -301,7 +302,7 @@ def open_dataset(folder: Path) -> Dataset:
 def resolve(
     source: DataSource,
     into: Path,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Dataset:
     """The data of a job: a stored version, checked; or files, of which `into` keeps a copy.

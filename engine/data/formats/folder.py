@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, Progress, reason
+from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, reason
 from engine.data.formats.plain import LONGEST_TEXT, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import Reading
 
 MOST_FILES = 2_000_000
@@ -34,7 +35,7 @@ def open_folder(
     folder: Path,
     encoding: str,
     remarks: Remarks,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> Content:
@@ -77,7 +78,7 @@ def _read(
     files: list[tuple[str, Path]],
     encoding: str,
     remarks: Remarks,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
 ) -> Iterator[tuple[int, str, str, str]]:
     """Number, text, label and name of each document."""

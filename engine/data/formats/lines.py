@@ -14,14 +14,13 @@ from pathlib import Path
 
 from engine.errors import BadFile
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 LONGEST_LINE = 50_000_000  # characters
 GLANCE = 50_000  # lines that are looked at ahead where only the first rows are wanted
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
-
-Progress = Callable[[int, int], None]
 
 
 class Cancelled(Exception):
@@ -88,7 +87,7 @@ class Lines:
         self,
         path: Path,
         encoding: str,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         cancelled: Callable[[], bool] | None = None,
         glance: bool = False,
     ) -> None:

@@ -9,12 +9,13 @@ from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.encodings import recognise_encoding
 from engine.data.formats.folder import FOLDER, first_text, open_folder
-from engine.data.formats.lines import Cancelled, Lines, Progress
+from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.sources import refuse_splits
 from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.spec.dataset import Mapping, Reading
 
 __all__ = [
@@ -73,7 +74,7 @@ class Table:
 def read(
     path: Path,
     reading: Reading,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> Table:

@@ -7,7 +7,7 @@ and `splits.npy` where its second text does. A folder is whole or absent, and sa
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from engine.atomic_write import verify, whole_folder
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
-Progress = Callable[[int, int], None]
 COUNTED = 1 << 22  # token ids that are counted at once
 MOST_WAITING = 200_000  # numbers that are in memory before they are written
 SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
@@ -115,7 +115,7 @@ def pack_examples(
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Packed:
     """One input for each text, or pair of texts, in their order.
 
@@ -139,7 +139,7 @@ def pack_stream(
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     total: int = 0,
 ) -> Packed:
     """Documents as one stream, cut into rows of `max_length` tokens.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.packed import GrowingArray, Packed, Progress, Writer, ready
+from engine.data.packing.packed import GrowingArray, Packed, Writer, ready
+from engine.progress import ProgressCallback
 from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 500  # sentences
@@ -37,7 +38,7 @@ def pack_words(
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> PackedWords:
     """Make the inputs of `total` sentences in `folder`; what already stands there is opened, and no
     sentence is asked for.
@@ -57,7 +58,7 @@ def _write(
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
 ) -> None:
     room = max(max_length - tokenizer.added_to(1), 0)
     rest, words_before = iter(sentences), 0

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.packed import Packed, Progress, Writer, ready
+from engine.data.packing.packed import Packed, Writer, ready
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -46,7 +47,7 @@ def pack_pairs(
     folder: Path,
     following: float,
     seed: int,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     total: int = 0,
     draws: int = 1,
 ) -> tuple[Packed, NDArray[np.int64]]:
@@ -107,7 +108,7 @@ def _tokenise(
     texts: Iterable[str],
     tokenizer: Tokenizer,
     folder: Path,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     total: int,
 ) -> Packed:
     """Every sentence as an input without special tokens; `documents.npy` says where texts begin."""
@@ -150,7 +151,7 @@ class _Drawer:
         self._following, self._random = following, random
 
     def pairs(
-        self, draws: int, progress: Progress | None
+        self, draws: int, progress: ProgressCallback | None
     ) -> Iterator[tuple[list[int], list[int], int]]:
         documents = len(self._starts) - 1
         for number in range(draws * documents):

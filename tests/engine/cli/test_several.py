@@ -10,7 +10,7 @@ from engine.cli import main, several
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, split, spread
+from engine.runs.groups import SUMMARY, aggregate, split
 from engine.spec.job import JobSpec
 from engine.worker import train as worker
 from tests.engine.training import small
@@ -92,8 +92,8 @@ def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:
 
 
 def test_spread() -> None:
-    assert spread([]) is None
-    one, two = spread([0.5]), spread([1.0, 3.0])
+    assert aggregate([]) is None
+    one, two = aggregate([0.5]), aggregate([1.0, 3.0])
     assert one is not None and (one.mean, one.deviation, one.runs) == (0.5, None, 1)
     assert two is not None
     assert (two.mean, two.deviation, two.runs) == (2.0, pytest.approx(2**0.5), 2)

@@ -48,7 +48,7 @@ def test_no_worker_stands_by_while_a_run_works_or_for_long(
     window.manager.stand_by()
     held = window.manager.workers.standby
     assert held is not None
-    monkeypatch.setattr(standby, "KEPT", 0.0)
+    monkeypatch.setattr(standby, "STANDBY_SECONDS", 0.0)
     window.refresh()
     assert window.manager.workers.standby is None and held._process.returncode is not None
 

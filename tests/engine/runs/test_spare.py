@@ -32,7 +32,7 @@ def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Pa
     runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
     fresh = launch.start(runs[0].path)
     held = StandbyWorker()
-    worker = held.give(runs[1].path)
+    worker = held.assign(runs[1].path)
     assert worker is not None and worker.stdin is not None and worker.stdin.closed
     until(lambda: runs[1].last_started() is not None)
     if sys.platform == "linux":
@@ -51,7 +51,7 @@ def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Pa
     assert [ended[-1].outcome for ended in of(Ended)] == ["finished", "finished"]
     first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in of(Saved))
     assert first == second and first
-    first, second = ([(p.conditions, p.threads) for p in made] for made in of(Prepared))
+    first, second = ([(p.environment, p.threads) for p in made] for made in of(Prepared))
     assert first == second and first
 
 
@@ -65,19 +65,19 @@ def test_it_ends_with_its_input(waiting: StandbyWorker) -> None:
 def test_one_that_has_died_takes_no_run(waiting: StandbyWorker, tmp_path: Path) -> None:
     waiting._process.kill()
     waiting._process.wait()
-    assert not waiting.is_of_use()
-    assert waiting.give(tmp_path) is None
+    assert not waiting.is_usable()
+    assert waiting.assign(tmp_path) is None
 
 
 def test_one_that_nobody_wants_for_long_is_of_no_use(
     waiting: StandbyWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert waiting.is_of_use()
-    monkeypatch.setattr(spare, "KEPT", 0.0)
-    assert not waiting.is_of_use()
-    monkeypatch.setattr(spare, "KEPT", 600.0)
-    waiting.want()
-    assert waiting.is_of_use()
+    assert waiting.is_usable()
+    monkeypatch.setattr(spare, "STANDBY_SECONDS", 0.0)
+    assert not waiting.is_usable()
+    monkeypatch.setattr(spare, "STANDBY_SECONDS", 600.0)
+    waiting.keep()
+    assert waiting.is_usable()
 
 
 def test_the_real_one_ends_without_a_word_when_it_is_not_needed() -> None:

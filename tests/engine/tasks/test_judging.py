@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.progress import ProgressCallback
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.evaluating import evaluate, for_each
-from engine.tasks.learner import PredictionCollector, Progress
+from engine.tasks.learner import PredictionCollector
 from engine.training.context import RunContext
 from engine.training.setup import TrainingSetup, set_up
 from tests.engine.training import small
@@ -116,7 +117,7 @@ def test_each_item_is_done_once_and_an_error_ends_it(
         if number == 3:
             raise MemoryError
 
-    def go_through(items: range, report: Progress) -> None:
+    def go_through(items: range, report: ProgressCallback) -> None:
         for_each(items, slow, nullcontext, report, by_two)
 
     go_through(range(4, 204), lambda *counts: reports.append(counts))

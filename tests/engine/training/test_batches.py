@@ -10,7 +10,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.training import TrainingSpec
 from engine.tasks.evaluating import in_turn
-from engine.tasks.rng import chance
+from engine.tasks.rng import rng_for
 from engine.training.batch_order import BatchOrder
 from engine.training.optimiser import adamw, learning_rate_at, set_learning_rate
 from tests.engine.training.small import NETWORK
@@ -44,7 +44,7 @@ def test_epochs_and_seeds_differ() -> None:
 def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> None:
     order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.numbers(step)] for step in range(order.steps_per_epoch - 1)]
-    drawn = chance(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
+    drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
     spread = np.mean([np.ptp(one) for one in batches])
     assert spread == pytest.approx(np.mean(np.ptp(drawn, axis=1)), rel=0.1)
     assert all((np.diff(one) >= 0).all() for one in batches)

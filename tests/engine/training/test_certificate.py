@@ -12,8 +12,13 @@ from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import certificate, damages
-from engine.runs.retention import check_removal, kept, kept_checkpoints, most_kept
+from engine.runs.reproducibility import damaged_checkpoints, reproducibility_of
+from engine.runs.retention import (
+    check_removal,
+    max_checkpoints,
+    reasons_to_keep,
+    retained_checkpoints,
+)
 from engine.spec.changes import changes
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
@@ -52,20 +57,20 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
 
 
 def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> None:
-    found = certificate(calm)
+    found = reproducibility_of(calm)
     last = calm.checkpoint_folders()[-1]
     assert found.weights == sha256(last / "model.safetensors")
     assert found.optimiser == sha256(last / "resume" / "optimiser.safetensors")
-    assert set(found.conditions) == {
+    assert set(found.environment) == {
         *("processor", "instructions", "device", "threads", "processes", "precision"),
         *("torch", "tokenizers", "numpy", "studio", "data", "vocabulary", "start"),
     }
-    assert all(found.conditions.values())
-    assert found.conditions["threads"] == "1" and found.conditions["device"] == "cpu"
-    assert len(found.conditions["start"]) == len(found.conditions["data"]) == 64
+    assert all(found.environment.values())
+    assert found.environment["threads"] == "1" and found.environment["device"] == "cpu"
+    assert len(found.environment["start"]) == len(found.environment["data"]) == 64
     assert found.is_finished and found.step == found.steps == 30
     assert found.obstacles == ()
-    assert [(s.first, s.last, s.differences) for s in found.stretches] == [(0, 30, ())]
+    assert [(s.first, s.last, s.differences) for s in found.sessions] == [(0, 30, ())]
 
 
 def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
@@ -73,8 +78,8 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
 ) -> None:
     again = small.new_run(tmp_path / "again", calm.job())
     assert work(again.path) == 0
-    one, other = certificate(calm), certificate(again)
-    assert one.conditions == other.conditions
+    one, other = reproducibility_of(calm), reproducibility_of(again)
+    assert one.environment == other.environment
     assert (one.weights, one.optimiser) == (other.weights, other.optimiser)
     assert command(["compare", str(calm.path), str(again.path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -91,8 +96,8 @@ def test_each_resume_is_listed_with_what_differs(calm: RunFolder, tmp_path: Path
     hardware = job.hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     assert work(run.path) == 0
-    found = certificate(run)
-    assert [(s.first, s.last, s.differences) for s in found.stretches] == [
+    found = reproducibility_of(run)
+    assert [(s.first, s.last, s.differences) for s in found.sessions] == [
         (0, 7, ()),
         (7, 30, ("threads 1 → 2",)),
     ]
@@ -103,7 +108,7 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
     here, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
 
-    def begin(step: int, conditions: dict[str, str], differences: tuple[str, ...] = ()) -> None:
+    def begin(step: int, environment: dict[str, str], differences: tuple[str, ...] = ()) -> None:
         run.append(Started(pid=1, step=step))
         run.append(
             Prepared(
@@ -113,7 +118,7 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
                 device="cpu",
                 threads=1,
                 step=step,
-                conditions=conditions,
+                environment=environment,
                 differences=differences,
             )
         )
@@ -125,8 +130,8 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
     run.append(Noted(text="Memory was short at step 6.", exact=False))
     run.append(Saved(step=9, folder="y", weights="w9"))
     run.append(Ended(outcome="finished", step=9))
-    found = certificate(run)
-    assert [stretch.counts for stretch in found.stretches] == [True, False, True]
+    found = reproducibility_of(run)
+    assert [stretch.counts for stretch in found.sessions] == [True, False, True]
     assert found.obstacles == ("Memory was short at step 6.",)
     assert found.weights == "w9"
 
@@ -136,7 +141,7 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
 ) -> None:
     assert command(["reproducibility", str(calm.path)]) == 0
     printed = capsys.readouterr().out
-    assert f"weights: {certificate(calm).weights}" in printed
+    assert f"weights: {reproducibility_of(calm).weights}" in printed
     assert "reproducible: yes, in this environment" in printed
     count = len(calm.checkpoint_folders())
     assert f"files: {count} checkpoints, all checksums match" in printed
@@ -152,7 +157,9 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"]["model.safetensors"]["sha256"] = sha256(weights)
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert damages(run) == ["step-00000020: model.safetensors is not the one that the run saved."]
+    assert damaged_checkpoints(run) == [
+        "step-00000020: model.safetensors is not the file that the run saved."
+    ]
 
 
 # ── branches ─────────────────────────────────────────────────────────────────────────────────
@@ -166,12 +173,12 @@ def test_a_branch_without_a_change_ends_as_its_origin(
     assert work(run.path) == 0
     assert final(run) == final(calm)
     assert metrics(run) == metrics(calm)
-    found = certificate(run)
+    found = reproducibility_of(run)
     assert found.branched is not None
     assert found.branched.sentence() == (
         f"Branched from “Good or bad” at step {step}; nothing was changed."
     )
-    assert found.conditions == certificate(calm).conditions and found.obstacles == ()
+    assert found.environment == reproducibility_of(calm).environment and found.obstacles == ()
 
 
 def test_a_branch_shows_exactly_what_was_changed(
@@ -182,7 +189,7 @@ def test_a_branch_shows_exactly_what_was_changed(
     assert "Learning rate 0.001 instead of 0.005" in capsys.readouterr().out
     run = RunFolder(tmp_path / "branch")
     assert work(run.path) == 0
-    branched = certificate(run).branched
+    branched = reproducibility_of(run).branched
     assert branched is not None
     assert branched.sentence() == (
         "Branched from “Good or bad” at step 10; Learning rate 0.001 instead of 0.005."
@@ -208,7 +215,7 @@ def test_a_branch_can_free_what_was_frozen(calm: RunFolder, tmp_path: Path) -> N
     assert work(frozen.path) == 0
     run = branch(frozen, 20, calm.job(), tmp_path / "branch")
     assert work(run.path) == 0
-    found = certificate(run)
+    found = reproducibility_of(run)
     assert found.is_finished and found.branched is not None
     assert found.branched.changes == ("Frozen layers 0 instead of 2",)
     for folder, moved in ((frozen, False), (run, True)):
@@ -255,19 +262,19 @@ def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
 
 def test_the_best_the_last_and_every_nth_are_kept(calm: RunFolder) -> None:
     plan = TrainingSpec(keep=2, keep_every=10)
-    assert kept(range(5, 31, 5), 15, plan) == {
+    assert reasons_to_keep(range(5, 31, 5), 15, plan) == {
         10: ("every 10",),
         15: ("best",),
         20: ("every 10",),
         25: ("last",),
         30: ("last", "every 10"),
     }
-    found = kept_checkpoints(calm)
+    found = retained_checkpoints(calm)
     assert {10, 20, 30} <= {one.step for one in found}
     for one in found:
         assert one.bytes == sum(f.stat().st_size for f in one.folder.rglob("*") if f.is_file())
-    assert most_kept(30, 5, plan) >= len(found)
-    assert most_kept(3, 5, TrainingSpec()) == 2
+    assert max_checkpoints(30, 5, plan) >= len(found)
+    assert max_checkpoints(3, 5, TrainingSpec()) == 2
 
 
 def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
@@ -276,7 +283,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     assert check_removal(calm, 30) == ""
     run = stopped_at(tmp_path / "run", calm.job(), 12)
     assert check_removal(run, 10) == ""
-    assert "goes on from step 10 instead of 12" in check_removal(run, 12)
+    assert "resume from step 10 instead of step 12" in check_removal(run, 12)
     arguments = ["checkpoints", str(run.path), "--delete", "12"]
     assert command(arguments) == 1
     assert "not finished" in capsys.readouterr().err
@@ -293,7 +300,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
 
 def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:
     found = estimate(calm.job(), lambda stage: None)
-    folders = kept_checkpoints(calm)
+    folders = retained_checkpoints(calm)
     size = max(one.bytes for one in folders)
     assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # a megabyte is for the tokenizer
     assert len(folders) <= found.checkpoints <= len(folders) + 2
@@ -302,13 +309,13 @@ def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:
 def test_a_save_that_nobody_heard_of_is_told_when_the_run_goes_on(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
     assert work(run.path) == 0
-    whole = certificate(run)
+    whole = reproducibility_of(run)
     lines = run.events_file.read_bytes().splitlines(keepends=True)
     last = max(n for n, line in enumerate(lines) if b'"kind":"saved"' in line)
     run.events_file.write_bytes(b"".join(lines[:last]))  # as if the worker had been killed there
-    assert certificate(run).weights != whole.weights
+    assert reproducibility_of(run).weights != whole.weights
     assert work(run.path) == 0
-    assert certificate(run).weights == whole.weights
+    assert reproducibility_of(run).weights == whole.weights
     count = run.events_file.read_bytes().count(b'"kind":"saved"')
     assert work(run.path) == 0
     assert run.events_file.read_bytes().count(b'"kind":"saved"') == count

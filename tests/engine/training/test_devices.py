@@ -261,5 +261,5 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
     told: list[object] = []
     train(job, new_run(tmp_path / "run", job), told.append)
     (plan,) = (event for event in told if isinstance(event, Prepared))
-    assert plan.conditions["precision"] == plan.versions["precision"]
-    assert plan.conditions["precision"] in ("fp32", "bf16")
+    assert plan.environment["precision"] == plan.versions["precision"]
+    assert plan.environment["precision"] in ("fp32", "bf16")

@@ -10,7 +10,7 @@ import pytest
 from engine.atomic_write import sha256, verify
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import certificate
+from engine.runs.reproducibility import reproducibility_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.worker.train import main as work
@@ -131,8 +131,8 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
     assert killer.train(hurt, None) == 0
     assert final(hurt) == final(calm)
     assert metrics(hurt) == metrics(calm)
-    assert certificate(hurt).weights == certificate(calm).weights
-    assert certificate(hurt).obstacles == ()
+    assert reproducibility_of(hurt).weights == reproducibility_of(calm).weights
+    assert reproducibility_of(hurt).obstacles == ()
 
 
 def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:

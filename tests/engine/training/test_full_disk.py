@@ -24,8 +24,8 @@ from tests.engine.training.test_exact import final, metrics
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(full_disk, "LOOK", 0.01)
-    monkeypatch.setattr(full_disk, "RETRY", 0.03)
+    monkeypatch.setattr(full_disk, "FREE_SPACE_POLL", 0.01)
+    monkeypatch.setattr(full_disk, "RETRY_AFTER", 0.03)
 
 
 def said(run: RunFolder) -> list[Event]:
@@ -129,7 +129,7 @@ def test_a_wish_to_stop_is_heard_while_waiting() -> None:
     heard: list[Event] = []
     began = time.monotonic()
     with pytest.raises(DiskFull):
-        full_disk.patiently(write, heard.append, lambda: time.monotonic() - began > 0.2)
+        full_disk.retry_when_full(write, heard.append, lambda: time.monotonic() - began > 0.2)
     assert [event.kind for event in heard] == ["waiting"]  # type: ignore[attr-defined]
 
 

@@ -11,7 +11,7 @@ from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
 from engine.runs import launch
-from engine.runs.reproducibility import certificate
+from engine.runs.reproducibility import reproducibility_of
 from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import PRESETS
 from engine.spec.tasks.pretraining import Pretraining
@@ -58,7 +58,7 @@ def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path) -> No
     assert isinstance(ended, Ended) and ended.memory > 100e6
     assert found.memory == pytest.approx(ended.memory, rel=MARGIN)
     assert found.disk_free is not None and found.disk_free > 0
-    assert certificate(run).memory == ended.memory
+    assert reproducibility_of(run).memory == ended.memory
 
 
 def test_the_peak_is_of_what_was_held_and_let_go() -> None:

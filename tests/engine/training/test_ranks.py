@@ -24,7 +24,7 @@ from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Save
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
-from engine.runs.reproducibility import certificate
+from engine.runs.reproducibility import reproducibility_of
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch
@@ -32,9 +32,9 @@ from engine.training.context import RunContext
 from engine.training.devices import Machine
 from engine.training.estimate import estimate
 from engine.training.loop import stop_agreed
-from engine.training.ranks import Ranks, dealt
+from engine.training.ranks import Ranks, balanced
 from engine.training.start import start
-from engine.worker.ranks import died, last_word, loopback
+from engine.worker.ranks import loopback, rank_died, write_last_word
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_exact import final, metrics
@@ -113,7 +113,10 @@ def check_curves(alone: RunFolder, both: RunFolder) -> None:
     saved = [e.step for e in both.events_after(0)[0] if isinstance(e, Saved)]
     assert saved == [e.step for e in alone.events_after(0)[0] if isinstance(e, Saved)]
     assert prepared(both).processes == 2
-    assert certificate(both).obstacles == () and certificate(both).conditions["processes"] == "2"
+    assert (
+        reproducibility_of(both).obstacles == ()
+        and reproducibility_of(both).environment["processes"] == "2"
+    )
 
 
 def test_two_ranks_draw_the_curves_of_one_process(
@@ -224,7 +227,7 @@ def test_sharded_weights_learn_the_same(
         assert crew.train(alone, 1) == [0]
     spread = small.new_run(tmp_path / "spread", sharded(alone.job()))
     assert crew.train(spread, 2, stop_after=11) == [0, 0]
-    assert prepared(spread).conditions["processes"] == "2, sharded"
+    assert prepared(spread).environment["processes"] == "2, sharded"
     assert crew.train(spread, 3) == [0, 0, 0]
     assert distance(alone, spread) < CLOSE
     ours, theirs = (load(run.checkpoint_folders()[-1]) for run in (alone, spread))
@@ -293,14 +296,14 @@ def test_ranks_get_equal_tokens() -> None:
     tokens, longest = np.zeros(4), 0
     for _ in range(100):
         lengths = np.sort(chance.geometric(0.06, 32).clip(3, 128))
-        mine = dealt(lengths, 4)
+        mine = balanced(lengths, 4)
         assert sorted(np.concatenate(mine).tolist()) == list(range(32))
         sums = np.array([lengths[numbers].sum() for numbers in mine])
         assert np.ptp(sums) <= lengths.max()
         assert np.ptp(sums) <= 0.1 * sums.max() or lengths.max() > 0.2 * sums.max()
         tokens, longest = tokens + sums, max(longest, lengths.max())
     assert np.ptp(tokens) < 0.02 * tokens.mean()
-    assert [len(numbers) for numbers in dealt(np.full(12, 128), 4)] == [3, 3, 3, 3]
+    assert [len(numbers) for numbers in balanced(np.full(12, 128), 4)] == [3, 3, 3, 3]
 
 
 def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
@@ -406,10 +409,10 @@ def test_the_death_of_the_rank_that_writes_is_said_too(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> None:
-    last_word(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
-    assert str(died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
-    assert "rank 0) ended with code 7" in died((0, 7), 2, tmp_path).problem
-    assert "the checkpoints" in died(None, 2, tmp_path).advice.lower()
+    write_last_word(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
+    assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
+    assert "rank 0) ended with code 7" in rank_died((0, 7), 2, tmp_path).problem
+    assert "the checkpoints" in rank_died(None, 2, tmp_path).advice.lower()
 
 
 def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:

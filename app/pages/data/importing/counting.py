@@ -12,8 +12,9 @@ from app import background
 from engine.atomic_write import disk_errors_for
 from engine.data.datasets.collecting import Collected, Source, collect
 from engine.data.datasets.importing import deal_rows
-from engine.data.formats.lines import Cancelled, Progress
+from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
+from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 
 CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
@@ -136,7 +137,7 @@ class CountState(QObject):
 
 
 def count_rows(
-    wanted: Counting, scratch: Path, progress: Progress, cancelled: Callable[[], bool]
+    wanted: Counting, scratch: Path, progress: ProgressCallback, cancelled: Callable[[], bool]
 ) -> Collected:
     """Read every row of every file as the import will, and keep nothing but the counts.
 

@@ -17,7 +17,7 @@ from engine.record.opening import Record
 from engine.record.runs import Run
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
-from engine.runs.retention import check_removal, kept, size
+from engine.runs.retention import check_removal, reasons_to_keep, size
 from engine.spec.job import JobSpec
 from engine.spec.training import TrainingSpec
 
@@ -151,7 +151,7 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
         run = find(session, run_id)
         plan = _plan(run)
     best = next((c.step for c in found if c.best), -1)
-    reasons = kept((c.step for c in found), best, plan) if plan else {}
+    reasons = reasons_to_keep((c.step for c in found), best, plan) if plan else {}
     return [
         Saved(c.step, c.folder, c.best, c.saved, size(c.folder), reasons.get(c.step, ()))
         for c in reversed(found)

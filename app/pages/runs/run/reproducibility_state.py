@@ -6,7 +6,7 @@ from app import background
 from app.notices import Notices
 from app.pages.runs.run.state import RunState
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import Certificate, certificate, damages
+from engine.runs.reproducibility import Reproducibility, damaged_checkpoints, reproducibility_of
 
 
 class ReproducibilityState(QObject):
@@ -35,7 +35,7 @@ class ReproducibilityState(QObject):
             return
         folder = RunFolder(self._run.row.folder)
 
-        def read(found: Certificate) -> None:
+        def read(found: Reproducibility) -> None:
             self._reading = None
             self.read_anew.emit(found)
 
@@ -43,7 +43,7 @@ class ReproducibilityState(QObject):
             self._reading = None
             self._notices.show(error)
 
-        self._reading = background.run(self, lambda: certificate(folder), read, not_read)
+        self._reading = background.run(self, lambda: reproducibility_of(folder), read, not_read)
 
     def check_files(self) -> None:
         """Compare every byte of every checkpoint with what was saved."""
@@ -61,7 +61,7 @@ class ReproducibilityState(QObject):
 
         self._checking = background.run(
             self,
-            lambda progress: damages(folder, progress),
+            lambda progress: damaged_checkpoints(folder, progress),
             checked,
             not_checked,
             progress=self.checking.emit,

@@ -15,7 +15,7 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Look, Text
-from engine.runs.reproducibility import Certificate, Stretch
+from engine.runs.reproducibility import Reproducibility, RunSession
 
 SHA_256 = 64  # characters
 
@@ -26,7 +26,7 @@ class ReproducibilityTab(QWidget):
     def __init__(self, state: ReproducibilityState) -> None:
         super().__init__()
         self._state = state
-        self._found: Certificate | None = None
+        self._found: Reproducibility | None = None
         self.verdict = Text("", "strong")
         self.good = Picture("circle-check", 22, Role.GOOD)
         self.doubtful = Picture("triangle-alert", 22, Role.WARN)
@@ -100,7 +100,7 @@ class ReproducibilityTab(QWidget):
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    def show_found(self, found: Certificate) -> None:
+    def show_found(self, found: Reproducibility) -> None:
         """Show this one; the same again changes nothing."""
         if found == self._found:
             return
@@ -129,10 +129,10 @@ class ReproducibilityTab(QWidget):
             self.progress.begin(self.tr("Reading the checkpoints"))
         self.progress.tell(done, total)
 
-    def _on_checked(self, damages: list[str]) -> None:
+    def _on_checked(self, damaged: list[str]) -> None:
         intact = self.tr("All files of all checkpoints are intact.")
-        self.files.setText("\n".join(map(translated, damages)) if damages else intact)
-        self.files.set_look("bad" if damages else "good")
+        self.files.setText("\n".join(map(translated, damaged)) if damaged else intact)
+        self.files.set_look("bad" if damaged else "good")
 
     def _on_copy(self) -> None:
         if self._found is not None:
@@ -142,7 +142,7 @@ class ReproducibilityTab(QWidget):
             QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-def verdict(found: Certificate) -> tuple[Look, str]:
+def verdict(found: Reproducibility) -> tuple[Look, str]:
     """In a sentence, whether the same job gives the same weights."""
     if not found.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
@@ -153,12 +153,12 @@ def verdict(found: Certificate) -> tuple[Look, str]:
     ).format(numbers.count(found.step))
 
 
-def session_lines(found: Certificate) -> list[str]:
+def session_lines(found: Reproducibility) -> list[str]:
     """A sentence for each session of training."""
-    return [session_text(n, one) for n, one in enumerate(found.stretches, start=1)]
+    return [session_text(n, one) for n, one in enumerate(found.sessions, start=1)]
 
 
-def session_text(number: int, session: Stretch) -> str:
+def session_text(number: int, session: RunSession) -> str:
     """What one worker trained, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
     at = texts.moment(session.at)
@@ -176,7 +176,7 @@ def session_text(number: int, session: Stretch) -> str:
     return tr("{0}; resumed bit for bit").format(steps)
 
 
-def facts(found: Certificate) -> list[tuple[str, str]]:
+def facts(found: Reproducibility) -> list[tuple[str, str]]:
     """Environment and checksums by names for people; what is not known is left out."""
     names = {
         "processor": tr("Processor"),
@@ -190,7 +190,7 @@ def facts(found: Certificate) -> list[tuple[str, str]]:
         "vocabulary": tr("Vocabulary fingerprint"),
         "start": tr("Initial weights (SHA-256)"),
     }
-    lines = [(names.get(name, name), value) for name, value in found.conditions.items()]
+    lines = [(names.get(name, name), value) for name, value in found.environment.items()]
     weights = tr("Weights (SHA-256)")
     optimiser = tr("Optimiser state (SHA-256)")
     lines += [(weights, found.weights), (optimiser, found.optimiser)]

@@ -64,7 +64,7 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
     qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
     asked = question(qtbot)
     said = " ".join(label.text() for label in asked.findChildren(QLabel))
-    assert "goes on from step 10 instead of 15" in said
+    assert "resume from step 10 instead of step 15" in said
     asked.buttons["delete"].click()
     qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [10, 5])
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")

@@ -21,11 +21,11 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
 ) -> None:
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
-    conditions = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
+    environment = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
         folder.append(Started(pid=1, step=first))
-        update = {"step": first, "conditions": conditions, "differences": found}
+        update = {"step": first, "conditions": environment, "differences": found}
         folder.append(ready.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(page(), run_id, qtbot)
