@@ -37,7 +37,7 @@ def test_nothing_is_written_over_and_nothing_is_there_twice(
     copy = copy_run(source.path, runs)
     assert copy.path.name == "run-2"
     for again in (source.path, copy.path):
-        with pytest.raises(StudioError, match=r"in the list of runs already; its folder is run-2"):
+        with pytest.raises(StudioError, match=r"already in the list of runs, in the folder run-2"):
             copy_run(again, runs)
     source.append(Noted(text="trained on"))
     assert copy_run(source.path, runs).path.name == "run-3"
@@ -58,7 +58,9 @@ def test_a_copy_tells_how_far_it_is_and_ends_when_nobody_wants_it(
 def test_what_a_newer_program_wrote_is_refused(source: RunFolder, tmp_path: Path) -> None:
     with open(source.events_file, "ab") as file:
         file.write(b'{"at":"2030-01-01T00:00:00Z","kind":"dreamed"}\n')
-    with pytest.raises(StudioError, match=r"newer BERT Studio\. This one does not understand 1"):
+    with pytest.raises(
+        StudioError, match=r"newer BERT Studio\. This version does not understand 1"
+    ):
         copy_run(source.path, tmp_path / "runs")
     text = source.spec_file.read_text()
     source.spec_file.write_text(text.replace('"name"', '"dreams": 1, "name"', 1))
@@ -77,12 +79,12 @@ def test_links_and_pipes_are_left_out(source: RunFolder, tmp_path: Path) -> None
 
 
 def test_a_run_in_training_is_not_copied(source: RunFolder, tmp_path: Path) -> None:
-    with source.lock(), pytest.raises(StudioError, match="being trained"):
+    with source.lock(), pytest.raises(StudioError, match="is training"):
         copy_run(source.path, tmp_path / "runs")
 
 
 def test_what_is_no_run_leaves_nothing_behind(source: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(StudioError, match="not the folder of a run"):
+    with pytest.raises(StudioError, match="not a run folder"):
         copy_run(tmp_path, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 

@@ -149,7 +149,7 @@ def test_lines_of_a_newer_worker_are_counted_and_said(folder: RunFolder) -> None
     folder.events_file.write_bytes(newer + Started(pid=1).line() + newer)
     events, _ = folder.events_after(0)
     assert [e.kind for e in events] == ["started", "noted"]
-    assert isinstance(events[1], Noted) and "2 of its lines" in events[1].text
+    assert isinstance(events[1], Noted) and "2 events are not shown" in events[1].text
 
 
 def test_a_long_history_comes_in_pieces(folder: RunFolder) -> None:

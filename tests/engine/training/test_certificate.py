@@ -101,7 +101,7 @@ def test_each_resume_is_listed_with_what_differs(calm: RunFolder, tmp_path: Path
         (0, 7, ()),
         (7, 30, ("threads 1 → 2",)),
     ]
-    assert found.obstacles == ("From step 7 on: threads 1 → 2.",)
+    assert found.obstacles == ("From step 7: threads 1 → 2.",)
 
 
 def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
@@ -235,12 +235,12 @@ def test_what_a_branch_cannot_change_is_refused(calm: RunFolder, tmp_path: Path)
          "cannot change base_model.lowercase"),
         ({"data": small.pretraining(tmp_path).data}, "cannot change data"),
         ({"training": job.training.model_copy(update={"lora_rank": 4})}, "training.lora_rank"),
-        ({"training": job.training.model_copy(update={"steps": 10})}, "at its end"),
+        ({"training": job.training.model_copy(update={"steps": 10})}, "already at step 10"),
     ]  # fmt: skip
     for update, problem in other:
         with pytest.raises(StudioError, match=problem):
             branch(calm, 10, job.model_copy(update=update), tmp_path / "branch")
-    with pytest.raises(StudioError, match="no checkpoint of step 11"):
+    with pytest.raises(StudioError, match="no checkpoint at step 11"):
         branch(calm, 11, job, tmp_path / "branch")
     assert not (tmp_path / "branch").exists()
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
@@ -287,7 +287,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     arguments = ["checkpoints", str(run.path), "--delete", "12"]
     assert command(arguments) == 1
     assert "not finished" in capsys.readouterr().err
-    with run.lock(), pytest.raises(StudioError, match="being trained"):
+    with run.lock(), pytest.raises(StudioError, match="is training"):
         check_removal(run, 12)
     assert command([*arguments, "--force"]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -295,7 +295,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     assert printed[-1].startswith("all: ")
     for folder in run.checkpoint_folders()[:-1]:
         assert command(["checkpoints", str(run.path), "--delete", folder.name[-2:]]) == 0
-    assert "starts from the beginning" in check_removal(run, 10)
+    assert "starts again from step 0" in check_removal(run, 10)
 
 
 def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:

@@ -90,8 +90,8 @@ def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
     waits = [event for event in events if isinstance(event, Waiting)]
     assert len(waits) == 1
     assert "The disk is full" in waits[0].problem
-    assert "Free " in waits[0].advice and "goes on by itself" in waits[0].advice
-    assert any(isinstance(e, Noted) and "nothing was lost" in e.text for e in events)
+    assert "Free " in waits[0].advice and "continues by itself" in waits[0].advice
+    assert any(isinstance(e, Noted) and "Nothing was lost" in e.text for e in events)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
     assert not run.reserve_file.exists()
 

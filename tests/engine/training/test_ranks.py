@@ -411,7 +411,7 @@ def test_the_death_of_the_rank_that_writes_is_said_too(tmp_path: Path) -> None:
 def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> None:
     write_last_word(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
     assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
-    assert "rank 0) ended with code 7" in rank_died((0, 7), 2, tmp_path).problem
+    assert "rank 0) ended with exit code 7" in rank_died((0, 7), 2, tmp_path).problem
     assert "the checkpoints" in rank_died(None, 2, tmp_path).advice.lower()
 
 

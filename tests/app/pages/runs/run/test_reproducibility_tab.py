@@ -25,7 +25,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
         folder.append(Started(pid=1, step=first))
-        update = {"step": first, "conditions": environment, "differences": found}
+        update = {"step": first, "environment": environment, "differences": found}
         folder.append(ready.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(page(), run_id, qtbot)
@@ -33,7 +33,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     tab = view.reproducibility.made
     qtbot.waitUntil(lambda: bool(tab.verdict.text()))
     assert "may give slightly different weights" in tab.verdict.text()
-    assert tab.obstacles.text() == "From step 5 on: threads 1 → 2."
+    assert tab.obstacles.text() == "From step 5: threads 1 → 2."
     assert tab.facts.values["Weights (SHA-256)"].text() == f"{'ab' * 16}\n{'ab' * 16}"
     told = [label.text() for label in tab.findChildren(QLabel) if "Session" in label.text()]
     assert told[1].startswith("Session 2: steps 6–15, started ")
