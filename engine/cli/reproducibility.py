@@ -10,7 +10,12 @@ import typer
 from engine.atomic_write import sha256
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder, step_of
-from engine.runs.reproducibility import WEIGHTS, Certificate, certificate, damages
+from engine.runs.reproducibility import (
+    WEIGHTS,
+    Reproducibility,
+    damaged_checkpoints,
+    reproducibility_of,
+)
 from engine.spec.changes import changes
 
 DIFFERENT = 1  # exit code
@@ -22,9 +27,9 @@ def reproducibility(
     """Verify the checkpoints of a run, and print the environment and checksums of its weights."""
     run = RunFolder(folder.absolute())
     run.job()
-    for line in report_lines(certificate(run)):
+    for line in report_lines(reproducibility_of(run)):
         print(line)
-    wrong = damages(run)
+    wrong = damaged_checkpoints(run)
     count = len(run.checkpoint_folders())
     print(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
     for sentence in wrong:
@@ -32,17 +37,17 @@ def reproducibility(
     return DIFFERENT if wrong else 0
 
 
-def report_lines(found: Certificate) -> list[str]:
+def report_lines(found: Reproducibility) -> list[str]:
     """What is known of a run, in words."""
-    lines = [f"{name}: {value}" for name, value in found.conditions.items()]
+    lines = [f"{name}: {value}" for name, value in found.environment.items()]
     if found.branched is not None:
         lines.append(found.branched.sentence())
-    for stretch in found.stretches:
-        how = f"not bit for bit: {', '.join(stretch.differences)}" if stretch.differences else ""
-        resumed = f"resumed from step {stretch.first}, {how or 'bit for bit'}"
-        began = resumed if stretch.first else "started"
-        upto = f"up to step {stretch.last}" if stretch.counts else "no checkpoint saved"
-        lines.append(f"{stretch.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
+    for session in found.sessions:
+        how = f"not bit for bit: {', '.join(session.differences)}" if session.differences else ""
+        resumed = f"resumed from step {session.first}, {how or 'bit for bit'}"
+        began = resumed if session.first else "started"
+        upto = f"up to step {session.last}" if session.counts else "no checkpoint saved"
+        lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
     state = "finished" if found.is_finished else "not finished"
     lines.append(f"step: {found.step} of {found.steps}, {state}")
     for what, peak in (("memory", found.memory), ("GPU memory", found.device_memory)):
@@ -64,7 +69,7 @@ def compare(
     print("job: " + ("the same" if not different else "different"))
     for change in different:
         print(f"  {change.path}: {change.old} | {change.new}")
-    here, there = (certificate(run).conditions for run in runs)
+    here, there = (reproducibility_of(run).environment for run in runs)
     unlike = [
         n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
     ]
