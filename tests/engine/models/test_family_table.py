@@ -1,0 +1,106 @@
+"""Every family in the table has all that its consumers ask for; nothing else has to know of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+from engine.checkpoints.config import entries_of, spec_of
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.outline import outline, parameters
+from engine.models.checkpoint import examine, load, save
+from engine.models.encoder import Encoder
+from engine.models.heads import Heads
+from engine.models.lora import adapt, merged
+from engine.models.network import Network, shell
+from engine.models.outputs import outputs_of, said_by
+from engine.models.published import architecture, published_name
+from engine.serving.network import packed_network
+from engine.spec.model import EncoderSpec
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.optimiser import height
+from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
+from tests.engine.models.test_families import drawn
+
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+def made(family: str, heads: Heads) -> Network:
+    torch.manual_seed(1)
+    return Network(EXAMPLES[family].spec, heads).eval()
+
+
+def specs(kind: type[EncoderSpec] = EncoderSpec) -> list[type[EncoderSpec]]:
+    """All specs of the program that name a family."""
+    found = [kind] if "family" in vars(kind) and kind.__module__ == "engine.spec.model" else []
+    return found + [one for below in kind.__subclasses__() for one in specs(below)]
+
+
+def test_every_spec_has_its_family_and_every_family_an_example() -> None:
+    assert {spec.family for spec in specs()} == set(FAMILIES) == set(EXAMPLES)
+    assert all(name == family.name == family.spec.family for name, family in FAMILIES.items())
+
+
+@every_family
+def test_its_config_says_all_of_its_spec(family: str) -> None:
+    spec = EXAMPLES[family].spec
+    assert spec_of({"model_type": family, **entries_of(spec)}) == spec
+
+
+@every_family
+def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> None:
+    encoder = made(family, Heads()).encoder
+    spec = EXAMPLES[family].spec
+    assert isinstance(encoder, Encoder) and len(encoder.layers) == spec.stored_layers
+    assert len(list(encoder.passes())) == spec.layers
+    assert [h for n in range(spec.stored_layers) for h in spec.heights_of(n)] == list(
+        range(1, spec.layers + 1)
+    )
+
+
+@every_family
+def test_every_parameter_has_one_published_name_and_a_height(family: str) -> None:
+    spec, entry = EXAMPLES[family].spec, FAMILIES[family]
+    heads = Heads(masked_words=True, next_sentence=entry.knows_next_sentence, outputs=3)
+    names = [name for name, _ in shell(spec, heads).named_parameters()]
+    assert len({published_name(name, entry, heads) for name in names}) == len(names)
+    assert all(0 <= height(name, spec) <= spec.layers + 1 for name in names)
+
+
+@every_family
+def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
+    wanted = [Heads(), Heads(masked_words=True), Heads(outputs=3)]
+    if FAMILIES[family].knows_next_sentence:
+        wanted.append(Heads(next_sentence=True))
+    assert all(hasattr(transformers, architecture(heads, family)) for heads in wanted)
+
+
+@every_family
+def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -> None:
+    heads = Heads(masked_words=True, outputs=3)
+    network, labels = made(family, heads), ("a", "b", "c")
+    tokenizer = Tokenizer.from_folder(write_tokenizer(family, tmp_path / "tokenizer"))
+    folder = tmp_path / "saved"
+    save(folder, network, tokenizer, labels)
+    config = json.loads((folder / "config.json").read_text())
+    loaded, info = load(folder), checkpoint_info(folder)
+    assert loaded.spec == spec_of(config) == EXAMPLES[family].spec
+    assert loaded.network.heads == heads and loaded.info == info == examine(folder)[0]
+    blocks = outline(loaded.spec, info.task_heads, len(info.labels))
+    assert parameters(blocks) == info.parameters
+
+
+@every_family
+def test_it_is_adapted_packed_and_exported(family: str) -> None:
+    network, given = made(family, Heads(outputs=3)), drawn(family)
+    with torch.inference_mode():
+        said = said_by(network, *given)
+        packed = said_by(packed_network(network, "float32"), *given)
+    assert list(said) == [output.name for output in outputs_of(network.heads)]
+    assert torch.allclose(said["logits"], packed["logits"], atol=1e-5)
+    names = {name for name, _ in network.named_parameters()}
+    adapt(network, 2, 4, 0.0, "all")
+    assert set(merged(network)) == names
