@@ -22,6 +22,7 @@ from PySide6.QtCore import (
     qInstallMessageHandler,
 )
 
+from app.translation import translated
 from engine.errors import StudioError
 
 log = logging.getLogger("studio")
@@ -69,7 +70,7 @@ class Notices(QObject):
 
     def say(self, text: str, action: str = "", act: Callable[[], None] | None = None) -> None:
         """Tell something that needs no answer; with `action`, offer a button for it."""
-        self._arrived.emit(Notice(text, action=action, act=act))
+        self._arrived.emit(Notice(translated(text), action=action, act=act))
 
     def error(
         self,
@@ -81,7 +82,8 @@ class Notices(QObject):
     ) -> None:
         """Say what is wrong in one sentence and what to do in another."""
         log.warning("%s", shortened(f"{problem} {advice} {details}", 4000))
-        self._arrived.emit(Notice(problem, advice, details, True, action, act))
+        said = (translated(problem), translated(advice))
+        self._arrived.emit(Notice(*said, details, True, action, act))
 
     def show(self, exception: BaseException) -> None:
         """Show an exception: a StudioError as it stands, any other as a mistake of the studio."""

@@ -5,6 +5,7 @@ from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, folder_name
+from engine.phrases import phrase
 from engine.shipped import sample_data
 from engine.spec.dataset import Split
 
@@ -24,11 +25,14 @@ def sample_entry(home: Home) -> DataEntry:
     file = sample_data()
     if not file.is_file():
         raise StudioError(
-            "The sample data set did not come with this program.", "Choose a data set of your own."
+            phrase("The sample data set did not come with this program."),
+            phrase("Choose a data set of your own."),
         )
     recognised = recognise(file)
     if recognised.mapping is None:
-        raise StudioError("The sample data set cannot be read.", "Install BERT Studio again.")
+        raise StudioError(
+            phrase("The sample data set cannot be read."), phrase("Install BERT Studio again.")
+        )
     import_dataset(
         NAME, {"all": file}, recognised.reading, recognised.mapping, Split(test=0.1), parent / "1"
     )

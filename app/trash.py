@@ -6,6 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QFile, QStandardPaths
 
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 
 def move_to_trash(folder: Path) -> Path:
@@ -18,8 +19,8 @@ def move_to_trash(folder: Path) -> Path:
     file = QFile(str(folder))
     if not file.moveToTrash():
         raise StudioError(
-            f"{folder.name} could not be moved to the trash of this system.",
-            f"If you are sure, delete this folder yourself: {folder}.",
+            phrase("{folder} could not be moved to the trash of this system.", folder=folder.name),
+            phrase("If you are sure, delete this folder yourself: {folder}.", folder=folder),
         )
     return Path(file.fileName())
 
@@ -31,15 +32,16 @@ def bring_back(place: Path, folder: Path) -> None:
     """
     if folder.exists():
         raise StudioError(
-            f"There is another folder at {folder} now.", "Move that one away and try again."
+            phrase("There is another folder at {folder} now.", folder=folder),
+            phrase("Move that one away and try again."),
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.rename(place, folder)
     except OSError as error:
         raise StudioError(
-            f"{folder.name} could not be brought back from the trash.",
-            f"It was at {place}.",
+            phrase("{folder} could not be brought back from the trash.", folder=folder.name),
+            phrase("It was at {place}.", place=place),
         ) from error
     # a desktop's trash keeps a note beside each thing that lies in it
     note = place.parent.parent / "info" / f"{place.name}.trashinfo"

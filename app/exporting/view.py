@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.exporting.state import ExportState
 from app.resources import mono_font
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.page import clear
 from app.widgets.text import Look, OneLine, Text, visible
@@ -244,7 +245,7 @@ class Progress(QWidget):
         column.addLayout(_foot(self.leave))
 
     def show_working(self, working: Working) -> None:
-        self.stage.setText(f"{working.stage} …")
+        self.stage.setText(f"{translated(working.stage)} …")
         self.bar.setRange(0, working.total)
         self.bar.setValue(working.done)
         self.bar.setAccessibleDescription(working.stage)

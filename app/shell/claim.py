@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 from engine.errors import StudioError
 from engine.home import Home
+from engine.phrases import phrase
 from engine.runs.lock import hold
 
 
@@ -15,7 +16,7 @@ class Claim:
 
     def take(self, home: Home) -> bool:
         """Whether this process is the one; False where another window has the home."""
-        taken = StudioError("Another window of BERT Studio is open on this home.")
+        taken = StudioError(phrase("Another window of BERT Studio is open on this home."))
         try:
             self._held.enter_context(hold(home.lock, taken))
         except StudioError as error:

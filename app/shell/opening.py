@@ -14,11 +14,12 @@ from app.shell.logs import log_to
 from app.shell.signals import Ending
 from app.shell.single import Doorbell, ring
 from app.studio import Studio
-from app.translation import Translator, language_of
+from app.translation import Translator, language_of, translated
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
 from engine.home import Home
+from engine.phrases import joined
 
 log = logging.getLogger("studio")
 
@@ -123,5 +124,5 @@ def _say_and_end(error: StudioError) -> None:
     """There is no window yet to show this in."""
     print(f"bert-studio: {error}", file=sys.stderr)
     title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
-    text = f"{error.problem}\n\n{error.advice}"
+    text = translated(joined("\n\n", (error.problem, error.advice)))
     Question(None, title, text, [Choice("close", close, "primary")], lambda _: None).exec()

@@ -29,6 +29,7 @@ from app.resources import FAMILY
 from app.theme import LIGHT, Role
 from app.widgets.text import visible
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 MARGIN = 24  # px around the drawing
 NARROWEST = 480  # px of a sheet, so that its caption can be read
@@ -89,8 +90,12 @@ def image(figure: Figure, scale: int = 1) -> QImage:
     size = sheet_size(figure) * scale
     if max(size.width(), size.height()) > LARGEST:
         raise StudioError(
-            f"The figure is too large for a picture: {size.width()} × {size.height()} pixels.",
-            "Save it as SVG or PDF, or shorten the text.",
+            phrase(
+                "The figure is too large for a picture: {width} × {height} pixels.",
+                width=size.width(),
+                height=size.height(),
+            ),
+            phrase("Save it as SVG or PDF, or shorten the text."),
         )
     made = QImage(size, QImage.Format.Format_RGB32)
     made.setDevicePixelRatio(scale)

@@ -19,6 +19,7 @@ from app.widgets import buttons, figure
 from app.widgets.figure import Figure
 from engine.atomic_write import write_file
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 Content = Callable[[Figure], bytes]
 FORMS: dict[str, tuple[str, Content]] = {  # key: end of the file, and its content
@@ -159,8 +160,12 @@ def _write(path: Path, content: bytes) -> None:
         write_file(path, content)
     except OSError as error:
         raise StudioError(
-            f"{path.name} could not be written: {error.strerror or error}.",
-            f"Choose another folder than {path.parent}, or another name.",
+            phrase(
+                "{path} could not be written: {strerror}.",
+                path=path.name,
+                strerror=error.strerror or error,
+            ),
+            phrase("Choose a folder other than {parent}, or another name.", parent=path.parent),
         ) from error
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
+from engine.phrases import Phrase, joined
 from engine.spec.phrases import PhraseField
 
 
@@ -45,6 +46,11 @@ class Refused(Answer):
     advice: PhraseField = ""
     details: str = ""
     bug: bool = False
+
+    @property
+    def phrase(self) -> Phrase:
+        """Both sentences as one text."""
+        return joined(" ", filter(None, (self.problem, self.advice)))
 
 
 class Question(Message):

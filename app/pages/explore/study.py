@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.library import ModelEntry
 from app.pages.explore.side import Input, Side, Stretch, edited
 from engine.messages.explore.text import Token
+from engine.phrases import joined
 from engine.spec.task import HeadKind
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -278,7 +279,7 @@ class Study(QObject):
         self._settle_if_at_rest()
 
     def _on_problem(self) -> None:
-        self.problem_changed.emit(" ".join(s.problem for s in self.sides if s.problem))
+        self.problem_changed.emit(joined(" ", (s.problem for s in self.sides if s.problem)))
         self._settle_if_at_rest()
 
     def _settle_if_at_rest(self) -> None:

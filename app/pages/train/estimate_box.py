@@ -6,6 +6,7 @@ from app.pages.train.choices import Step
 from app.pages.train.estimate_texts import Verdict, estimate_text, verdict, verdict_sentence
 from app.pages.train.state import TrainState
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons
 from app.widgets.page import Card
 from app.widgets.text import Look, Text, tooltip
@@ -56,9 +57,13 @@ class EstimateBox(Card):
         elif progress is not None:
             self._progress.setRange(0, progress.total)
             self._progress.setValue(progress.done)
-            self._say(self.tr("{0}… You can start without waiting for it.").format(progress.stage))
+            self._say(
+                self.tr("{0}… You can start without waiting for it.").format(
+                    translated(progress.stage)
+                )
+            )
         elif estimate.problem is not None:
-            self._say(str(estimate.problem), "bad")
+            self._say(estimate.problem.phrase, "bad")
         else:
             self._say(self._hint())
         missing = self._missing()

@@ -21,6 +21,7 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
+from engine.phrases import joined
 from engine.spec.dataset import DatasetSpec
 
 MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
@@ -212,5 +213,5 @@ class DetailsCard(Card):
         notes = [*spec.notes[:SHOWN_NOTES]]
         if len(spec.notes) > SHOWN_NOTES:
             notes.append(self.tr("… and %Ln more", "", len(spec.notes) - SHOWN_NOTES))
-        self.notes.setText("\n".join(notes))
+        self.notes.setText(joined("\n", notes))
         self.notes.setVisible(bool(notes))

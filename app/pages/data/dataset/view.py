@@ -154,7 +154,7 @@ class DatasetView(Page):
         problem = self.state.problem
         if problem is not None:
             self.set_title(self.state.folder.parent.name)
-            self.problem.text.setText(f"{problem.problem} {problem.advice}".strip())
+            self.problem.text.setText(problem.phrase)
             self.problem.show()
             return
         spec = self.state.spec

@@ -10,6 +10,7 @@ from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
 from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text import Look, Text
+from engine.phrases import joined
 
 TALLEST = 30 * SPACE
 SHOWN_NOTES = 50
@@ -66,7 +67,7 @@ class Problems(QWidget):
     def sentences(self) -> list[str]:
         """All that is shown, for tests and screen readers."""
         problems, notes = self._shown
-        return [*(f"{p.text} {p.advice}".strip() for p in problems), *notes]
+        return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
     def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
         words = QVBoxLayout()

@@ -18,6 +18,7 @@ from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
 from engine.atomic_write import write_file
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 log = logging.getLogger("studio")
 
@@ -163,8 +164,14 @@ class History(QObject):
     def _on_unwritten(self, error: BaseException) -> None:
         if isinstance(error, OSError):
             error = StudioError(
-                f"The history of inputs could not be written: {error.strerror}.",
-                f"Look at the rights of {self._file}; the history is kept until the window closes.",
+                phrase(
+                    "The history of inputs could not be written: {strerror}.",
+                    strerror=error.strerror,
+                ),
+                phrase(
+                    "Check the permissions of {file}; the history is kept until the window closes.",
+                    file=self._file,
+                ),
             )
         self._notices.show(error)
 
@@ -184,13 +191,13 @@ def _read(file: Path) -> list[Entry]:
         log.warning("the history of inputs was damaged: %s", error)
         file.replace(file.with_name(f"{file.name}.bad"))
         raise StudioError(
-            "The history of inputs was damaged and begins anew.",
-            f"The damaged file was kept as {file.name}.bad.",
+            phrase("The history of inputs was damaged and begins anew."),
+            phrase("The damaged file was kept as {file}.bad.", file=file.name),
         ) from error
     except OSError as error:
         raise StudioError(
-            f"The history of inputs cannot be read: {error.strerror}.",
-            f"Look at the rights of {file}.",
+            phrase("The history of inputs cannot be read: {strerror}.", strerror=error.strerror),
+            phrase("Check the permissions of {file}.", file=file),
         ) from error
 
 

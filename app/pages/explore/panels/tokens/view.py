@@ -89,10 +89,10 @@ class TokensView(Panel):
     def _notes_of(self, side: int) -> list[str]:
         state = self._state
         shown = state.study.both[side]
-        said = []
+        said: list[str] = []
         refusal = state.queries[side].refusal
         if refusal is not None:
-            said.append(f"{refusal.problem} {refusal.advice}".strip())
+            said.append(refusal.phrase)
         unknown = state.unknown(side)
         if unknown and shown.tokenizer is not None:
             names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))

@@ -20,6 +20,7 @@ from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.study import TYPING_PAUSE
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons
 from app.widgets.bars import chance
 from app.widgets.chips import painted
@@ -131,7 +132,7 @@ class WholeWords(Part):
     def _told_own(self) -> str:
         refusal = self.state.weighs[0].refusal
         if refusal is not None:
-            return f"{refusal.problem} {refusal.advice}"
+            return refusal.phrase
         if not self.state.own:
             return self.tr("Type words to see how likely each of them is here.")
         if self.state.weighs[0].is_waiting:
@@ -162,7 +163,7 @@ class WholeWords(Part):
     def _told_found(self) -> str:
         query = self.state.searches[0]
         if query.refusal is not None:
-            return f"{query.refusal.problem} {query.refusal.advice}"
+            return query.refusal.phrase
         if query.is_waiting:
             return self.tr("Searching …")
         if self.state.searched() is None:
@@ -224,7 +225,7 @@ def pieces(one: Candidate) -> str:
 def shown(one: Candidate) -> str:
     """A word, with its pieces where it has several, or with what is wrong with it."""
     if one.problem:
-        return f"{painted(one.text)}: {one.problem}"
+        return f"{painted(one.text)}: {translated(one.problem)}"
     return painted(one.text) if len(one.tokens) == 1 else f"{painted(one.text)} = {pieces(one)}"
 
 
