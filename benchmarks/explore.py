@@ -225,7 +225,7 @@ def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     for number in range(inputs):
         sentence(bench, tokens, number)
         bench.until(lambda: state.places() and not state.query.is_waiting)
-        bars = page.panels["words"].guesses.cards[0]
+        bars = page.panels["words"].predictions.cards[0]
         bench.watch(bars)
         at_the_end(bench)
         before, answer = bench.painted[bars], state.query.answer

@@ -140,11 +140,10 @@ def words(part: int) -> Callable[[Stage], None]:
             page.study.toggle_mask(hidden)
         panel = page.panels["words"]
         panel.show_part(part)
-        panel.whole.typed.setText("great, new, young, unbelievable")
-        panel.whole.typed.returnPressed.emit()
-        (
-            page.panels["words"].every.go if part == EVERY_WORD else page.panels["words"].whole.go
-        ).click()
+        panel.candidates.typed.setText("great, new, young, unbelievable")
+        panel.candidates.typed.returnPressed.emit()
+        shown = panel.pseudo_perplexity if part == EVERY_WORD else panel.candidates
+        shown.go.click()
         settle()
 
     return arrange

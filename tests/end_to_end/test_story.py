@@ -185,7 +185,7 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
     assert explore.study.masked == (2,)
-    cards = explore.panels["words"].guesses.cards
+    cards = explore.panels["words"].predictions.cards
     qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
     qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
 

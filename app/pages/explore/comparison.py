@@ -27,9 +27,7 @@ class Comparison(QWidget):
         self.picker = CheckpointBox()
         self.picker.setAccessibleName(self.tr("Second model"))
         self.picker.setMinimumWidth(45 * SPACE)
-        self.end = buttons.icon_button(
-            "x", self.tr("Compare no longer"), lambda: study.compare(None)
-        )
+        self.end = buttons.icon_button("x", self.tr("Stop comparing"), lambda: study.compare(None))
         self.said = OneLine("", "small")
         self.strip_area = StripArea(study, 1)
         row = QHBoxLayout(self)
@@ -79,8 +77,8 @@ class Comparison(QWidget):
         elif not second.is_known:
             said = second.problem
         elif differs:
-            text = self.tr("{0} cuts the text into {1} word pieces:")
+            text = self.tr("{0} splits the text into {1} tokens:")
             said = text.format(second.model.name, numbers.count(len(second.tokens)))
         else:
-            said = self.tr("{0} cuts the text into the same word pieces.").format(second.model.name)
+            said = self.tr("{0} splits the text into the same tokens.").format(second.model.name)
         self.said.setText(said)

@@ -26,13 +26,13 @@ class PrecisionSwitch(QWidget):
         super().__init__(parent)
         self._study, self._settings = study, settings
         self.said = Text("", "small", wraps=False)
-        self.exact = QCheckBox(self.tr("E&xact answers"))
+        self.exact = QCheckBox(self.tr("E&xact (fp32)"))
         self.exact.setToolTip(
             tooltip(
                 self.tr(
-                    "Guesses and answers in float32. Without it they come from shorter numbers, "
-                    "where these are faster and agree on built-in texts: probabilities within "
-                    "0.01, the first five words the same. Attention and analyses are always exact."
+                    "Predictions in fp32. When off, a lower precision is used where it is faster "
+                    "and agrees on built-in texts: probabilities within 0.01, the same top five "
+                    "tokens. Attention and analyses are always exact."
                 )
             )
         )
@@ -57,12 +57,12 @@ class PrecisionSwitch(QWidget):
 
     def _how(self, answer: PreciseAnswer) -> str:
         if answer.computed != "float32":
-            return self.tr("Fast answer, in {0}.").format(answer.computed)
+            return self.tr("Fast ({0}).").format(answer.computed)
         match answer.why_exact:
             case "preparing":
-                return self.tr("Exact answer; a fast way is looked for.")
+                return self.tr("Exact (fp32); testing faster precisions.")
             case "none":
-                return self.tr("Exact answer: nothing faster agrees here.")
+                return self.tr("Exact (fp32): no faster precision agrees.")
             case "device":
-                return self.tr("Exact answer, as always on this device.")
-        return self.tr("Exact answer.")
+                return self.tr("Exact (fp32), as always on this device.")
+        return self.tr("Exact (fp32).")

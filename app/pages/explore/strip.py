@@ -49,9 +49,7 @@ class Strip(QWidget):
         self._marks = (-1, -1, -1)  # what is picked, the target, and pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(
-            self.tr("Word pieces of the second side") if side else self.tr("Word pieces")
-        )
+        self.setAccessibleName(self.tr("Tokens of the second side") if side else self.tr("Tokens"))
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -140,7 +138,7 @@ class Strip(QWidget):
                 picked + 1, len(side.tokens), painted(side.tokens[picked].text)
             )
             if side.is_masked(picked):
-                said = self.tr("{0}, hidden").format(said)
+                said = self.tr("{0}, masked").format(said)
         else:
             said = " ".join(painted(token.text) for token in side.tokens)
         self.setAccessibleDescription(said)

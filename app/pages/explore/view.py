@@ -89,7 +89,7 @@ class ExplorePage(Page):
             for dock in self.bench.docks.values()
             if not dock.described.is_open
         }
-        self.arrange = buttons.plain(self.tr("A&rrange"), icon="layout-panel-left")
+        self.arrange = buttons.plain(self.tr("La&yout"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
         for part in (label, self.picker, self.comparison, self.compare):
             self.action_row.addWidget(part)
@@ -132,7 +132,7 @@ class ExplorePage(Page):
     def _no_model(self) -> QWidget:
         return EmptyState(
             "microscope",
-            self.tr("No model to look into yet"),
+            self.tr("No models yet"),
             self.tr("Import a BERT model from a folder, then type a sentence here."),
             buttons.primary(
                 self.tr("Import a model"), lambda: self._studio.go.emit("models", {"import": True})
@@ -196,7 +196,7 @@ class ExplorePage(Page):
         if wanted is not None and not self.picker.choose(wanted):
             problem = next((m.problem for m in models if m.path == wanted), "")
             self._studio.notices.error(
-                self.tr("The model {0} cannot be looked into.").format(wanted.name), problem
+                self.tr("The model {0} cannot be opened in Explore.").format(wanted.name), problem
             )
         if self.picker.chosen() is None and usable:
             self.picker.choose(usable[0].path)
@@ -231,7 +231,7 @@ class ExplorePage(Page):
         can = self.comparison.other() is not None
         self.compare.setEnabled(can)
         why = self.tr("There is no second model to compare with; import or train one.")
-        what = self.tr("Look through a second model at the same time")
+        what = self.tr("Compare with a second model")
         self.compare.setToolTip(tooltip(what if can else why))
 
     def show_input(self, wanted: Input) -> None:
@@ -276,10 +276,10 @@ class ExplorePage(Page):
         """What was cut, or why there are no tokens; nothing most of the time."""
         said = [self._problem] if self._problem else []
         for count in filter(None, self._too_long):
-            text = self.tr("The text has {0} characters; the first {1} are kept here.")
+            text = self.tr("The text has {0} characters; only the first {1} are used.")
             said.append(text.format(numbers.count(count), numbers.count(MOST_CHARACTERS)))
         if self.study.cut:
-            text = self.tr("The model reads the first {0} word pieces; the rest is left out.")
+            text = self.tr("Truncated to the first {0} tokens, the model’s maximum.")
             said.append(text.format(numbers.count(len(self.study.tokens))))
         self.notice.setText(" ".join(said))
         self.notice.setVisible(bool(said))
@@ -291,10 +291,10 @@ class ExplorePage(Page):
         if 0 <= number < len(study.tokens):
             self.said.setText(self._about(number))
         elif study.tokens:
-            count = self.tr("%Ln word piece(s).", "", len(study.tokens))
+            count = self.tr("%Ln token(s).", "", len(study.tokens))
             how = self.tr(
-                "Click picks one; double click hides its word, with Shift the piece alone, and "
-                "shows it again."
+                "Click to select a token. Double-click to mask or unmask its word; with "
+                "Shift, the token alone."
             )
             self.said.setText(f"{count} {how}")
         else:
@@ -308,11 +308,11 @@ class ExplorePage(Page):
             parts.append(self.tr("typed “{0}”").format(study.typed(number)))
         parts.append(self.tr("id {0}").format(token.id))
         if study.target == number and study.picked >= 0 and study.picked != number:
-            parts.append(self.tr("the target"))
+            parts.append(self.tr("key token"))
         if study.pair is not None:
             parts.append(self.tr("second text") if token.segment else self.tr("first text"))
         if study.is_masked(number):
-            parts.append(self.tr("hidden from the model"))
+            parts.append(self.tr("masked"))
         return " · ".join(parts)
 
     def _hide_example_word(self) -> None:

@@ -306,7 +306,7 @@ class Workbench(QMainWindow):
             action.toggled.connect(partial(self._on_toggled, key))
         menu.addSeparator()
         _add(menu, self.tr("All &side by side"), self.side_by_side)
-        _add(menu, self.tr("&Reset the arrangement"), self.reset)
+        _add(menu, self.tr("&Reset to default layout"), self.reset)
 
     def _on_toggled(self, key: str, wanted: bool) -> None:
         if wanted:
@@ -317,11 +317,11 @@ class Workbench(QMainWindow):
     def _menu_of(self, key: str) -> QMenu:
         menu = QMenu(self)
         places: tuple[tuple[Place, str], ...] = (
-            ("tab", self.tr("Put among the &tabs")),
-            ("left", self.tr("Put at the &left")),
-            ("right", self.tr("Put at the &right")),
-            ("below", self.tr("Put &below")),
-            ("float", self.tr("&Float in a window of its own")),
+            ("tab", self.tr("Move to &tabs")),
+            ("left", self.tr("Move &left")),
+            ("right", self.tr("Move &right")),
+            ("below", self.tr("Move &below")),
+            ("float", self.tr("&Float in its own window")),
         )
         for place, text in places:
             _add(menu, text, partial(self.put, key, place))

@@ -284,7 +284,7 @@ def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     assert state.heads == ((1, 1),)
     click(qtbot, view.wall, 1, 1)
     assert state.heads == ((1, 1),)
-    assert "1 head(s) chosen" in view.wall_said.whole()
+    assert "1 head(s) selected" in view.wall_said.whole()
 
 
 def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, explorer, wait):
@@ -359,7 +359,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
             state.selection.pick(2, 1)
-            assert "Layer 3 is being computed" in view.readout.whole()
+            assert "Computing layer 3" in view.readout.whole()
             state.selection.pick(0, 0)
     state.selection.pick(2, 1)
     explorer.answered.emit(answer)
@@ -401,13 +401,13 @@ def test_another_panel_can_choose_the_head(state, study, weights):
 
 
 def test_special_tokens_have_the_names_of_the_model(view, state, weights):
-    assert view.special.text() == "Hide [CLS], [SEP]"
+    assert view.special.text() == "Exclude [CLS], [SEP]"
     state.maps.tokens = tuple(
         token.model_copy(update={"text": {"[CLS]": "<s>", "[SEP]": "</s>"}.get(token.text)})
         for token in state.maps.tokens
     )
     view._on_head()
-    assert view.special.text() == "Hide <s>, </s>"
+    assert view.special.text() == "Exclude <s>, </s>"
 
 
 def test_the_second_model_can_be_looked_at(view, state, study, explorer, weights, home, wait):

@@ -147,7 +147,7 @@ def test_what_cannot_be_written_is_told(study, history, workshop, wait, file):
     file.mkdir()
     history.keep_input()
     wait(lambda: workshop.notices.shown)
-    assert "could not be written" in workshop.notices.shown[0].problem
+    assert "could not be saved" in workshop.notices.shown[0].problem
 
 
 def test_an_entry_is_compared_with_and_pinned(study, history, wait):
@@ -180,7 +180,7 @@ def test_pinned_ones_come_first_and_a_search_finds(qtbot, full):
     qtbot.keyClicks(full.search, "3 CAT")
     assert [entry.input.text[:5] for entry in full.entries.rows] == ["cat 3"]
     qtbot.keyClicks(full.search, "x")
-    assert full.nothing.text() == "No input holds these words."
+    assert full.nothing.text() == "No matching inputs."
 
 
 def test_enter_opens_and_delete_removes(qtbot, full, history):

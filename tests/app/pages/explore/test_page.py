@@ -122,7 +122,7 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     assert page.notice.isVisible()
     assert "100008 characters" in said.replace(",", "")
     assert f"first {MOST_CHARACTERS} " in said.replace(",", "")
-    assert "first 32 word pieces" in said
+    assert "first 32 tokens" in said
     page.text.set_text("the cat")
     wait(lambda: page.study.is_settled and not page.study.cut)
     assert not page.notice.isVisible()
@@ -160,7 +160,7 @@ def test_the_token_under_the_mouse_is_described(ready):
     ready.study.toggle_mask(2)
     ready.study.point(1)
     ready.study.point(2)
-    assert "hidden" in ready.said.whole()
+    assert "masked" in ready.said.whole()
 
 
 def test_everything_can_be_used_by_ear_and_keyboard(ready):
@@ -180,7 +180,8 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.waitUntil(lambda: len(page.study.tokens) == 8, timeout=LATER)
     place = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
-    card = lambda: page.panels["words"].guesses.cards and page.panels["words"].guesses.cards[0]  # noqa: E731
+    cards = page.panels["words"].predictions.cards
+    card = lambda: cards and cards[0]  # noqa: E731
     qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
     before = card().bars.shown
     qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=LATER)
@@ -220,7 +221,7 @@ def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, 
     assert ready.study.both[1].checkpoint == classifier
     assert ready.comparison.picker.chosen().path == classifier
     assert ready.comparison.picker.isVisible()
-    assert "same word pieces" in ready.comparison.said.whole()
+    assert "the same tokens" in ready.comparison.said.whole()
     assert ready.comparison.strip_area.isHidden()
     ready.comparison.end.click()
     assert not ready.study.is_compared

@@ -57,11 +57,11 @@ def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
 @pytest.mark.parametrize(
     "computed, why, said",
     [
-        ("int8", "", "Fast answer, in int8."),
-        ("float32", "", "Exact answer."),
-        ("float32", "preparing", "Exact answer; a fast way is looked for."),
-        ("float32", "none", "Exact answer: nothing faster agrees here."),
-        ("float32", "device", "Exact answer, as always on this device."),
+        ("int8", "", "Fast (int8)."),
+        ("float32", "", "Exact (fp32)."),
+        ("float32", "preparing", "Exact (fp32); testing faster precisions."),
+        ("float32", "none", "Exact (fp32): no faster precision agrees."),
+        ("float32", "device", "Exact (fp32), as always on this device."),
     ],
 )
 def test_every_answer_says_how_it_was_computed(study, explorer, switch, computed, why, said):

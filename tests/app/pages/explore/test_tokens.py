@@ -71,7 +71,7 @@ def test_the_three_steps_are_shown(view, state, study, wait, told):
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
     shown = [token.text for token in view.flow.pieces[0].shown]
     assert shown == ["[CLS]", "the", "cat", "[UNK]", "un", "##happy", "[SEP]"]
-    assert "longest pieces" in view.flow.helps[2].text()
+    assert "longest tokens" in view.flow.helps[2].text()
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
@@ -109,7 +109,7 @@ def test_what_the_model_does_not_know_is_said(view, study, wait):
 def test_what_the_model_does_not_read_is_said(view, study, wait):
     study.set_texts("the cat sat on " * 20 + "mat")
     wait(lambda: study.is_settled and study.cut)
-    assert "reads 32 tokens at the most" in view.notes.text()
+    assert "Truncated to 32 tokens" in view.notes.text()
     assert "begins with “sat on the cat sat on the cat" in view.notes.text()
     assert len(view.tables[0].rows.rows) == 32
 

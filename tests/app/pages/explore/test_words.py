@@ -45,7 +45,7 @@ def middle(strip, number: int):
 
 def shown(view: WordsView) -> list[list[str]]:
     """The labels of every card that is shown."""
-    cards = [card for card in view.guesses.cards if not card.isHidden()]
+    cards = [card for card in view.predictions.cards if not card.isHidden()]
     return [[bar.label for bar in card.bars.shown] for card in cards]
 
 
@@ -55,11 +55,11 @@ def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, study, explo
     assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
     explorer.fill(asked, "dog", "cat", "mat")
     assert shown(view) == [["dog", "cat", "mat"]]
-    assert "“cat”" in view.guesses.cards[0].head.whole()
-    assert "guess number 2" in view.guesses.cards[0].said.whole()
+    assert "“cat”" in view.predictions.cards[0].head.whole()
+    assert "rank 2" in view.predictions.cards[0].said.whole()
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
     assert study.masked == ()
-    assert shown(view) == [["dog", "cat", "mat"]] or view.guesses.stack.currentIndex() == 1
+    assert shown(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
 
 
 def test_the_keyboard_does_the_same(qtbot, view, strip, study, explorer):
@@ -90,7 +90,7 @@ def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, study, wait):
 def test_an_actual_word_beyond_the_guesses_stands_apart_below_them(view, study, explorer):
     study.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog", "mat")
-    last = view.guesses.cards[0].bars.shown[-1]
+    last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
     assert last.probability == pytest.approx(0.01)
 
@@ -110,12 +110,12 @@ def test_a_typed_mask_is_guessed_too(view, study, explorer, wait):
     wait(lambda: study.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
     assert shown(view) == [["cat"]]
-    assert view.guesses.cards[0].head.whole() == "[MASK]"
+    assert view.predictions.cards[0].head.whole() == "[MASK]"
 
 
 def test_without_a_hidden_word_nothing_is_asked_and_the_gesture_is_printed(view, explorer):
     assert explorer.asked == []
-    assert view.guesses.stack.currentIndex() == 1
+    assert view.predictions.stack.currentIndex() == 1
 
 
 def test_a_model_without_the_head_says_so_and_offers_the_starter_model(
@@ -136,8 +136,8 @@ def test_a_model_without_the_head_says_so_and_offers_the_starter_model(
 def test_a_refusal_is_shown_in_its_words(view, study, explorer):
     study.toggle_mask(2)
     explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
-    assert view.guesses.problem.title.text() == "This is <b>wrong</b>."
-    assert view.guesses.problem.title.textFormat() == Qt.TextFormat.PlainText
+    assert view.predictions.problem.title.text() == "This is <b>wrong</b>."
+    assert view.predictions.problem.title.textFormat() == Qt.TextFormat.PlainText
 
 
 def test_more_places_than_cards_are_counted(view, study, explorer, wait):
@@ -145,14 +145,14 @@ def test_more_places_than_cards_are_counted(view, study, explorer, wait):
     wait(lambda: study.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
     assert len(shown(view)) == MOST_PLACES
-    assert f"{MOST_PLACES} of {MOST_PLACES + 5}" in view.guesses.note.whole()
+    assert f"{MOST_PLACES} of {MOST_PLACES + 5}" in view.predictions.note.whole()
 
 
 def test_bars_are_told_in_words(view, study, explorer):
     study.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "<b>", "%s\n", "dog")
     assert (
-        view.guesses.cards[0]
+        view.predictions.cards[0]
         .bars.accessibleDescription()
         .startswith("<b> 50.0 %, %s  25.0 %, dog ")
     )
@@ -163,7 +163,7 @@ def test_the_picked_token_has_its_card_marked(view, study, explorer):
     study.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog")
     study.pick(2)
-    assert [card.property("picked") for card in view.guesses.cards] == [False, True]
+    assert [card.property("picked") for card in view.predictions.cards] == [False, True]
 
 
 def test_ranks_count_from_one(state, view, study, explorer):
@@ -178,7 +178,7 @@ def test_the_strip_is_read_aloud(strip, study):
     assert strip.accessibleDescription() == "[CLS] the cat sat [SEP]"
     study.toggle_mask(2)
     study.pick(2)
-    assert strip.accessibleDescription() == "Token 3 of 5: cat, hidden"
+    assert strip.accessibleDescription() == "Token 3 of 5: cat, masked"
 
 
 @pytest.mark.parametrize(
@@ -199,22 +199,22 @@ def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, study, e
     study.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
     assert (
-        "left-to-right" in view.guesses.note.whole()
-        and "by itself" not in view.guesses.note.whole()
+        "left-to-right" in view.predictions.note.whole()
+        and "by itself" not in view.predictions.note.whole()
     )
 
 
 def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
-    assert "type [MASK] in the text" in view.guesses.nothing.text.text()
+    assert "type [MASK] in the text" in view.predictions.nothing.text.text()
     monkeypatch.setattr(Study, "mask", "<mask>")
     view.show_state()
-    assert "type <mask> in the text" in view.guesses.nothing.text.text()
+    assert "type <mask> in the text" in view.predictions.nothing.text.text()
 
 
 @pytest.mark.parametrize("computed", ["float32", "float16"])
 def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, explorer, computed):
     study.toggle_mask(1)
     answer = explorer.fill(explorer.asked[-1], "cat", "dog")
-    view.guesses.state.query.answer = answer.model_copy(update={"computed": computed})
+    view.predictions.state.query.answer = answer.model_copy(update={"computed": computed})
     caption = view.figure().caption
     assert ("Computed in float16, within 0.01" in caption) == (computed == "float16")

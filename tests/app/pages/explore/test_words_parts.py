@@ -1,4 +1,4 @@
-"""Whole words, layers, every word, the next sentence; each number is the worker's."""
+"""Candidates, layers, every word, the next sentence; each number is the worker's."""
 
 import math
 
@@ -63,13 +63,13 @@ def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, study, explore
     study.toggle_mask(2)
     view.show_part(WHOLE)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
-    qtbot.keyClicks(view.whole.typed, "dog, cats,unhappys, dog, qqq,")
-    qtbot.keyClick(view.whole.typed, Qt.Key.Key_Return)
+    qtbot.keyClicks(view.candidates.typed, "dog, cats,unhappys, dog, qqq,")
+    qtbot.keyClick(view.candidates.typed, Qt.Key.Key_Return)
     asked = explorer.of_kind("score_candidates")[-1]
     assert (asked.first, asked.last) == (2, 3)
     assert asked.candidates == ("dog", "cats", "unhappys", "qqq")
     known = {one.text: one for one in explorer.truly(asked).candidates}
-    shown = rows(view.whole.own)
+    shown = rows(view.candidates.own)
     order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].log_probability)
     assert [row[0].split(" ")[0] for row in shown] == [*order, "qqq:"]
     assert any(row[0] == "unhappys = un ##happy ##s" for row in shown)
@@ -85,15 +85,15 @@ def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, study, explor
     study.toggle_mask(2)
     view.show_part(WHOLE)
     assert explorer.of_kind("find_candidates") == []
-    view.whole.go.click()
+    view.candidates.go.click()
     (asked,) = explorer.of_kind("find_candidates")
     answer = explorer.truly(asked)
-    shown = rows(view.whole.found)
+    shown = rows(view.candidates.found)
     assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.found]
     assert shown[-1][0] == "typed: un ##happy"
     study.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
-    view.whole.by_itself.setChecked(True)
+    view.candidates.by_itself.setChecked(True)
     study.pick(4)
     assert [(one.first, one.last) for one in explorer.of_kind("find_candidates")[1:]] == [
         (2, 3),
@@ -111,21 +111,21 @@ def test_masks_typed_side_by_side_are_one_place(state, study, wait):
 
 def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, study, explorer):
     view.show_part(LAYERS)
-    assert view.layers.stack.currentIndex() == 1
+    assert view.lens.stack.currentIndex() == 1
     study.toggle_mask(2)
     study.pick(3)
     asked = explorer.of_kind("apply_lens")[-1]
     assert asked.positions == (2, 3)
     traced = explorer.truly(asked)
-    grid = view.layers.grids[0]
+    grid = view.lens.grids[0]
     assert grid.traced == traced
     assert len(traced.layers) == 4
     place = grid.box(1, 0).center().toPoint()
     qtbot.mouseMove(grid, place + QPoint(3, 3))
     qtbot.mouseMove(grid, place)
     best = traced.layers[1].predictions[0].ranked[0]
-    assert "layer 1" in view.layers.said.whole()
-    assert f"“{best.label}” {chance(best.probability)}" in view.layers.said.whole()
+    assert "layer 1" in view.lens.said.whole()
+    assert f"“{best.label}” {chance(best.probability)}" in view.lens.said.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert study.picked == 2
     table = saved(view.figure())
@@ -139,28 +139,28 @@ def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explor
     qtbot.waitUntil(lambda: study.is_settled)
     view.show_part(EVERY)
     assert explorer.of_kind("score_tokens") == []
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
-    assert "1 of 4 tokens so far" in view.every.said.text()
-    assert len(rows(view.every.table)) == 1
+    assert "1 of 4 tokens so far" in view.pseudo_perplexity.said.text()
+    assert len(rows(view.pseudo_perplexity.table)) == 1
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     assert len(explorer.of_kind("score_tokens")) == 3, "nothing is asked after a stop"
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     places = [place for answer in answers for place in answer.scores]
     assert [one.start for one in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
     assert [place.position for place in places] == [1, 2, 3, 4]
-    assert decimal(perplexity(places), 2) in view.every.said.text()
-    assert "so far" not in view.every.said.text()
-    for row, place in zip(rows(view.every.table), places, strict=True):
+    assert decimal(perplexity(places), 2) in view.pseudo_perplexity.said.text()
+    assert "so far" not in view.pseudo_perplexity.said.text()
+    for row, place in zip(rows(view.pseudo_perplexity.table), places, strict=True):
         assert row[2:] == [
             chance(math.exp(place.log_probability)),
             str(place.rank),
             decimal(place.log_probability, 2),
         ]
-    assert not view.every.go.isEnabled()
+    assert not view.pseudo_perplexity.go.isEnabled()
     study.toggle_mask(2)
     assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
     assert [float(row[2]) for row in saved(view.figure())[1:]] == [
@@ -170,13 +170,13 @@ def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explor
 
 def test_another_text_is_computed_by_itself_only_where_that_is_wished(qtbot, view, study, explorer):
     view.show_part(EVERY)
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     study.set_texts("the dog")
     qtbot.waitUntil(lambda: study.is_settled)
-    assert view.every.said.text() == "Not computed"
+    assert view.pseudo_perplexity.said.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
-    view.every.by_itself.setChecked(True)
+    view.pseudo_perplexity.by_itself.setChecked(True)
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     study.set_texts("the cat")
     qtbot.waitUntil(lambda: study.is_settled)
@@ -189,12 +189,12 @@ def test_another_text_is_computed_by_itself_only_where_that_is_wished(qtbot, vie
 
 def test_a_click_on_a_token_picks_it(qtbot, view, study, explorer):
     view.show_part(EVERY)
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
-    strip = view.every.strip
+    strip = view.pseudo_perplexity.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.box(2).center().toPoint())
     assert study.picked == 2
-    view.every.table.selectRow(2)
+    view.pseudo_perplexity.table.selectRow(2)
     assert study.picked == 3
 
 
@@ -202,7 +202,7 @@ def test_the_next_sentence_is_told_where_there_are_two_texts(view, study, explor
     assert view.follows.isHidden()
     study.set_texts("the cat sat", "on the mat")
     wait(lambda: study.is_settled)
-    assert "no head for the next sentence" in view.follows.said[0].text()
+    assert "no next-sentence" in view.follows.said[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
     study.choose_model(other)
     wait(lambda: study.is_settled)
@@ -216,7 +216,7 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     wait(lambda: study.is_settled)
     study.toggle_mask(2)
     first, second = (explorer.truly(one) for one in explorer.of_kind("fill_mask")[-2:])
-    card = view.guesses.cards[0]
+    card = view.predictions.cards[0]
     assert not card.pairs.isHidden() and card.bars.isHidden()
     known = [
         {one.label: one.probability for one in a.predictions[0].ranked} for a in (first, second)
@@ -228,23 +228,23 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     assert max(card.pairs.shown[0].first, card.pairs.shown[0].second) == best
     assert card.pairs.shown[0].label in card.pairs.accessibleDescription()
     view.show_part(EVERY)
-    view.every.go.click()
+    view.pseudo_perplexity.go.click()
     ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])
-    shown = rows(view.every.table)
+    shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
-    assert view.every.said.text().count("Pseudo-perplexity") == 2
+    assert view.pseudo_perplexity.said.text().count("Pseudo-perplexity") == 2
     view.show_part(LAYERS)
-    assert [grid.isHidden() for grid in view.layers.grids] == [False, False]
+    assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
     for one in explorer.of_kind("apply_lens")[-2:]:
         explorer.truly(one)
-    assert view.layers.grids[1].traced.positions == (2,)
+    assert view.lens.grids[1].traced.positions == (2,)
     view.show_part(WHOLE)
-    view.whole.typed.setText("dog")
-    view.whole._on_typed()
+    view.candidates.typed.setText("dog")
+    view.candidates._on_typed()
     asked = explorer.of_kind("score_candidates")[-2:]
     both = [explorer.truly(one).candidates[0].log_probability for one in asked]
-    assert rows(view.whole.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
+    assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 
 def test_only_the_part_that_is_seen_asks(view, study, explorer):

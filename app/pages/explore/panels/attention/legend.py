@@ -22,7 +22,7 @@ class Legend(QWidget):
         super().__init__(parent)
         self._most = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Colours"))
+        self.setAccessibleName(self.tr("Colour scale"))
         self.setAccessibleDescription(self._told())
 
     def show_most(self, most: float) -> None:
@@ -33,7 +33,7 @@ class Legend(QWidget):
             self.update()
 
     def _told(self) -> str:
-        text = self.tr("The stronger the colour, the larger the number, from 0 to {0}.")
+        text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
         return text.format(decimal(self._most, 2))
 
     def sizeHint(self) -> QSize:

@@ -65,7 +65,7 @@ class Lines(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
-        self.setAccessibleName(self.tr("The head as lines"))
+        self.setAccessibleName(self.tr("Attention head as lines"))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._on_links)
         state.pointed_changed.connect(self.update)

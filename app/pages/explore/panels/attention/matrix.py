@@ -47,7 +47,7 @@ class Matrix(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName(self.tr("The head as a matrix"))
+        self.setAccessibleName(self.tr("Attention head as a matrix"))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(lambda: self.setAccessibleDescription(readout.sentence(state)))
         state.pointed_changed.connect(self.update)

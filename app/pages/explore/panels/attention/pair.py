@@ -83,7 +83,7 @@ class Elements(QWidget):
             values = (self.shown.query[at], self.shown.key[at], self.shown.products[at])
             self._said.setText(text.format(at + 1, *(decimal(value) for value in values)))
         else:
-            self._said.setText(self.tr("Point at an element to see its numbers."))
+            self._said.setText(self.tr("Hover over an element to see its values."))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -145,7 +145,7 @@ class PairView(QWidget):
         column.addStretch()
         self.stack = QStackedWidget()
         self.stack.addWidget(page)
-        self.nothing = EmptyState("scan-search", self.tr("Pick a pair of tokens"), "")
+        self.nothing = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
         self.stack.addWidget(self.nothing)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
@@ -160,11 +160,14 @@ class PairView(QWidget):
         if shown is None:
             self.nothing.text.setText(
                 self.tr(
-                    "Click a cell of the matrix, or a token at the left and one at the right of "
-                    "the lines: what looks, and what it looks at."
+                    "Click a cell of the matrix, or a query token on the left and a key token on "
+                    "the right of the lines."
                 )
                 if self._state.maps.has_heads
-                else self.tr("Mean and rollout have no query and key: choose weights or norms.")
+                else self.tr(
+                    "Head average and attention rollout have no query and key. Choose attention "
+                    "weights or value-weighted norms."
+                )
             )
             return
         self.elements.show_pair(shown)
@@ -172,16 +175,16 @@ class PairView(QWidget):
         if max(shown.query_token, shown.key_token) >= len(tokens):
             return
         row, column = (painted(tokens[n].text) for n in (shown.query_token, shown.key_token))
-        text = self.tr("Layer {0}, head {1}: “{2}” looks at “{3}”")
+        text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(self._told(shown))
-        self.said.setText(self.tr("Point at an element to see its numbers."))
+        self.said.setText(self.tr("Hover over an element to see its values."))
 
     def _told(self, shown: QueryKeyShown) -> str:
         known = [score for score in shown.scores if score is not None]
         rank = 1 + sum(score > shown.score for score in known)
         text = self.tr(
-            "The products sum to the score {0}, which is number {1} of {2}. The softmax over all "
-            "{2} makes it the weight {3}."
+            "The products sum to the attention score {0} (rank {1} of {2}). Softmax over "
+            "all {2} scores gives the attention weight {3}."
         )
         return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight))

@@ -48,7 +48,7 @@ class LinkRows(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return (self.tr("From"), self.tr("To"), self.tr("Weight"))[section]
+            return (self.tr("Query token"), self.tr("Key token"), self.tr("Weight"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return super().headerData(section, orientation, role)

@@ -41,6 +41,7 @@ from engine.messages.explore.attention import Measure
 STEP = 5  # % of the mass, between two places of the slider
 MEASURES: tuple[Measure, ...] = ("weights", "norms", "head_average", "rollout")
 CONCEPTS = ("attention", "norms", "attention", "attention-rollout")  # of the measures
+COLUMNS = ("head", "query token", "key token", "query", "key", "value")  # of the figure's table
 PAIR = 2  # the form that shows a query and a key
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
 
@@ -70,7 +71,7 @@ class AttentionView(Panel):
         self.halves.addWidget(self._one_head())
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
-        self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
         self.stack = QStackedWidget()
         for page in (self.halves, self.problem, self.waiting):
@@ -101,13 +102,13 @@ class AttentionView(Panel):
         area = _area(self.wall)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.measure = QComboBox()
-        self.measure.setAccessibleName(self.tr("Numbers that are shown"))
+        self.measure.setAccessibleName(self.tr("Measure"))
         self.measure.addItems(
             [
-                self.tr("Weights"),
-                self.tr("Norms of what is taken"),
-                self.tr("Mean of the heads"),
-                self.tr("Rollout over the layers"),
+                self.tr("Attention weights"),
+                self.tr("Value-weighted norms"),
+                self.tr("Head average"),
+                self.tr("Attention rollout"),
             ]
         )
         self.measure.currentIndexChanged.connect(self._on_measure)
@@ -118,7 +119,9 @@ class AttentionView(Panel):
         head = QHBoxLayout()
         head.addWidget(self.measure, 1)
         head.addWidget(self.help)
-        self.models = buttons.Segments([self.tr("First model"), self.tr("Second")], self.tr("Of"))
+        self.models = buttons.Segments(
+            [self.tr("First model"), self.tr("Second model")], self.tr("Model")
+        )
         self.models.choose(0)
         self.models.chosen.connect(lambda number: self._state.show_side(bool(number)))
         part = QWidget()
@@ -130,7 +133,7 @@ class AttentionView(Panel):
         column.addWidget(
             Text(
                 self.tr(
-                    "Click: add a head or take it away. Double click: this one alone. Ctrl+wheel: "
+                    "Click: add or remove a head. Double-click: show this head only. Ctrl+wheel: "
                     "zoom."
                 ),
                 "small",
@@ -183,8 +186,8 @@ class AttentionView(Panel):
             row.addWidget(label)
             row.addWidget(box)
         self.form = buttons.Segments(
-            [self.tr("Pictures"), self.tr("Table"), self.tr("Query and key")],
-            self.tr("Show the head as"),
+            [self.tr("Lines and matrix"), self.tr("Table"), self.tr("Query and key")],
+            self.tr("View"),
         )
         self.form.choose(0)
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -200,11 +203,11 @@ class AttentionView(Panel):
         self.share.setRange(1, 100 // STEP)
         self.share.setValue(round(self._state.strongest.threshold * 100 / STEP))
         self.share.setFixedWidth(30 * SPACE)
-        self.share.setAccessibleName(self.tr("Share of the attention that is shown"))
+        self.share.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
         self.share.valueChanged.connect(self._on_share)
         self.share_said = Text("", wraps=False)
         self.block = QComboBox()
-        self.block.setAccessibleName(self.tr("Links from which text to which"))
+        self.block.setAccessibleName(self.tr("Filter links by text"))
         self.block.addItems(
             [
                 self.tr("All links"),
@@ -279,7 +282,7 @@ class AttentionView(Panel):
         self.block.setCurrentIndex(BLOCKS.index(state.block))
         self.block.blockSignals(False)
         names = _and(state.special_names) or "[CLS], [SEP]"
-        self.special.setText(self.tr("Hide {0}").format(names))
+        self.special.setText(self.tr("Exclude {0}").format(names))
         self.special.setAccessibleName(self.special.text())
         self._on_wall_pointed(-1, -1)
         self._say()
@@ -297,25 +300,25 @@ class AttentionView(Panel):
             text = self.tr("Layer {0}, head {1}") if state.maps.has_heads else self.tr("Layer {0}")
             self.wall_said.setText(text.format(layer + 1, head + 1))
         elif state.maps.query.is_waiting and state.maps.layers_there < state.maps.size[0]:
-            text = self.tr("{0} of {1} layers are computed …")
+            text = self.tr("{0} of {1} layers computed …")
             self.wall_said.setText(text.format(state.maps.layers_there, state.maps.size[0]))
         elif state.maps.query.is_waiting:
             self.wall_said.setText(self.tr("Running the model …"))
         else:
             count = len(state.heads)
-            heads = self.tr("%Ln head(s) chosen.", "", count)
+            heads = self.tr("%Ln head(s) selected.", "", count)
             self.wall_said.setText(
-                heads if state.maps.has_heads else self.tr("%Ln layer(s) chosen.", "", count)
+                heads if state.maps.has_heads else self.tr("%Ln layer(s) selected.", "", count)
             )
 
     def _say(self) -> None:
         """What is shown, what is left out, and what the mouse is over, in words."""
         state = self._state
         share = numbers.percent(self.share.value() * STEP / 100, 0)
-        self.share_said.setText(self.tr("The strongest {0}").format(share))
-        hint = self.tr("Point at a token or a cell to see its numbers; a click picks the token.")
+        self.share_said.setText(self.tr("Threshold {0}").format(share))
+        hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
         if state.maps.weights is not None and not state.is_current_there:
-            hint = self.tr("Layer {0} is being computed …").format(state.layer + 1)
+            hint = self.tr("Computing layer {0} …").format(state.layer + 1)
         self.readout.setText(readout.pointed(state) or hint)
         self.note.setText(self._drawn())
         said = self._left_out()
@@ -339,12 +342,14 @@ class AttentionView(Panel):
             return ""
         parts = []
         if state.hides_special:
-            parts.append(self.tr("{0} are hidden.").format(_and(state.special_names)))
+            parts.append(self.tr("{0} are excluded.").format(_and(state.special_names)))
         if state.block is not None:
-            parts.append(self.tr("Only links of the chosen texts are shown."))
+            parts.append(self.tr("Only links between the selected texts are shown."))
         if not parts:
             return ""
-        text = self.tr("{0} of this head is not shown; the other values are not rescaled.")
+        text = self.tr(
+            "{0} of this head’s attention is not shown; the other values are not rescaled."
+        )
         return " ".join([*parts, text.format(numbers.percent(state.hidden_mass, 0))])
 
     # ── figures ──────────────────────────────────────────────────────────────────────────────
@@ -372,8 +377,9 @@ class AttentionView(Panel):
             for a, b, weight in zip(*links[:3], strict=True)
         ]
         caption = self.tr(
-            "{0}. Lines: the strongest {1} of what is shown ({2}). Matrix: rows look at columns, "
-            "square-root scale from 0 to {3}. {4}"
+            "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix: query "
+            "tokens (rows) attend to key tokens (columns), square-root colour scale from "
+            "0 to {3}. {4}"
         ).format(
             self.measure.currentText(),
             numbers.percent(state.strongest.threshold, 0),
@@ -389,7 +395,7 @@ class AttentionView(Panel):
             size=drawing.size,
             paint=drawing.paint,
             array=state.maps.weights,
-            table=lambda: Table(("head", "from", "to", "from number", "to number", "value"), rows),
+            table=lambda: Table(COLUMNS, rows),
         )
 
 

@@ -67,7 +67,7 @@ class Wall(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName(self.tr("All heads"))
+        self.setAccessibleName(self.tr("All attention heads"))
 
     @property
     def size_in_heads(self) -> tuple[int, int]:

@@ -164,12 +164,9 @@ class History(QObject):
     def _on_unwritten(self, error: BaseException) -> None:
         if isinstance(error, OSError):
             error = StudioError(
+                phrase("The history could not be saved: {reason}.", reason=error.strerror),
                 phrase(
-                    "The history of inputs could not be written: {strerror}.",
-                    strerror=error.strerror,
-                ),
-                phrase(
-                    "Check the permissions of {file}; the history is kept until the window closes.",
+                    "Check the permissions of {file}. The history is kept until the window closes.",
                     file=self._file,
                 ),
             )
@@ -191,12 +188,12 @@ def _read(file: Path) -> list[Entry]:
         log.warning("the history of inputs was damaged: %s", error)
         file.replace(file.with_name(f"{file.name}.bad"))
         raise StudioError(
-            phrase("The history of inputs was damaged and begins anew."),
-            phrase("The damaged file was kept as {file}.bad.", file=file.name),
+            phrase("The history file was damaged and has been reset."),
+            phrase("The damaged file was kept as {name}.bad.", name=file.name),
         ) from error
     except OSError as error:
         raise StudioError(
-            phrase("The history of inputs cannot be read: {strerror}.", strerror=error.strerror),
+            phrase("The history could not be read: {reason}.", reason=error.strerror),
             phrase("Check the permissions of {file}.", file=file),
         ) from error
 

@@ -80,7 +80,7 @@ class Entries(QAbstractListModel):
             parts.append(f"+ {' '.join(entry.input.pair[:LONGEST].split())}")
         hidden = masked_words(entry.input)
         if hidden:
-            parts.append(self.tr("hidden: {0}").format(", ".join(hidden)))
+            parts.append(self.tr("masked: {0}").format(", ".join(hidden)))
         at = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)
         if at.isValid():
             parts.append(QLocale().toString(at, QLocale.FormatType.ShortFormat))

@@ -32,7 +32,7 @@ class HistoryView(Panel):
         self.list.setItemDelegate(Rows(self.entries, self.list))
         self.list.setAccessibleName(self.tr("Inputs"))
         self.nothing = Text("", "muted")
-        self.look = buttons.plain(self.tr("&Look at it"), self._on_open)
+        self.look = buttons.plain(self.tr("&Open"), self._on_open)
         self.pin = buttons.plain(self.tr("&Pin"), self._on_pin, "pin")
         self.beside = buttons.plain(self.tr("&Compare with this"), self._on_compare, "columns-2")
         self.remove = buttons.plain(self.tr("R&emove"), self._on_remove, "trash-2")
@@ -72,9 +72,9 @@ class HistoryView(Panel):
         self.list.setVisible(found)
         self.nothing.setVisible(not found)
         self.nothing.setText(
-            self.tr("No input holds these words.")
+            self.tr("No matching inputs.")
             if count
-            else self.tr("What you look at for two seconds is kept here.")
+            else self.tr("Inputs you view for two seconds are saved here.")
         )
         if self._last is not None:
             self._choose_input(self._last)

@@ -30,8 +30,8 @@ def figure_of(state: PredictionsState) -> Figure | None:
         _paint(painter, drawn)
 
     return Figure(
-        name="answer",
-        title=_tr("{0}: what it answers").format(model.name if model else ""),
+        name="task-predictions",
+        title=_tr("{0}: predictions").format(model.name if model else ""),
         caption=_tr("Probabilities from 0 to 1, a number as it is. {0}").format(
             source(state.study, state.side.number)
         ),

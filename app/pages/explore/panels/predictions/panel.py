@@ -13,7 +13,7 @@ def panel() -> PanelDescription:
         id="predictions",
         title=QCoreApplication.translate("Panels", "Task predictions"),
         icon="tags",
-        help="answers",
+        help="task-predictions",
         make=_make,
         is_offered=_has_task_head,
         is_best=_has_no_other_head,

@@ -90,13 +90,13 @@ class PredictionsView(Panel):
         if not first.study.is_compared:
             return ""
         if not compared:
-            return self.tr("The second model has no answers to compare with these.")
+            return self.tr("The second model has no predictions to compare with these.")
         if first.answer is None or second.answer is None:
             return ""
         found = differences(first.answer, second.answer)
         if not found:
-            return self.tr("These two kinds of answers have nothing in common to compare.")
-        return self.tr("The second less the first: {0}.").format(", ".join(found))
+            return self.tr("The predictions of these two tasks cannot be compared.")
+        return self.tr("Second minus first: {0}.").format(", ".join(found))
 
 
 class OneSide(QWidget):
@@ -108,7 +108,7 @@ class OneSide(QWidget):
         self.faces: dict[HeadKind, Face] = {}
         self._areas: dict[HeadKind, QWidget] = {}
         self.waiting = Text(self.tr("Running the model …"), "muted")
-        self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.waiting)
         self.stack.addWidget(self.problem)

@@ -39,12 +39,12 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
 
     return Figure(
         name="tokens",
-        title=_tr("{0}: tokens and the lengths of their vectors").format(
+        title=_tr("{0}: tokens and the norms of their embeddings").format(
             model.name if model else ""
         ),
         caption=_tr(
-            "Euclidean norms of the rows of the tables of words, positions and segments, of their "
-            "sum, and of what the first layer reads. Columns of the numbers: {0}. {1}"
+            "Euclidean norms of the token, position and segment embeddings, of their sum,"
+            " and of the input to the first layer. Columns of the table: {0}. {1}"
         ).format(", ".join(names), source(state.study, side)),
         size=QSize(width, HEAD + ROW * len(rows)),
         paint=paint,

@@ -31,7 +31,7 @@ class Flow(QWidget):
         grid.setHorizontalSpacing(3 * SPACE)
         grid.setVerticalSpacing(SPACE)
         grid.setColumnStretch(1, 1)
-        titles = (self.tr("Normalise"), self.tr("Split"), self.tr("Find pieces"))
+        titles = (self.tr("Normalise"), self.tr("Split into words"), self.tr("Tokenise"))
         shown: tuple[tuple[QWidget, ...], ...] = (
             (self.normalised,),
             (self.words,),
@@ -70,7 +70,7 @@ class Flow(QWidget):
         words = sum(len(each.words) for each in taken)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
         if any(each.cut for each in taken) and not side.cut:
-            parts.append(self.tr("steps 1 and 2 show only the beginning"))
+            parts.append(self.tr("steps 1 and 2 show the beginning only"))
         self.count.setText(" · ".join(parts))
 
 

@@ -79,17 +79,17 @@ class TokenRows(QAbstractTableModel):
     def _headings(self, tables: tuple[Table, ...]) -> list[tuple[str, str]]:
         names = {
             "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
-            "position": (self.tr("‖position‖"), self.tr("Length of the vector of the place")),
-            "segment": (self.tr("‖segment‖"), self.tr("Length of the vector of the text")),
+            "position": (self.tr("‖position‖"), self.tr("Norm of the position embedding")),
+            "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
         }
         return [
-            (self.tr("Token"), self.tr("The piece; a hidden one is struck out")),
-            (self.tr("Id"), self.tr("Its number in the vocabulary, as the model sees it")),
+            (self.tr("Token"), self.tr("Masked tokens are struck out")),
+            (self.tr("ID"), self.tr("Token ID in the vocabulary, as the model sees it")),
             (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
-            (self.tr("Position"), self.tr("The row that it takes from the table of places")),
+            (self.tr("Position"), self.tr("Index of the position embedding")),
             *(names[table] for table in tables),
-            (self.tr("‖sum‖"), self.tr("Length of their sum")),
-            (self.tr("‖input‖"), self.tr("Length of what the first layer reads")),
+            (self.tr("‖sum‖"), self.tr("Norm of the sum")),
+            (self.tr("‖input‖"), self.tr("Norm of the input to the first layer")),
         ]
 
     def headerData(

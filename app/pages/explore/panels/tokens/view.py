@@ -101,9 +101,7 @@ class TokensView(Panel):
             piece = shown.tokenizer.token(shown.tokenizer.unknown)
             said.append(text.format(names, more, piece))
         for rest in state.left_out(side):
-            text = self.tr(
-                "The model reads {0} tokens at the most. What it does not read begins with “{1}”."
-            )
+            text = self.tr("Truncated to {0} tokens. The rest starts with “{1}”.")
             begins = quoted(rest[:LONGEST_REST])
             cut = f"{begins}…" if len(rest) > LONGEST_REST else begins
             said.append(text.format(numbers.count(len(shown.tokens)), cut))
@@ -123,10 +121,10 @@ class TokensView(Panel):
         found = self._state.differences()
         if not found:
             if study.both[0].texts == study.both[1].texts:
-                return f"{counts} {self.tr('Every word is cut alike.')}"
+                return f"{counts} {self.tr('All words are tokenised the same way.')}"
             return counts
         some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MOST_NAMED])
-        text = self.tr("%n word(s) cut differently: {0}", "", len(found)).format(some)
+        text = self.tr("%n word(s) tokenised differently: {0}", "", len(found)).format(some)
         return f"{counts} {text}{'; …' if len(found) > MOST_NAMED else ''}"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────

@@ -33,18 +33,18 @@ from engine.messages.explore.candidates import Candidate
 MOST_DRAWN = 12  # rows of a figure
 
 
-class WholeWords(Part):
+class Candidates(Part):
     """Two tables: own words, and those that a search found."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(state, (*state.weighs, *state.searches), parent)
         self.place = OneLine("", "strong")
         self.typed = QLineEdit()
-        self.typed.setPlaceholderText(self.tr("Your own words, with commas between"))
-        self.typed.setAccessibleName(self.tr("Your own words"))
-        self.own = NumbersTable(self.tr("Your own words, weighed"), 1)
-        self.found = NumbersTable(self.tr("Words that fit together best"), 1)
-        self.by_itself = QCheckBox(self.tr("Search by itself"))
+        self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
+        self.typed.setAccessibleName(self.tr("Your words"))
+        self.own = NumbersTable(self.tr("Your words, scored"), 1)
+        self.found = NumbersTable(self.tr("Most likely words"), 1)
+        self.by_itself = QCheckBox(self.tr("Search automatically"))
         self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
         self.said_own, self.said_found = Text("", "small"), Text("", "small")
         self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE)
@@ -56,8 +56,8 @@ class WholeWords(Part):
         self.stack.addWidget(self._tables())
         self.nothing = EmptyState(
             "eye-off",
-            self.tr("Hide a word, and weigh your own in its place"),
-            self.tr("Double-click a word above. Words of several pieces are weighed as a whole."),
+            self.tr("Mask a word to score your own candidates"),
+            self.tr("Double-click a word above. Words of several tokens are scored as a whole."),
         )
         self.stack.addWidget(self.nothing)
         column = QVBoxLayout(self)
@@ -70,7 +70,7 @@ class WholeWords(Part):
         left.addWidget(self.own, 1)
         left.addWidget(self.said_own)
         row = QHBoxLayout()
-        row.addWidget(Text(self.tr("Words that fit together best"), "strong", wraps=False))
+        row.addWidget(Text(self.tr("Most likely words"), "strong", wraps=False))
         row.addStretch()
         row.addWidget(self.by_itself)
         row.addWidget(self.go)
@@ -100,7 +100,7 @@ class WholeWords(Part):
         if gap is None:
             return
         count = gap[1] - gap[0] + 1
-        text = self.tr("In the place of “{0}” (%Ln token(s))", "", count)
+        text = self.tr("In place of “{0}” (%Ln token(s))", "", count)
         self.place.setText(text.format(painted(state.gap_text())))
         self.own.show_rows(*self._own_rows())
         self.said_own.setText(self._told_own())
@@ -112,7 +112,7 @@ class WholeWords(Part):
 
     def _own_rows(self) -> tuple[list[str], list[list[str]]]:
         compared = self.state.study.is_compared
-        header = [self.tr("Word"), self.tr("Probability"), self.tr("Logarithm")]
+        header = [self.tr("Word"), self.tr("Probability"), self.tr("Log-probability")]
         if compared:
             header += [self.tr("Second model"), self.tr("Difference")]
         rows = []
@@ -134,18 +134,18 @@ class WholeWords(Part):
         if refusal is not None:
             return refusal.phrase
         if not self.state.own:
-            return self.tr("Type words to see how likely each of them is here.")
+            return self.tr("Type words to see how likely each one is here.")
         if self.state.weighs[0].is_waiting:
             return self.tr("Running the model …")
         return self.tr(
-            "Joint probability of a word’s pieces, guessed from left to right in as many masks as "
-            "it has pieces. Natural logarithm."
+            "Joint probability of a word’s tokens, predicted from left to right with one "
+            "mask per token. Log-probabilities are natural."
         )
 
     # ── the search ───────────────────────────────────────────────────────────────────────────
 
     def _found_rows(self) -> tuple[list[str], list[list[str]]]:
-        header = [self.tr("Pieces"), self.tr("Probability"), self.tr("Logarithm")]
+        header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
         answers = [self.state.searched(side.number) for side in self.state.study.sides]
         rows = []
         for number, answer in enumerate(answers):
@@ -168,10 +168,9 @@ class WholeWords(Part):
             return self.tr("Searching …")
         if self.state.searched() is None:
             return self.tr(
-                "A beam search over all masks of this word at once. It takes a moment, so it is "
-                "done when asked for."
+                "Beam search over all masks of this word. It takes a moment, so it runs on request."
             )
-        return self.tr("A beam search: 20 beginnings are followed from each piece to the next.")
+        return self.tr("Beam search with 20 beams.")
 
     def figure(self) -> Figure | None:
         gap, study = self.state.gap(), self.state.study
@@ -185,22 +184,23 @@ class WholeWords(Part):
             bars = [
                 (one.text, values(one, other, compared), False) for one, other in own[:MOST_DRAWN]
             ]
-            columns.append(Column(self.tr("Own words"), tuple(bars)))
+            columns.append(Column(self.tr("Your words"), tuple(bars)))
             rows += [["own", *row(one, other)] for one, other in own]
         if found is not None:
             best = tuple((pieces(one), (one.probability,), False) for one in found.found)
-            columns.append(Column(self.tr("Found by search"), best))
+            columns.append(Column(self.tr("Found by beam search"), best))
             rows += [["found", *row(one, None)] for one in found.found]
         place = painted(self.state.gap_text())
         caption = self.tr(
-            "Joint probability in the place of “{0}”: the product over a word’s pieces, from left "
-            "to right, each with the pieces before it shown and those after it hidden."
+            "Joint probability in place of “{0}”: the product over a word’s tokens, from "
+            "left to right, each predicted with the tokens before it shown and those "
+            "after it masked."
         ).format(place)
         size = drawn.size(columns)
-        header = ("list", "word", "pieces", "log probability", "log probability, second model")
+        header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
         return Figure(
-            name="whole-words",
-            title=self.tr("Words in the place of “{0}”").format(place),
+            name="candidates",
+            title=self.tr("Candidates for “{0}”").format(place),
             caption=f"{caption} {source(study)}",
             size=QSize(size.width(), size.height()),
             paint=lambda painter, _: drawn.paint(painter, columns),

@@ -84,7 +84,7 @@ class Follows(QWidget):
             return name + text.format(chance(value))
         if not side.has_head("next sentence"):
             return name + self.tr(
-                "This model has no head for the next sentence, so it cannot tell whether the "
-                "second text follows."
+                "This model has no next-sentence (NSP) head, so it cannot predict whether the"
+                " second text follows."
             )
         return name + self.tr("Running the model …")

@@ -43,7 +43,7 @@ class LayerGrid(QWidget):
         self._at = (-1, -1)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(self.tr("First guess after each layer"))
+        self.setAccessibleName(self.tr("Top prediction after each layer"))
 
     def show_traced(self, traced: LensApplied | None) -> None:
         if traced is self.traced:
@@ -167,7 +167,7 @@ class LayerGrid(QWidget):
         return 8 * SPACE
 
 
-class Layers(Part):
+class Lens(Part):
     """A grid for each model."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
@@ -194,8 +194,8 @@ class Layers(Part):
         column.addWidget(
             Text(
                 self.tr(
-                    "The head for masked words on the vectors after each layer; below each guess "
-                    "its probability and the rank of what was typed."
+                    "The MLM head applied after each layer. Below each prediction: its "
+                    "probability and the rank of the typed token."
                 ),
                 "small",
             )
@@ -206,11 +206,11 @@ class Layers(Part):
         self.stack.addWidget(page)
         self.nothing = EmptyState(
             "layers",
-            self.tr("Hide or pick a word, and see what is guessed after each layer"),
-            self.tr("Double-click hides a word above, a click picks it."),
+            self.tr("Mask or select a word to see the predictions after each layer"),
+            self.tr("Double-click a word above to mask it, click to select it."),
         )
         self.stack.addWidget(self.nothing)
-        self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack.addWidget(self.problem)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
@@ -238,7 +238,7 @@ class Layers(Part):
         """The best guesses of the cell that is pointed at."""
         traced = self.state.traced(side)
         if traced is None or not (0 <= row < len(traced.layers)):
-            self.said.setText(self.tr("Point at a cell to see its best guesses."))
+            self.said.setText(self.tr("Hover over a cell to see its top predictions."))
             return
         guess = traced.layers[row].predictions[column]
         best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in guess.ranked)
@@ -271,22 +271,22 @@ class Layers(Part):
                 ]
             cells.append(line)
         caption = self.tr(
-            "First guess of the head for masked words on the vectors after each layer (logit "
-            "lens), its probability, and the rank of what was typed."
+            "Top prediction of the MLM head applied after each layer (logit lens), its "
+            "probability, and the rank of the typed token."
         )
         size = QSize((len(across) + 1) * 120, (len(down) + 1) * 38)
         return Figure(
-            name="layers",
-            title=self.tr("What is guessed after each layer"),
+            name="logit-lens",
+            title=self.tr("Top predictions after each layer"),
             caption=f"{caption} {source(self.state.study)}",
             size=size,
             paint=lambda painter, area: drawn.paint_grid(painter, area, across, down, cells),
-            table=lambda: Table(("height", "token", "rank", "piece", "probability"), rows),
+            table=lambda: Table(("layer", "token", "rank", "prediction", "probability"), rows),
         )
 
 
 def height_name(number: int) -> str:
     """Of a row: the embeddings, or a layer."""
     if not number:
-        return QCoreApplication.translate("Layers", "embeddings")
-    return QCoreApplication.translate("Layers", "layer {0}").format(number)
+        return QCoreApplication.translate("Logit lens", "embeddings")
+    return QCoreApplication.translate("Logit lens", "layer {0}").format(number)

@@ -12,7 +12,7 @@ def panel() -> PanelDescription:
         id="words",
         title=QCoreApplication.translate("Panels", "Words"),
         icon="message-circle-question-mark",
-        help="masked-words",
+        help="predictions",
         make=_make,
     )
 

@@ -19,7 +19,7 @@ from app.widgets.text import OneLine, Text
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
 
-class Guesses(Part):
+class Predictions(Part):
     """What is expected at every hidden place."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
@@ -34,10 +34,10 @@ class Guesses(Part):
         self.stack = QStackedWidget()
         self.stack.addWidget(self._places())
         self.nothing = EmptyState(
-            "eye-off", self.tr("Hide a word, and see what the model expects in its place"), ""
+            "eye-off", self.tr("Mask a word to see what the model predicts"), ""
         )
         self.stack.addWidget(self.nothing)
-        self.problem = EmptyState("circle-alert", self.tr("No answer"), "")
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack.addWidget(self.problem)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -82,8 +82,9 @@ class Guesses(Part):
     def _models(self) -> str:
         first, second = (side.model.name if side.model else "" for side in self.state.study.both)
         text = self.tr(
-            "Upper bars: {0}. Lower bars: {1}. Last column: the second less the first, in points. "
-            "–: not among the first {2} guesses, or the model cuts this word otherwise."
+            "Upper bars: {0}. Lower bars: {1}. Last column: second minus first, in "
+            "percentage points. –: not among the top {2} predictions, or the model "
+            "tokenises this word differently."
         )
         return text.format(first, second, TOP_COMPARED)
 
@@ -91,14 +92,21 @@ class Guesses(Part):
         if not places:
             return self.tr("Running the model …")
         state = self.state
-        parts = [self.tr("Answered in {0} ms.").format(max(1, round(state.milliseconds)))]
+        parts = [self.tr("Computed in {0} ms.").format(max(1, round(state.milliseconds)))]
         if len(places) > MOST_PLACES:
-            text = self.tr("The first {0} of {1} hidden places are shown.")
+            text = self.tr("The first {0} of {1} masked positions are shown.")
             parts.append(text.format(MOST_PLACES, len(places)))
         elif len(places) > 1 and not state.is_causal:
-            parts.append(self.tr("Each place is guessed by itself, with all others hidden."))
+            parts.append(
+                self.tr("Each position is predicted independently, with all others masked.")
+            )
         if state.is_causal:
-            parts.append(self.tr("This model is left-to-right: it guesses from the words before."))
+            parts.append(
+                self.tr(
+                    "This model is left-to-right (causal): it predicts each token from those "
+                    "before it."
+                )
+            )
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
@@ -116,7 +124,7 @@ class Guesses(Part):
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.viewport().setAutoFillBackground(False)
-        self.area.setAccessibleName(self.tr("Guesses"))
+        self.area.setAccessibleName(self.tr("Predictions"))
         self.area.setWidget(inner)
         page = QWidget()
         column = QVBoxLayout(page)
@@ -128,8 +136,8 @@ class Guesses(Part):
 
     def _how_to_hide(self) -> str:
         return self.tr(
-            "Double-click a word above, or move to it with the arrow keys and press Enter. "
-            "The same again shows it. You can also type {0} in the text."
+            "Double-click a word above, or move to it with the arrow keys and press "
+            "Enter. Do the same to unmask it. You can also type {0} in the text."
         ).format(self.state.study.mask)
 
     def figure(self) -> Figure | None:
@@ -151,8 +159,13 @@ class Guesses(Part):
                 + ([b.second] if study.is_compared else [])
                 for b in bars
             ]
-        header = [self.tr("token"), self.tr("typed"), self.tr("piece"), self.tr("probability")]
-        caption = self.tr("Probability of the likeliest pieces at each hidden place.")
+        header = [
+            self.tr("position"),
+            self.tr("typed"),
+            self.tr("prediction"),
+            self.tr("probability"),
+        ]
+        caption = self.tr("Probability of the top predictions at each masked position.")
         if study.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
@@ -160,8 +173,8 @@ class Guesses(Part):
             text = self.tr("Computed in {0}, within 0.01 of exact probabilities.")
             caption += f" {text.format(self.state.shortened)}"
         return Figure(
-            name="words",
-            title=self.tr("What the model expects"),
+            name="predictions",
+            title=self.tr("Predictions for masked words"),
             caption=f"{caption} {source(study)}",
             size=drawn.size(columns),
             paint=lambda painter, _: drawn.paint(painter, columns),
@@ -178,8 +191,8 @@ class PlaceCard(Card):
         self.setMaximumWidth(WIDEST)
         self.head = OneLine("", "strong")
         self.said = OneLine("", "muted")
-        self.bars = Bars(self.tr("Likely pieces"))
-        self.pairs = PairBars(self.tr("Likely pieces of two models"))
+        self.bars = Bars(self.tr("Predictions"))
+        self.pairs = PairBars(self.tr("Predictions of two models"))
         self.body.setSpacing(SPACE)
         for part in (self.head, self.said, self.bars, self.pairs):
             self.body.addWidget(part)
@@ -214,11 +227,11 @@ class PlaceCard(Card):
         assert place.actual is not None
         share = chance(place.actual.probability)
         if place.rank == 1:
-            return self.tr("Token {0}: the model’s first guess, {1}").format(place.token + 1, share)
+            return self.tr("Token {0}: top prediction, {1}").format(place.token + 1, share)
         if place.rank:
-            text = self.tr("Token {0}: guess number {1}, {2}")
+            text = self.tr("Token {0}: rank {1}, {2}")
             return text.format(place.token + 1, place.rank, share)
-        return self.tr("Token {0}: not among the guesses, {1}").format(place.token + 1, share)
+        return self.tr("Token {0}: not among the predictions, {1}").format(place.token + 1, share)
 
 
 def pairs(place: Place, other: Place | None) -> list[PairBar]:

@@ -45,7 +45,7 @@ class ScoreStrip(QWidget):
         self.chosen = -1
         self._boxes: list[QRectF] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("How expected each token is"))
+        self.setAccessibleName(self.tr("Probability of each token"))
 
     def show_scores(
         self, tokens: tuple[Token, ...], scores: dict[int, TokenScore], chosen: int
@@ -132,17 +132,17 @@ def surprise(score: TokenScore) -> float:
     return min(1.0, -score.log_probability / math.log(1e6)) * 0.6
 
 
-class EveryWord(Part):
+class PseudoPerplexity(Part):
     """Strip, table and perplexity."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(state, state.scorings, parent)
         self.said = Text("", "strong", wraps=False)
         self.more = Text("", "small")
-        self.by_itself = QCheckBox(self.tr("Compute by itself"))
+        self.by_itself = QCheckBox(self.tr("Compute automatically"))
         self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
         self.strip = ScoreStrip()
-        self.table = NumbersTable(self.tr("Every token in its place"), 2)
+        self.table = NumbersTable(self.tr("Token scores"), 2)
         self.by_itself.toggled.connect(self._on_by_itself)
         self.strip.picked.connect(state.study.pick)
         self.table.row_picked.connect(self._on_row)
@@ -225,23 +225,23 @@ class EveryWord(Part):
     def _explained(self, scoring: Scoring) -> str:
         if scoring.causal:
             return self.tr(
-                "Each token is guessed from those before it. Perplexity: exp of minus the mean "
-                "natural logarithm."
+                "Each token is predicted from those before it. Perplexity: exp of minus the "
+                "mean log-probability."
             )
         return self.tr(
-            "Each token is hidden in turn, all others are shown. Pseudo-perplexity: exp of minus "
-            "the mean natural logarithm of the probabilities (Salazar et al. 2020). #1 is the "
-            "model’s first guess; the stronger the colour, the less expected."
+            "Each token is masked in turn while all others are shown. Pseudo-perplexity: "
+            "exp of minus the mean log-probability (Salazar et al. 2020). #1 is the "
+            "model’s top prediction; the stronger the colour, the less likely the token."
         )
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         study, compared = self.state.study, self.state.study.is_compared
         header = [
             self.tr("Token"),
-            self.tr("First guess"),
+            self.tr("Top prediction"),
             self.tr("Probability"),
             self.tr("Rank"),
-            self.tr("Logarithm"),
+            self.tr("Log-probability"),
         ]
         if compared:
             header += [self.tr("Second model"), self.tr("Difference")]
@@ -298,7 +298,14 @@ class EveryWord(Part):
                     below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
                     painter.drawText(below, middle, f"#{score.rank}")
 
-        header = ["token", "piece", "log probability", "rank", "first guess", "its probability"]
+        header = [
+            "position",
+            "token",
+            "log-probability",
+            "rank",
+            "top prediction",
+            "its probability",
+        ]
         rows = [
             [
                 s.position + 1,
@@ -312,9 +319,9 @@ class EveryWord(Part):
             for s, o in pairs
         ]
         if study.is_compared:
-            header += ["log probability, second model", "rank, second model"]
+            header += ["log-probability, second model", "rank, second model"]
         return Figure(
-            name="every-word",
+            name="pseudo-perplexity",
             title=self._summary(scoring),
             caption=f"{self._explained(scoring)} {source(study)}",
             size=QSize(PAPER_WIDTH, round(boxes[-1].bottom() + ROW_GAP)),

@@ -4,12 +4,12 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLay
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
-from app.pages.explore.panels.words.candidates import WholeWords
+from app.pages.explore.panels.words.candidates import Candidates
 from app.pages.explore.panels.words.follows import Follows
-from app.pages.explore.panels.words.lens import Layers
+from app.pages.explore.panels.words.lens import Lens
 from app.pages.explore.panels.words.part import Part
-from app.pages.explore.panels.words.predictions import Guesses
-from app.pages.explore.panels.words.pseudo_perplexity import EveryWord
+from app.pages.explore.panels.words.predictions import Predictions
+from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE
 from app.widgets import buttons
@@ -19,7 +19,7 @@ from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
 from engine.shipped import starter_model
 
-CONCEPTS = ("masked-words", "whole-words", "lens", "pseudo-perplexity")  # of the parts
+CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")  # of the parts
 
 
 class WordsView(Panel):
@@ -29,22 +29,27 @@ class WordsView(Panel):
         super().__init__((), parent)
         self._state = state
         self._is_seen = False
-        self.guesses, self.whole = Guesses(state), WholeWords(state)
-        self.layers, self.every = Layers(state), EveryWord(state)
-        self.parts: tuple[Part, ...] = (self.guesses, self.whole, self.layers, self.every)
+        self.predictions, self.candidates = Predictions(state), Candidates(state)
+        self.lens, self.pseudo_perplexity = Lens(state), PseudoPerplexity(state)
+        self.parts: tuple[Part, ...] = (
+            self.predictions,
+            self.candidates,
+            self.lens,
+            self.pseudo_perplexity,
+        )
         self.follows = Follows(state)
         self.choice = buttons.Segments(
             [
-                self.tr("Guesses"),
-                self.tr("Whole words"),
-                self.tr("Layers"),
-                self.tr("Every word"),
+                self.tr("Predictions"),
+                self.tr("Candidates"),
+                self.tr("Logit lens"),
+                self.tr("Pseudo-perplexity"),
             ],
-            self.tr("Look at"),
+            self.tr("View"),
         )
         self.choice.choose(0)
         self.choice.chosen.connect(self.show_part)
-        self.unmask = buttons.quiet(self.tr("Show all words again"), state.study.unmask_all, "eye")
+        self.unmask = buttons.quiet(self.tr("Unmask all"), state.study.unmask_all, "eye")
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(*self.parts)
         self.help = QStackedWidget()
@@ -117,10 +122,10 @@ class WordsView(Panel):
     def _no_head(self) -> QWidget:
         return EmptyState(
             "message-circle-question-mark",
-            self.tr("This model cannot guess words"),
+            self.tr("This model has no MLM head"),
             self.tr(
-                "It has no head for masked words, as most fine-tuned models. "
-                "Attention can be looked at all the same."
+                "Most fine-tuned models have no head for masked language modelling. You can "
+                "still explore their attention."
             ),
             buttons.primary(self.tr("Use the starter model"), self._want_starter),
         )
