@@ -105,7 +105,7 @@ COLUMNS = {
     ),
     Column.TASK: ColumnFacts(
         lambda: tr("Task"),
-        136,
+        148,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
     ),
@@ -130,7 +130,7 @@ COLUMNS = {
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
-        110,
+        104,
         lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
         lambda row: row.losses[-1] if row.losses else float("inf"),
     ),

@@ -7,13 +7,13 @@ from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleO
 from app import resources, theme
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW, Index
+from app.pages.runs.table import ROW_ROLE, Index
 from app.theme import SPACE, Role
 from app.widgets import run_texts
 from app.widgets.sparkline import paint_sparkline
 
-HEIGHT = 40  # px of a row
-SIDE = 16  # px of an icon
+ROW_HEIGHT = 40  # px of a row
+ICON_SIDE = 16  # px of an icon
 BAR = 6  # px, height of a progress bar
 
 
@@ -21,10 +21,10 @@ class RunDelegate(QStyledItemDelegate):
     """Paints every cell; the style draws selection, hover and focus below."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(super().sizeHint(option, index).width(), HEIGHT)
+        return QSize(super().sizeHint(option, index).width(), ROW_HEIGHT)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row, column = index.data(ROW), Column(index.column())
+        row, column = index.data(ROW_ROLE), Column(index.column())
         if not isinstance(row, RunRow):
             return
         self._paint_ground(painter, option, index)
@@ -56,10 +56,10 @@ class RunDelegate(QStyledItemDelegate):
 def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
     """The icon of a state and its word."""
     name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
-    square = QRectF(place.left(), place.center().y() - SIDE / 2, SIDE, SIDE)
+    square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
     resources.icon(name, role).paint(painter, square.toRect())
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
-    text = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
+    text = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
     room = int(text.width()) + 1
     shown = painter.fontMetrics().elidedText(word, Qt.TextElideMode.ElideRight, room)
     painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
@@ -68,9 +68,9 @@ def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None
 def _paint_text(painter: QPainter, place: QRectF, star: bool, text: str) -> None:
     """One line, cut where there is no room; a star before it if it has one."""
     if star:
-        square = QRectF(place.left(), place.center().y() - SIDE / 2, SIDE, SIDE)
+        square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
         resources.icon("star", Role.WARN).paint(painter, square.toRect())
-        place = place.adjusted(SIDE + 1.5 * SPACE, 0, 0, 0)
+        place = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
     painter.setPen(theme.colour(Role.TEXT))
     shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(place.width()))
     painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
@@ -83,7 +83,7 @@ def _paint_loss(painter: QPainter, place: QRectF, row: RunRow, word: str) -> Non
     painter.setPen(theme.colour(Role.MUTED))
     right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
     painter.drawText(number, right, word)
-    curve = QRectF(place.left(), place.top() + 9, number.left() - place.left() - 8, HEIGHT - 19)
+    curve = QRectF(place.left(), place.top() + 9, number.left() - place.left() - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
         paint_sparkline(painter, curve, row.losses, theme.colour(Role.CHART_1))
 

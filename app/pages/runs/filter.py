@@ -5,7 +5,7 @@ from enum import IntEnum
 from PySide6.QtCore import QObject, QSortFilterProxyModel
 
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW, SORT, Index
+from app.pages.runs.table import ROW_ROLE, SORT_ROLE, Index
 from app.widgets import run_texts
 
 
@@ -26,7 +26,7 @@ class RunsFilter(QSortFilterProxyModel):
         super().__init__(parent)
         self._words: list[str] = []
         self._shown = Shown.ALL
-        self.setSortRole(SORT)
+        self.setSortRole(SORT_ROLE)
         self.setDynamicSortFilter(True)
 
     def search(self, text: str) -> None:
@@ -41,7 +41,7 @@ class RunsFilter(QSortFilterProxyModel):
         self.endFilterChange()
 
     def filterAcceptsRow(self, number: int, parent: Index) -> bool:
-        row = self.sourceModel().index(number, 0, parent).data(ROW)
+        row = self.sourceModel().index(number, 0, parent).data(ROW_ROLE)
         if not isinstance(row, RunRow) or not self._is_shown(row):
             return False
         task = f"{row.task} {run_texts.task_title(row.task)}"

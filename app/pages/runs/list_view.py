@@ -15,12 +15,12 @@ from PySide6.QtWidgets import (
 
 from app import resources
 from app.pages.runs.columns import COLUMNS, Column
-from app.pages.runs.delegate import HEIGHT, RunDelegate
+from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
 from app.pages.runs.filter import RunsFilter, Shown
 from app.pages.runs.list_actions import ListActions
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.table import ROW, RunsTable
+from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons
@@ -86,7 +86,7 @@ class RunsList(QWidget):
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(HEIGHT)
+        table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         header = table.horizontalHeader()
         header.setSectionsMovable(True)
         header.setHighlightSections(False)
@@ -196,7 +196,7 @@ class RunsList(QWidget):
     def selected(self) -> list[RunRow]:
         """The runs that are selected, in the order of the table."""
         rows = self.table.selectionModel().selectedRows()
-        return [index.data(ROW) for index in sorted(rows, key=lambda index: index.row())]
+        return [index.data(ROW_ROLE) for index in sorted(rows, key=lambda index: index.row())]
 
     def select(self, run_id: str) -> None:
         """Select this run alone, where it is shown."""

@@ -4,7 +4,7 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs.delegate import SIDE, paint_state
+from app.pages.runs.delegate import ICON_SIDE, paint_state
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import run_texts
@@ -27,7 +27,9 @@ class StateBadge(QWidget):
 
     def sizeHint(self) -> QSize:
         width = self.fontMetrics().horizontalAdvance(run_texts.state_text(self._state))
-        return QSize(SIDE + 2 * SPACE + width + 2, max(SIDE, self.fontMetrics().height()) + 4)
+        return QSize(
+            ICON_SIDE + 2 * SPACE + width + 2, max(ICON_SIDE, self.fontMetrics().height()) + 4
+        )
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -20,8 +20,8 @@ from app.theme import Role
 from app.widgets.text import tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
-ROW = Qt.ItemDataRole.UserRole
-SORT = Qt.ItemDataRole.UserRole + 1
+ROW_ROLE = Qt.ItemDataRole.UserRole
+SORT_ROLE = Qt.ItemDataRole.UserRole + 1
 NOWHERE = QModelIndex()
 LONGEST_CELL = 300  # characters
 
@@ -137,9 +137,9 @@ class RunsTable(QAbstractTableModel):
                 return f"{facts.title()}: {self._text(row, column)}"
             case Qt.ItemDataRole.DecorationRole if column is Column.NAME and row.star:
                 return resources.icon("star", Role.WARN)
-            case _ if role == ROW:
+            case _ if role == ROW_ROLE:
                 return row
-            case _ if role == SORT:
+            case _ if role == SORT_ROLE:
                 return facts.order(row)
         return None
 

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.columns import Column
 from app.pages.runs.filter import RunsFilter, Shown
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.table import ROW, RunsTable
+from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.studio import Studio
 from tests.app.pages.runs.conftest import MakeRun
 
@@ -123,7 +123,7 @@ def test_the_filter_shows_the_runs_in_these_states(
     table.show_rows([replace(row, star=row.name == "second") for row in rows])
     filtered.setSourceModel(table)
     filtered.show_only(shown)
-    assert {filtered.index(n, 0).data(ROW).name for n in range(filtered.rowCount())} == names
+    assert {filtered.index(n, 0).data(ROW_ROLE).name for n in range(filtered.rowCount())} == names
 
 
 def test_columns_are_sorted_by_their_values_not_their_words(
@@ -134,7 +134,7 @@ def test_columns_are_sorted_by_their_values_not_their_words(
     table.show_rows([replace(r, best_score=v) for r, v in zip(rows, values, strict=True)])
     filtered.setSourceModel(table)
     filtered.sort(Column.BEST, Qt.SortOrder.DescendingOrder)
-    found = [filtered.index(n, 0).data(ROW).best_score for n in range(3)]
+    found = [filtered.index(n, 0).data(ROW_ROLE).best_score for n in range(3)]
     assert found == [0.1, 0.09, None]
     for column in Column:  # every column can be sorted
         filtered.sort(column, Qt.SortOrder.AscendingOrder)

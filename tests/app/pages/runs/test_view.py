@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW
+from app.pages.runs.table import ROW_ROLE
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.theme import Choice
@@ -83,7 +83,7 @@ def test_both_pages_draw_themselves_in_both_themes(
     for theme in themes:
         looks(theme)
         shown.show_all()
-        assert isinstance(shown.list.table.model().index(0, 0).data(ROW), RunRow)
+        assert isinstance(shown.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
         screen(shown, f"runs-list-{theme}")
         view = open_run(shown, run_id, qtbot)
         for tab in range(view.tabs.count()):

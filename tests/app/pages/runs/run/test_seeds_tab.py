@@ -144,13 +144,13 @@ def test_the_folder_of_all_seeds_can_be_dropped(
     assert taken == [whole / "seed-42", whole / "seed-43"]
 
 
-def test_the_layer_bench_is_a_table_of_seven_rows(
+def test_the_layer_sweep_is_a_table_of_seven_rows(
     studio: Studio, make_run: MakeRun, qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
 ) -> None:
     job = fake_worker.job("films")
-    bench = split(job.model_copy(update={"features": Features(vectors="layer sweep")}))
-    assert len(bench) == 7
-    ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(bench[:6])]
+    sweep = split(job.model_copy(update={"features": Features(vectors="layer sweep")}))
+    assert len(sweep) == 7
+    ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(sweep[:6])]
     page = RunsPage(studio)
     qtbot.addWidget(page)
     page.resize(1180, 760)
@@ -171,4 +171,4 @@ def test_the_layer_bench_is_a_table_of_seven_rows(
         "Layer sweep: 6 of 7 runs finished. Compared by: Validation accuracy."
     )
     assert_accessible(view.seeds)
-    screen(page, "layer-bench")
+    screen(page, "layer-sweep")
