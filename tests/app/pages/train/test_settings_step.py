@@ -1,0 +1,75 @@
+"""Every setting of a spec has a control in the window; none can be forgotten."""
+
+import pytest
+from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.pages.data.importing.sections.columns import ColumnsSection
+from app.pages.data.importing.sections.file_format import FormatSection
+from app.pages.data.importing.sections.split import SplitSection
+from app.pages.data.importing.state import ImportState
+from app.pages.train.scratch_form import ScratchForm
+from app.pages.train.settings_step import SettingsStep
+from app.pages.train.state import TrainState
+from app.studio import Studio
+from app.widgets.form import SpecForm
+from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.features import Features
+from engine.spec.fields import branch_fields, fields_at, settings_of
+from engine.spec.model import BertSpec
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+
+@pytest.fixture
+def step(qtbot: QtBot, state: TrainState) -> SettingsStep:
+    made = SettingsStep(state)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_every_setting_of_the_training_is_simple_or_advanced(step: SettingsStep) -> None:
+    for simple in (step.fine_tuning, step.pre_training):
+        assert set(simple.fields) | set(step.more.fields) == set(settings_of(TrainingSpec))
+        assert not set(simple.fields) & set(step.more.fields)
+
+
+def test_every_setting_of_hardware_and_features_has_a_control(step: SettingsStep) -> None:
+    assert set(step.hardware.fields) == set(settings_of(HardwareSpec))
+    assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_every_setting_of_a_task_has_a_control(step: SettingsStep, kind: str) -> None:
+    wanted = set(fields_at(TASKS[kind], "simple", "advanced"))
+    shown = set(step.tasks[kind].fields) if kind in step.tasks else set()
+    assert shown == wanted
+
+
+def test_every_size_of_a_new_network_has_a_control(qtbot: QtBot, state: TrainState) -> None:
+    form = ScratchForm(state)
+    qtbot.addWidget(form)
+    assert set(form.custom.fields) == set(fields_at(BertSpec, "simple", "advanced"))
+
+
+def test_every_form_can_show_what_a_branch_may_change(qtbot: QtBot) -> None:
+    form = SpecForm(TrainingSpec, branch_fields(TrainingSpec))
+    qtbot.addWidget(form)
+    assert set(form.fields) == set(branch_fields(TrainingSpec))
+
+
+def said_in(section: QWidget) -> set[str]:
+    labels = {label.text() for label in section.findChildren(QLabel)}
+    return labels | {box.text().replace("&", "") for box in section.findChildren(QCheckBox)}
+
+
+def test_every_setting_of_an_import_has_a_control(qtbot: QtBot, studio: Studio) -> None:
+    state = ImportState(studio, studio.datasets)
+    for section, spec in (
+        (FormatSection(state), Reading),
+        (ColumnsSection(state), Mapping),
+        (SplitSection(state), Split),
+    ):
+        qtbot.addWidget(section)
+        titles = {info.title for info in settings_of(spec).values()}
+        assert titles <= said_in(section), spec
