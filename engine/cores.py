@@ -59,11 +59,11 @@ def keep_to(wanted: Sequence[int]) -> None:
     if missing := sorted(set(wanted) - set(allowed())):
         raise StudioError(
             phrase(
-                "This process may not use core {missing}; there are {listed}.",
+                "This process may not use core {missing}; available cores: {listed}.",
                 missing=listed(missing),
                 listed=listed(allowed()),
             ),
-            phrase("Set hardware.cores to some of these, or to nothing for all of them."),
+            phrase("Set hardware.cores to some of these, or leave it empty to use all."),
         )
     process = psutil.Process()
     process.cpu_affinity(list(wanted))

@@ -37,7 +37,7 @@ class MissingColumn(StudioError):
     def __init__(self, column: str, found: list[str]) -> None:
         super().__init__(
             phrase("The data set has no column “{column}”.", column=column),
-            phrase("Choose one of its columns instead: {columns}.", columns=", ".join(found)),
+            phrase("Choose one of its columns: {columns}.", columns=", ".join(found)),
         )
 
 

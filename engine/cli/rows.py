@@ -61,9 +61,9 @@ def read_rows(file: Path, named: dict[str, Any], labelled: bool = True) -> Rows:
     mapping = chosen_mapping(found, named)
     if mapping is None:
         raise StudioError(
-            phrase("It is not clear which column of {file} holds the text.", file=file.name),
+            phrase("Could not tell which column of {file} contains the text.", file=file.name),
             phrase(
-                "Name it with --text; the columns are {columns}.",
+                "Choose it with --text; the columns are {columns}.",
                 columns=", ".join(found.columns[:20]),
             ),
         )

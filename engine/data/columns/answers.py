@@ -37,7 +37,7 @@ def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
     for text, start in _stated(cell):
         place = nearest(passage, text, start) if text else None
         if place is None:
-            raise Unfit(phrase("the passage does not hold its answer “{text}”", text=text[:60]))
+            raise Unfit(phrase("the passage does not contain its answer “{text}”", text=text[:60]))
         found.append(Answer(text, place))
     return tuple(found)
 

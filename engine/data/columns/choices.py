@@ -29,7 +29,7 @@ LABELS = (
 FEWEST_UNNAMED = 3  # endings by which a table without names is known
 ALIKE = 3.0  # times that one of its columns may hold longer texts than another
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
-MEND = phrase("Mend this row, or leave it out.")
+MEND = phrase("Correct this row, or remove it.")
 
 
 def endings_in(
@@ -47,15 +47,15 @@ def endings_in(
         if endings is None:
             raise StudioError(
                 phrase(
-                    "The endings in {place} are not a list of texts.", place=where(place, lines)
+                    "The choices in {place} are not a list of texts.", place=where(place, lines)
                 ),
-                phrase("Write [“…”, “…”], in straight quotes, or give each ending a column."),
+                phrase("Write [“…”, “…”], in straight quotes, or use one column per choice."),
             )
         if len(endings) < 2:
             raise StudioError(
                 phrase(
-                    "There is a choice of {count} in {place}, and two endings are needed at least.",
-                    count=len(endings),
+                    "Only {n} choice(s) in {place}, but at least two are needed.",
+                    n=len(endings),
                     place=where(place, lines),
                 ),
                 MEND,
@@ -63,21 +63,21 @@ def endings_in(
         if found and len(endings) != len(found[0]):
             raise StudioError(
                 phrase(
-                    "There are {count} endings in {place}, and {count2} in {where}.",
+                    "There are {count} choices in {place}, but {count2} in {where}.",
                     count=len(endings),
                     place=where(place, lines),
                     count2=len(found[0]),
                     where=where(0, lines),
                 ),
                 phrase(
-                    "All rows need the same number of endings: leave out or mend those that differ."
+                    "All rows need the same number of choices: correct or remove those that differ."
                 ),
             )
         empty = next((n for n, ending in enumerate(endings, start=1) if not ending.strip()), 0)
         if empty:
             raise StudioError(
                 phrase(
-                    "Ending {empty} of {count} is empty in {place}.",
+                    "Choice {empty} of {count} is empty in {place}.",
                     empty=empty,
                     count=len(endings),
                     place=where(place, lines),
@@ -129,10 +129,12 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
         return endings.index(label)
     last = chr(ord("A") + len(endings) - 1)
     raise StudioError(
-        phrase("The label “{label}” in {line} names no ending.", label=label[:60], line=line),
         phrase(
-            "Write a number from {first} to {first2} there, a letter from A to "
-            "{last}, or the ending itself; or choose another label column.",
+            "The label “{label}” in {line} is not one of the choices.", label=label[:60], line=line
+        ),
+        phrase(
+            "Use a number from {first} to {first2}, a letter from A to {last}, or the choice "
+            "itself; or choose another label column.",
             first=first,
             first2=first + len(endings) - 1,
             last=last,

@@ -85,13 +85,12 @@ def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) 
         if yes is None:
             raise StudioError(
                 phrase(
-                    "The column “{name}” says neither yes nor no in {place}: "
-                    "there stands “{cells}”.",
+                    "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
                     name=name[:60],
                     place=where(place, lines),
                     cells=cells[place][:60],
                 ),
-                phrase("Write 1 or 0, true or false, yes or no."),
+                phrase("Use 1 or 0, true or false, yes or no."),
             )
     return [bool(yes) for yes in said]
 

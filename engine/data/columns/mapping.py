@@ -88,7 +88,7 @@ def guess_mapping(
     if text is None:
         text, pair = _likely_texts(looks)
     if text is None:
-        return None, phrase("No column looks like text; choose one.")
+        return None, phrase("No column looks like text. Please choose one.")
     tags = _tags(columns, names, rows, text)
     if tags is not None:
         return Mapping(text=text, tags=tags), ""
@@ -97,7 +97,11 @@ def guess_mapping(
     if label is None:
         label = _likely_label(looks, used, columns.index(text))
         guessed = guessed or label is not None
-    note = phrase("The columns were chosen by what is in them; check them.") if guessed else ""
+    note = (
+        phrase("We guessed the text and label columns from the data. Please check them.")
+        if guessed
+        else ""
+    )
     return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
 
 

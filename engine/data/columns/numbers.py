@@ -37,9 +37,9 @@ def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDAr
     wrong = [place for place, number in enumerate(found) if number is None]
     if wrong:
         cell = cells[wrong[0]].strip()
-        what = phrase("“{cell}”, which is no finite number", cell=cell[:60]) if cell else "empty"
+        what = phrase("“{cell}”, which is not a finite number", cell=cell[:60]) if cell else "empty"
         more = (
-            phrase("; {count:,} other rows have none either", count=len(wrong) - 1)
+            phrase("; {count:,} other rows have no number either", count=len(wrong) - 1)
             if len(wrong) > 1
             else ""
         )
@@ -50,24 +50,21 @@ def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDAr
                 what=what,
                 more=more,
             ),
-            phrase(
-                "Write a number such as 3.5 there, leave the row out, or choose another "
-                "label column."
-            ),
+            phrase("Use a number such as 3.5, remove the row, or choose another label column."),
         )
     comma = next((place for place, cell in enumerate(cells) if "," in cell), None)
     point = next((place for place, cell in enumerate(cells) if "." in cell), None)
     if comma is not None and point is not None:
         raise StudioError(
             phrase(
-                "It is not clear what a comma means: the numbers are “{strip}” in "
-                "{comma} and “{strip2}” in {point}.",
+                "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in "
+                "{point}.",
                 strip=cells[comma].strip(),
                 comma=where(comma, lines),
                 strip2=cells[point].strip(),
                 point=where(point, lines),
             ),
-            phrase("Write all numbers with a decimal point, and without signs between thousands."),
+            phrase("Write all numbers with a decimal point and without thousands separators."),
         )
     return np.array(found, dtype=np.float32)
 

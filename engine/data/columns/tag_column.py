@@ -13,7 +13,8 @@ from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 ADVICE = phrase(
-    "Give every word one tag: as many between spaces, or in a list, as there are words."
+    "Every word needs one tag: give as many tags, separated by spaces or in a list, as there "
+    "are words."
 )
 
 
@@ -59,7 +60,7 @@ class TagColumn:
         except UnknownTag as error:
             line = self._line(lines[error.sentence - 1], error.token)
             shown = error.tag if len(error.tag) <= 60 else error.tag[:60] + "…"
-            problem = phrase("“{shown}” is no tag of a span.", shown=shown)
+            problem = phrase("“{shown}” is not a valid span tag.", shown=shown)
             raise BadFile(path, problem, error.advice, line=line) from error
 
     @property
@@ -68,7 +69,8 @@ class TagColumn:
         if self.scheme in (None, "BIO"):
             return ""
         return phrase(
-            "The tags are written in {scheme}; the same spans are kept in BIO.", scheme=self.scheme
+            "The tags use the {scheme} scheme; they were converted to BIO with the same spans.",
+            scheme=self.scheme,
         )
 
     def read(self, row: Row, remarks: Remarks) -> tuple[str, list[str]]:
@@ -89,7 +91,7 @@ class TagColumn:
         (kept,), repairs = to_bio([tags], self.scheme)
         for repair in repairs:
             what = phrase(
-                "A tag such as “{tag}-” cannot stand where it does, and is mended",
+                "A tag such as “{tag}-” is not valid where it stands and was corrected",
                 tag=repair.tag[:1],
             )
             remarks.saw(what, self._line(row.line, repair.token))

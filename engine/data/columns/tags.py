@@ -49,7 +49,7 @@ class Repair(NamedTuple):
             "Sentence {sentence}, token {token}", sentence=self.sentence, token=self.token
         )
         return phrase(
-            "{place}: “{tag}” cannot stand here; it is taken for “{taken_for}”.",
+            "{place}: “{tag}” is not valid here; it was read as “{taken_for}”.",
             place=place,
             tag=self.tag,
             taken_for=self.taken_for,
@@ -67,8 +67,8 @@ class UnknownTag(StudioError):
         )
         shown = tag if len(tag) <= 60 else tag[:60] + "…"
         super().__init__(
-            phrase("{where}“{shown}” is no tag of a span.", where=where, shown=shown),
-            phrase("Tags are O, or B, I, E, S, L or U with a type, such as B-person."),
+            phrase("{where}“{shown}” is not a valid span tag.", where=where, shown=shown),
+            phrase("Valid tags are O, or B, I, E, S, L or U with a type, such as B-person."),
         )
         self.tag, self.sentence, self.token = tag, sentence, token
 
@@ -192,11 +192,12 @@ def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
     if iobes and bilou:
         raise StudioError(
             phrase(
-                "The tags are marked in two ways: {sorted}.",
+                "The tags mix two schemes: {sorted}.",
                 sorted=", ".join(sorted(iobes | bilou)),
             ),
             phrase(
-                "Use E and S for the last and the single token of a span, or L and U, but not both."
+                "Use either E and S for the last and the single token of a span, or L and U, "
+                "but not both."
             ),
         )
     if iobes:

@@ -62,7 +62,7 @@ def collect(
     the two files has no names.
     """
     if not sources:
-        raise StudioError(phrase("There are no files to import."), phrase("Choose at least one."))
+        raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
     opened = _open(sources, reading, progress, cancelled)
     columns = opened[0].table.columns
     _require(columns, mapping, split)
@@ -76,8 +76,8 @@ def collect(
             if len(writer) == rows:
                 raise BadFile(
                     one.path,
-                    phrase("there are no rows in it."),
-                    phrase("Choose a file with examples."),
+                    phrase("the file has no rows."),
+                    phrase("Choose a file with rows."),
                 )
             about = f"{one.path.name}: " if len(sources) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
@@ -88,8 +88,8 @@ def collect(
         if state_of(one.path) != one.state:
             raise BadFile(
                 one.path,
-                phrase("it was changed while it was read."),
-                phrase("Import it once more."),
+                phrase("the file changed while it was read."),
+                phrase("Import it again."),
             )
     return writer.collected(digests, notes)
 
@@ -171,13 +171,13 @@ def _places(
             names = ", ".join(f"“{name}”" for name in further[:5])
             notes.append(
                 phrase(
-                    "Columns that the first file does not have are left out: {names}.", names=names
+                    "Columns that the first file does not have were skipped: {names}.", names=names
                 )
             )
     else:
         places = [number if number < len(own) else None for number in range(len(columns))]
         notes.append(
-            phrase("Columns are matched by their position, since only one of the files has names.")
+            phrase("Columns were matched by position, because only one of the files has a header.")
         )
     for name, place in zip(columns, places, strict=True):
         if place is None and name in used:
@@ -185,7 +185,8 @@ def _places(
                 one.path,
                 phrase("it has no column “{name}”.", name=name),
                 phrase(
-                    "Its columns are: {own}. Give all files the same ones.", own=", ".join(own[:20])
+                    "Its columns are: {own}. All files need the same columns.",
+                    own=", ".join(own[:20]),
                 ),
             )
     return places, notes
@@ -254,11 +255,11 @@ class _RowWriter:
                 row = (*row[: self._tags], cell, *row[self._tags + 1 :])
                 self._spans.update(counted(found, tags.scheme))
             if not row[self._text].strip():
-                remarks.saw(phrase("A row has no text"), line)
+                remarks.saw(phrase("Row without text"), line)
             if self._label is not None:
                 label = row[self._label]
                 if not label:
-                    remarks.saw(phrase("A row has no label"), line)
+                    remarks.saw(phrase("Row without label"), line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
             for name, place in self._flags.items():
                 self._with_flag[name] += self._says_yes(row[place], name, one.path, line)
@@ -279,8 +280,10 @@ class _RowWriter:
         if part is None:
             raise BadFile(
                 path,
-                phrase("“{cell}” is no part of a data set.", cell=cell[:60]),
-                phrase("The split column must say train, dev or test in each row."),
+                phrase("“{cell}” is not a split.", cell=cell[:60]),
+                phrase(
+                    "The split column must contain train, validation (or dev) or test in every row."
+                ),
                 line=line,
             )
         return SPLITS.index(part)
@@ -295,7 +298,7 @@ class _RowWriter:
                     cell=cell[:60],
                     name=name[:60],
                 ),
-                phrase("Write 1 or 0, true or false, yes or no."),
+                phrase("Use 1 or 0, true or false, yes or no."),
                 line=line,
             )
         return said

@@ -99,7 +99,7 @@ def _refuse_unwritable(path: Path) -> None:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError as error:
         raise StudioError(
-            phrase("The name of the file, or of a folder above it, is not valid text."),
+            phrase("The name of the file or of a parent folder is not valid text."),
             phrase("Rename it."),
         ) from error
 
@@ -145,10 +145,11 @@ def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
     notes: list[str] = []
     if rare:
         notes.append(
-            phrase("One label has a single row, which is kept for training.")
+            phrase("One label has a single row; it went into the training set.")
             if rare == 1
             else phrase(
-                "{rare} labels have a single row each, which is kept for training.", rare=rare
+                "{rare} labels have a single row each; these rows went into the training set.",
+                rare=rare,
             )
         )
     alike: dict[str, list[str]] = {}
@@ -159,7 +160,8 @@ def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
             names = " and ".join(f"“{label[:60]}”" for label in sorted(twins)[:4])
             notes.append(
                 phrase(
-                    "The labels {names} differ only by case or spaces; they stay different.",
+                    "The labels {names} differ only in case or spaces; they are treated as "
+                    "different labels.",
                     names=names,
                 )
             )

@@ -290,9 +290,9 @@ def open_dataset(folder: Path) -> Dataset:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise StudioError(
-            phrase("The folder holds no data set."),
+            phrase("The folder does not contain a data set."),
             phrase(
-                "It was looked for in {folder}; choose its folder, or import it again.",
+                "Searched in {folder}. Choose its folder, or import it again.",
                 folder=folder,
             ),
         ) from error
@@ -318,10 +318,10 @@ def resolve(
         if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
             raise StudioError(
                 phrase(
-                    "The data set in {folder} is not the one that this job was made for.",
+                    "The data set in {folder} is not the one this job was created for.",
                     folder=source.folder.name,
                 ),
-                phrase("Bring back the version that was there, or make a new job."),
+                phrase("Restore the original version, or create a new job."),
             )
         dataset.verify()
         return dataset
@@ -334,9 +334,11 @@ def resolve(
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(
-            phrase("It is not clear which column of {path} holds the text.", path=source.path.name),
             phrase(
-                "Name it; the columns are {columns}.", columns=", ".join(recognised.columns[:20])
+                "Could not tell which column of {path} contains the text.", path=source.path.name
+            ),
+            phrase(
+                "Choose one of its columns: {columns}.", columns=", ".join(recognised.columns[:20])
             ),
         )
     import_dataset(
@@ -362,8 +364,8 @@ def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
 def _damaged(folder: Path) -> StudioError:
     return StudioError(
         phrase(
-            "The data set in {folder} is damaged: its rows are not what was imported.",
+            "The data set in {folder} is damaged: its rows differ from what was imported.",
             folder=folder.name,
         ),
-        phrase("Import its source again."),
+        phrase("Import its source files again."),
     )

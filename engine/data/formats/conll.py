@@ -94,20 +94,20 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             continue
         cells = layout.cells(line)
         if line.startswith("#") and not rows and not layout.is_row(cells):
-            remarks.saw(phrase("A line that begins with “#” is taken for a comment"), number)
+            remarks.saw(phrase("Line starting with “#” skipped as a comment"), number)
         elif layout.is_universal and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
-            remarks.saw(phrase("A row for a part of a word, or for several, is left out"), number)
+            remarks.saw(phrase("Row for a part of a word or for several words skipped"), number)
         elif len(cells) != layout.width:
             others = phrase("the first row has") if layout.width > 1 else phrase("the others have")
             problem = phrase(
-                "this row has {columns}, and {others} {width}.",
+                "this row has {columns}, but {others} {width}.",
                 columns=_columns(len(cells)),
                 others=others,
                 width=layout.width,
             )
             raise _bad(lines, number, problem)
         elif not cells[layout.word]:
-            remarks.saw(phrase("A row has no word; it is left out"), number)
+            remarks.saw(phrase("Row without a word skipped"), number)
         elif len(rows) >= LONGEST_SENTENCE:
             problem = phrase(
                 "this sentence has more than {longest_sentence:,} words.",
@@ -123,10 +123,10 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
 
 def _cell(cell: str, line: int, remarks: Remarks) -> str:
     if not cell:
-        remarks.saw(phrase("A cell is empty; “{empty}” stands for it", empty=EMPTY), line)
+        remarks.saw(phrase("Empty cell, replaced by “{empty}”", empty=EMPTY), line)
         return EMPTY
     if " " in cell:
-        remarks.saw(phrase("A word holds a space; a no-break space stands for it"), line)
+        remarks.saw(phrase("Word with a space, replaced by a no-break space"), line)
         return cell.replace(" ", NO_BREAK_SPACE)
     return cell
 
@@ -137,7 +137,7 @@ def _joined(rows: list[list[str]], start: int) -> Row:
 
 def _bad(lines: Lines, line: int, problem: str) -> BadFile:
     advice = phrase(
-        "Each line must hold a word and its tag, and an empty line must end each sentence."
+        "Each line needs a word and its tag, and each sentence must end with an empty line."
     )
     return BadFile(lines.path, problem, advice, line=line)
 

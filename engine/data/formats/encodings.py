@@ -24,9 +24,9 @@ KINDS: tuple[tuple[bytes, str], ...] = (
     (b"ARROW1", phrase("an Arrow file")),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x93NUMPY", phrase("a NumPy array")),
-    (b"\x89PNG", phrase("a PNG picture")),
-    (b"\xff\xd8\xff", phrase("a JPEG picture")),
-    (b"GIF8", phrase("a GIF picture")),
+    (b"\x89PNG", phrase("a PNG image")),
+    (b"\xff\xd8\xff", phrase("a JPEG image")),
+    (b"GIF8", phrase("a GIF image")),
     (b"\x7fELF", "a program"),
     (b"\x80\x02", phrase("a Python pickle")),
     (b"\x80\x03", phrase("a Python pickle")),
@@ -41,7 +41,7 @@ MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-ADVICE = phrase("Save it as CSV, TSV, JSON lines or plain text first.")
+ADVICE = phrase("Save it as CSV, TSV, JSON Lines or plain text first.")
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -70,7 +70,7 @@ def recognise_encoding(path: Path) -> Encoded:
             if wide:
                 return Encoded(
                     wide,
-                    phrase("The file has no byte order mark; it is read as {wide}.", wide=wide),
+                    phrase("The file has no byte order mark; it was read as {wide}.", wide=wide),
                 )
             content = start + file.read(CHECKED - SAMPLE)
     except OSError as error:
@@ -85,7 +85,9 @@ def recognise_encoding(path: Path) -> Encoded:
     return Encoded(
         name,
         phrase(
-            "The file is not UTF-8; it is read as {name}. Look at its special letters.", name=name
+            "The file is not UTF-8; it was read as {name}. Please check accented and special "
+            "letters.",
+            name=name,
         ),
     )
 
@@ -103,13 +105,15 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
     begin = start[:1_000].lstrip().lower()
     if begin.startswith((b"<!doctype html", b"<html")):
         raise BadFile(
-            path, phrase("this is a web page, not data."), phrase("Download the file itself.")
+            path,
+            phrase("this is a web page, not a data file."),
+            phrase("Download the file itself."),
         )
     if begin.startswith(b"version https://git-lfs"):
         raise BadFile(
             path,
-            phrase("this is a pointer of git-lfs, not the file."),
-            phrase("Fetch the file with “git lfs pull”."),
+            phrase("this is a Git LFS pointer, not the file itself."),
+            phrase("Download the file with “git lfs pull”."),
         )
 
 

@@ -22,7 +22,9 @@ UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts hav
 def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
     """A file is no folder."""
     raise BadFile(
-        lines.path, phrase("this is a file, no folder of texts."), phrase("Choose another format.")
+        lines.path,
+        phrase("this is a file, not a folder of texts."),
+        phrase("Choose another format."),
     )
 
 
@@ -55,12 +57,12 @@ def open_folder(
         for label in labels:
             if label not in known:
                 remarks.saw(
-                    phrase("The texts in “{label}” have no label and are left out", label=label), 1
+                    phrase("The texts in “{label}” have no label and were skipped", label=label), 1
                 )
         columns: tuple[str, ...] = ("text", "label", "file")
         files = [(label, file) for label in known for file in _texts(folder / label)]
         if has_texts(folder):
-            remarks.saw(phrase("Texts beside the sub-folders have no label and are left out"), 1)
+            remarks.saw(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
     else:
         columns = ("text", "file")
         files = [("", file) for file in _all_texts(folder)]
@@ -92,10 +94,10 @@ def _read(
         texts = list(_cut(lines))
         if len(texts) > 1:
             remarks.saw(
-                phrase("A text of more than a million characters becomes several rows"), number
+                phrase("Text of more than a million characters split into several rows"), number
             )
         if not texts:
-            remarks.saw(phrase("A file has no text; it is left out"), number)
+            remarks.saw(phrase("File without text skipped"), number)
         for text in texts:
             yield number, text, label, name
         done += size
@@ -139,7 +141,7 @@ def size_of_folder(folder: Path) -> int:
     size = sum(file.stat().st_size for file in _all_texts(folder))
     if size > LARGEST_FILE:
         raise BadFile(
-            folder, phrase("its texts are more than can be read."), phrase("Take a part of them.")
+            folder, phrase("its texts are too large to be read."), phrase("Use a part of them.")
         )
     return size
 
@@ -196,7 +198,7 @@ def _all_texts(folder: Path) -> list[Path]:
             raise BadFile(
                 folder,
                 phrase("it has more than {most_files:,} texts.", most_files=MOST_FILES),
-                phrase("Take a part of them."),
+                phrase("Use a part of them."),
             )
     return sorted(found)
 

@@ -14,7 +14,7 @@ from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 ADVICE = phrase(
-    "Each line must be one object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
+    "Each line must be one JSON object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
 )
 SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -45,7 +45,7 @@ def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row
         cells = []
         for key in keys:
             if key not in item:
-                remarks.saw(phrase("A row has no “{key}”; its cell is empty", key=key), number)
+                remarks.saw(phrase("Row without “{key}”, read as an empty cell", key=key), number)
                 cells.append("")
             else:
                 cells.append(_cell(item[key], key, number, remarks))
@@ -64,7 +64,7 @@ def _objects(
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text:
-            remarks.saw(phrase("An empty line is left out"), number)
+            remarks.saw(phrase("Empty line skipped"), number)
             continue
         try:
             item = decoder.decode(text)
@@ -100,7 +100,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(phrase("the key “{twin}” stands twice in one object.", twin=twin[:100]))
+        raise _Refused(phrase("the key “{twin}” appears twice in one object.", twin=twin[:100]))
     return item
 
 
@@ -114,16 +114,16 @@ def _kind(item: object) -> str:
 
 def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
     if value is None:
-        remarks.saw(phrase("“{key}” is null; its cell is empty", key=key), line)
+        remarks.saw(phrase("“{key}” is null, read as an empty cell", key=key), line)
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
-        remarks.saw(phrase("“{key}” holds several values; its cell is their JSON", key=key), line)
+        remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
         value = _json(value)
     text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
     if text != value:
-        remarks.saw(phrase("“{key}” holds a lone surrogate; “\ufffd” stands for it", key=key), line)
+        remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
     return str(text)
 
 

@@ -37,13 +37,13 @@ def size_of(path: Path) -> int:
         status = path.stat()
     except FileNotFoundError as error:
         raise BadFile(
-            path, phrase("there is no such file."), phrase("It may have been moved or renamed.")
+            path, phrase("the file does not exist."), phrase("It may have been moved or renamed.")
         ) from error
     except (OSError, ValueError) as error:
         raise BadFile(
             path,
-            phrase("it cannot be reached: {error}.", error=reason(error)),
-            phrase("Check its place."),
+            phrase("the file cannot be reached: {error}.", error=reason(error)),
+            phrase("Check its location."),
         ) from error
     if stat.S_ISDIR(status.st_mode):
         raise BadFile(path, phrase("this is a folder, not a file."), phrase("Choose a file in it."))
@@ -59,16 +59,18 @@ def size_of(path: Path) -> int:
         raise BadFile(
             path,
             phrase(
-                "it says that it has {st_size:.0f} GiB, "
-                "more than the {largest_file} GiB that can be read.",
+                "the file has {st_size:.0f} GiB, more than the {largest_file} GiB that can be"
+                " read.",
                 st_size=status.st_size / 1024**3,
                 largest_file=LARGEST_FILE // 1024**3,
             ),
-            phrase("Split it, or take a part of it."),
+            phrase("Split it, or use a part of it."),
         )
     if not os.access(path, os.R_OK):
         raise BadFile(
-            path, phrase("you may not read this file."), phrase("Change its permissions.")
+            path,
+            phrase("you do not have permission to read this file."),
+            phrase("Change the permissions of the file."),
         )
     return status.st_size
 
@@ -100,7 +102,7 @@ class Lines:
             raise BadFile(
                 path,
                 phrase("there is no encoding “{encoding}”.", encoding=encoding),
-                phrase("Choose utf-8, utf-16 or cp1252, say."),
+                phrase("Choose, for example, utf-8, utf-16 or cp1252."),
             ) from error
 
     def ahead(self, longest: int = LONGEST_LINE, cut: bool = False) -> Iterator[str]:
@@ -128,7 +130,7 @@ class Lines:
                             phrase(
                                 "this line is longer than {longest:,} characters.", longest=longest
                             ),
-                            phrase("Break it into several lines."),
+                            phrase("Split it into several lines."),
                             line=number,
                         )
                     if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
@@ -175,7 +177,7 @@ class Lines:
         return BadFile(
             self.path,
             phrase("these bytes are not text in {encoding}.", encoding=self.encoding),
-            phrase("Choose the encoding that the file was saved in, or mend this place."),
+            phrase("Choose the encoding in which the file was saved, or correct this place."),
             line=line,
             column=column,
         )

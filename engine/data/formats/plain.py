@@ -42,7 +42,7 @@ def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
         begun = ""
         if raw[-1] not in "\r\n" and len(raw) >= LONGEST_TEXT:
             remarks.saw(
-                phrase("A line of more than a million characters becomes several rows"), number
+                phrase("Line of more than a million characters split into several rows"), number
             )
             place = text.rfind(" ") + 1 or len(text)
             text, begun = text[:place], text[place:]
@@ -59,7 +59,7 @@ def _single(lines: Lines, remarks: Remarks) -> Iterator[Row]:
         if text.strip():
             yield Row(number, (text,))
         else:
-            remarks.saw(phrase("An empty line is left out"), number)
+            remarks.saw(phrase("Empty line skipped"), number)
 
 
 def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
@@ -70,7 +70,7 @@ def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
         if part and (not full or length + len(text) > LONGEST_TEXT):
             if full:
                 remarks.saw(
-                    phrase("A text of more than a million characters becomes several rows"), start
+                    phrase("Text of more than a million characters split into several rows"), start
                 )
             yield Row(start, ("\n".join(part),))
             part, length = [], 0

@@ -138,7 +138,7 @@ def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
     if not any(line.strip() for line in lines):
         raise BadFile(
             path,
-            phrase("there is nothing in it but white space."),
+            phrase("the file contains only white space."),
             phrase("Choose a file with text."),
         )
     suffix = path.suffix.lower()
@@ -163,7 +163,7 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
 
 def _quotes_note(lines: list[str], reading: Reading) -> str:
     if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
-        return phrase("Double quotes are taken for a part of the text, since they do not pair up.")
+        return phrase("Double quotes are treated as text, because they are not balanced.")
     return ""
 
 
@@ -178,7 +178,7 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
     if len(table.columns) > SHOWN_COLUMNS:
         notes.append(
             phrase(
-                "Only {shown_columns} of {count:,} columns are shown.",
+                "Showing only {shown_columns} of {count:,} columns.",
                 shown_columns=SHOWN_COLUMNS,
                 count=len(table.columns),
             )

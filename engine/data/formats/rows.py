@@ -38,13 +38,13 @@ class Remarks:
     def sentences(self) -> tuple[str, ...]:
         counted = (
             phrase(
-                "{what}: {count} in all, the first in line {line}.",
+                "{what}: {count} times, first in line {line}.",
                 what=what,
                 count=count,
                 line=line,
             )
             if count > 1
-            else phrase("{what}: one, in line {line}.", what=what, line=line)
+            else phrase("{what}: once, in line {line}.", what=what, line=line)
             for what, (count, line) in self._seen.items()
         )
         return (*self._said, *counted)
@@ -85,7 +85,7 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
                 count=len(given),
                 most_columns=MOST_COLUMNS,
             ),
-            phrase("Check the delimiter, or keep only the columns that are needed."),
+            phrase("Check the delimiter, or keep only the columns you need."),
             line=1,
         )
     taken = set(RESERVED)
@@ -99,7 +99,7 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
         if name.strip() and unique != plain:
             remarks.saw(
                 phrase(
-                    "A column is renamed to “{unique}”, since its name was taken", unique=unique
+                    "Column renamed to “{unique}”, because its name was already used", unique=unique
                 ),
                 1,
             )

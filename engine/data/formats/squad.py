@@ -20,13 +20,13 @@ from engine.spec.dataset import Reading
 LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
 CHUNK = 1_000_000  # characters
 LOOKED_AT = 100_000  # characters, in which a file shows what it is
-ADVICE = phrase("Choose a file in the form of SQuAD 1.1 or 2.0.")
+ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
     dict: phrase("an object"),
     list: "a list",
     str: "a text",
     int: phrase("a whole number"),
-    bool: phrase("a yes or no"),
+    bool: phrase("true or false"),
 }
 SURROGATES = re.compile("[\ud800-\udfff]")
 Kind = TypeVar("Kind")
@@ -67,18 +67,18 @@ class Squad(NamedTuple):
         """What was noticed, in whole sentences."""
         if not self.repairs:
             return ()
-        what = phrase("An answer does not stand where the file says; its nearest place is taken")
-        count = (
-            phrase("{count} in all, the first", count=len(self.repairs))
-            if len(self.repairs) > 1
-            else "one"
+        what = phrase(
+            "Answer not found at the position given in the file, its nearest occurrence was used"
         )
+        first = self.repairs[0].id[:100]
+        if len(self.repairs) == 1:
+            return (phrase("{what}: once, question {id}.", what=what, id=first),)
         return (
             phrase(
-                "{what}: {count} of question {id}.",
+                "{what}: {count} times, first question {id}.",
                 what=what,
-                count=count,
-                id=self.repairs[0].id[:100],
+                count=len(self.repairs),
+                id=first,
             ),
         )
 
@@ -134,10 +134,10 @@ def _json(lines: Lines) -> object:
     path = lines.path
     if size_of(path) > LARGEST_FILE:
         problem = phrase(
-            "it is larger than the {largest_file} GiB that can be read at once.",
+            "the file is larger than the {largest_file} GiB that can be read at once.",
             largest_file=LARGEST_FILE // 1024**3,
         )
-        raise BadFile(path, problem, phrase("Split it, or take a part of it."))
+        raise BadFile(path, problem, phrase("Split it, or use a part of it."))
     text = "".join(lines.upto(CHUNK, cut=True))
     try:
         return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_twins)
@@ -163,7 +163,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(item) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(phrase("the key “{twin}” stands twice in one object.", twin=twin[:100]))
+        raise _Refused(phrase("the key “{twin}” appears twice in one object.", twin=twin[:100]))
     return item
 
 
@@ -201,7 +201,7 @@ class _Reader:
         given = self.field(item, "answers", list, where) if "answers" in item else []
         if impossible and given:
             raise self._bad(
-                phrase("{where} is said to be impossible, and has an answer.", where=where)
+                phrase("{where} is marked as impossible, but has an answer.", where=where)
             )
         answers = tuple(self._answer(answer, context, where, id_) for answer in given)
         question = self.text(item, "question", where)
@@ -213,7 +213,11 @@ class _Reader:
         id_ = str(number) if is_number else self.text(item, "id", where)
         if id_ in self._ids:
             raise self._bad(
-                phrase("the id {id} stands twice, again at {where}.", id=id_[:100], where=where)
+                phrase(
+                    "the id {id} appears twice, the second time at {where}.",
+                    id=id_[:100],
+                    where=where,
+                )
             )
         self._ids.add(id_)
         return id_
@@ -229,7 +233,7 @@ class _Reader:
         if start is None:
             raise self._bad(
                 phrase(
-                    "the context of {question} does not hold its answer “{text}”.",
+                    "the context of {question} does not contain its answer “{text}”.",
                     question=question,
                     text=text[:60],
                 )

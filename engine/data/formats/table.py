@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 DELIMITERS = "\t,;|"
 AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
 AGREE = 0.9  # share of the rows that must have the same number of cells
-QUOTES_ADVICE = phrase("Mend this place, or switch off “Quotes” if they belong to the text.")
+QUOTES_ADVICE = phrase(
+    "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
+)
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 csv.field_size_limit(LONGEST_LINE)
@@ -74,14 +76,10 @@ def _even(
         if missing == 0:
             yield row
         elif missing > 0 and pads:
-            remarks.saw(
-                phrase("A row has fewer cells than others; empty ones stand for them"), row.line
-            )
+            remarks.saw(phrase("Row with missing cells, read as empty"), row.line)
             yield Row(row.line, row.cells + ("",) * missing)
         elif missing < 0 and not any(row.cells[width:]):
-            remarks.saw(
-                phrase("A row ends with empty cells for which there is no column"), row.line
-            )
+            remarks.saw(phrase("Row with empty cells beyond the last column"), row.line)
             yield Row(row.line, row.cells[:width])
         else:
             count = len(row.cells)
@@ -93,7 +91,7 @@ def _even(
                     what="cell" if count == 1 else "cells",
                     width=width,
                 ),
-                phrase("Mend this row, or choose another delimiter."),
+                phrase("Correct this row, or choose another delimiter."),
                 line=row.line,
             )
 
@@ -112,7 +110,7 @@ def _rows(path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks) 
                     _remark_breaks(cells, start, reader.line_num, remarks)
                 yield Row(start, tuple(cells))
             else:
-                remarks.saw(phrase("An empty line is left out"), start)
+                remarks.saw(phrase("Empty line skipped"), start)
             start = reader.line_num + 1
     except csv.Error as error:
         raise _bad_quotes(error, path, start, reader.line_num) from error
@@ -129,32 +127,31 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
         problem = phrase(
-            "a cell that begins here is longer than {longest_line:,} characters.",
+            "a cell that starts here is longer than {longest_line:,} characters.",
             longest_line=LONGEST_LINE,
         )
     elif "end of data" in text:
-        problem = phrase("a quote that opens in this row never closes.")
+        problem = phrase("a quote that opens in this row is never closed.")
     elif line > start:
         problem = phrase(
-            "a quote that opens in this row closes in the middle of a cell in line {line}.",
+            "a quote that opens in this row is closed in the middle of a cell in line {line}.",
             line=line,
         )
     else:
-        problem = phrase("a quote closes in the middle of a cell.")
+        problem = phrase("a quote is closed in the middle of a cell.")
     return BadFile(path, problem, QUOTES_ADVICE, line=start)
 
 
 def _remark_breaks(cells: list[str], start: int, end: int, remarks: Remarks) -> None:
     """A lost quote can swallow rows in silence; then the lines inside look like rows."""
-    remarks.saw(phrase("A cell holds line breaks"), start)
+    remarks.saw(phrase("Cell with line breaks"), start)
     for cell in cells:
         inner = cell.splitlines()[1:-1]
         if len(cells) > 1 and inner and all(_looks_like_row(line, len(cells)) for line in inner):
             remarks.saw(
                 phrase(
-                    "A cell goes on to line {end}, and the lines in it look like rows of their "
-                    "own; "
-                    "perhaps a quote is missing",
+                    "A cell extends to line {end} and its lines look like separate rows; a "
+                    "quote may be missing",
                     end=end,
                 ),
                 start,
@@ -170,7 +167,7 @@ def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         if not line.strip():
-            remarks.saw(phrase("An empty line is left out"), number)
+            remarks.saw(phrase("Empty line skipped"), number)
             continue
         label, _, text = line.partition(" ")
         name, colon, detail = label.partition(":")

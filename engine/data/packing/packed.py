@@ -61,7 +61,7 @@ class Packed:
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise StudioError(
                 phrase("The token files in {folder} are damaged.", folder=folder.name),
-                phrase("Delete this folder; it is made again when it is needed."),
+                phrase("Delete this folder; it will be created again when needed."),
             ) from error
         return cls(ids, offsets, splits)
 

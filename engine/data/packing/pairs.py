@@ -71,10 +71,12 @@ def pack_pairs(
     if max_length < SHORTEST:
         raise StudioError(
             phrase(
-                "Inputs of {max_length} tokens have no room for two spans.", max_length=max_length
+                "Inputs of {max_length} tokens are too short for two segments.",
+                max_length=max_length,
             ),
             phrase(
-                "Give the inputs {shortest} tokens at least, or turn next sentence off.",
+                "Set the max. length to at least {shortest} tokens, or turn off next-sentence"
+                " prediction (NSP).",
                 shortest=SHORTEST,
             ),
         )
@@ -94,10 +96,13 @@ def pack_pairs(
             np.save(new / "classes.npy", np.array(classes, dtype=np.int64))
             if not classes:
                 raise StudioError(
-                    phrase("No text has two sentences, so that none can follow another."),
                     phrase(
-                        "Put the sentences of a document on lines of their own with an empty line "
-                        "between documents, or turn next sentence off."
+                        "No text has two sentences, so there are no pairs for next-sentence "
+                        "prediction (NSP)."
+                    ),
+                    phrase(
+                        "Put every sentence on its own line with an empty line between "
+                        "documents, or turn off NSP."
                     ),
                 )
         packed = Packed.open(folder)

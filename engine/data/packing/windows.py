@@ -71,11 +71,12 @@ def windows(
     if room < 1:
         raise StudioError(
             phrase(
-                "A question of {count} tokens leaves no room for its context in {max_length}.",
+                "A question of {count} tokens leaves no room for its passage within "
+                "{max_length} tokens.",
                 count=len(asked),
                 max_length=max_length,
             ),
-            phrase("Allow longer inputs, or ask shorter questions."),
+            phrase("Increase the max. length, or shorten the questions."),
         )
     stretches = _stretches(len(context), room, stride)
     owners = _owners(len(context), stretches)

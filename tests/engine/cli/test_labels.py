@@ -70,7 +70,7 @@ def test_a_label_that_is_no_number_is_named_with_its_line(
     given = ["--data", str(data), *SIZE, "--task=regression", "--set=data.split.validation=0"]
     job.write_text(output(capsys, "job", *given))
     printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
-    assert "line 8 is “much”" in printed and "Write a number" in printed
+    assert "line 8 is “much”" in printed and "Use a number" in printed
 
 
 def test_a_weight_for_an_unknown_label_is_refused(

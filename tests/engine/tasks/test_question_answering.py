@@ -152,7 +152,7 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
     learner.fit_labels(rows)
     assert learner.task.unanswerable is False
-    examples = learner.pack(rows.unanswered(), tokenizer, 32, tmp_path / "packed", nothing)
+    examples = learner.pack(rows.unlabelled(), tokenizer, 32, tmp_path / "packed", nothing)
     oracle = Oracle(learner.pack(rows, tokenizer, 32, tmp_path / "known", nothing))
     for places in oracle.places.values():
         places[:] = 0  # every window says that there is none
@@ -185,10 +185,10 @@ def test_cells_hold_answers_in_many_forms(cell, found):
     "cell", ["Paris", "[1]", '{"text": 3}', '[{"text": "", "answer_start": 0}]']
 )
 def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learner, tmp_path):
-    with pytest.raises(Unfit, match="does not hold"):
+    with pytest.raises(Unfit, match="does not contain"):
         answers_of(cell, PASSAGE)
     rows = Rows(["who?"], [PASSAGE], answers=[cell], lines=[7])
-    with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not hold"):
+    with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not contain"):
         learner.pack(rows, tokenizer, 32, tmp_path / "packed", nothing)
 
 

@@ -172,7 +172,7 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
 
 def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
     alone = evaluate(network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1).answers()
-    unanswered = ROWS.unanswered()
+    unanswered = ROWS.unlabelled()
     examples = learner.pack(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
     together = evaluate(network, learner, tokenizer, examples, 4)
     for one, other in zip(alone, together.answers(), strict=True):

@@ -194,11 +194,11 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
         (Regression(), Rows(["a", "b"], None, ["1", "NaN"], lines=[2, 3]), "line 3 is “NaN”"),
         (Regression(), Rows(["a", "b"], None, ["1", ""], lines=[2, 3]), "line 3 is empty"),
         (Regression(), Rows(["a", "b"], None, ["2", "2.0"]), "in all 2 training rows"),
-        (Regression(), Rows(["a", "b"], None, ["1,5", "2.5"]), "what a comma means"),
+        (Regression(), Rows(["a", "b"], None, ["1,5", "2.5"]), "comma in numbers is ambiguous"),
         (Regression(), Rows(["a"]), "no column “label”"),
         (MultiLabel(), Rows(["a"]), "no column “label”"),
         (MultiLabel(), Rows(["a", "b"], None, ["", " "]), "No training row has a label"),
-        (MultiLabel(), Rows(["a"], flags={"x": ["maybe"]}, lines=[7]), "line 7: there stands"),
+        (MultiLabel(), Rows(["a"], flags={"x": ["maybe"]}, lines=[7]), "line 7: it contains"),
         (MultipleChoice(), Rows(["a"], None, ["0"]), "hold the endings"),
         (MultipleChoice(), Rows(["a"], endings=[("b", "c")]), "no column “label”"),
         (
@@ -230,7 +230,7 @@ def test_a_saved_model_answers_and_is_judged_as_before(
     answers = predictor.predict(ready.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
     with pytest.raises(MissingColumn):
-        predictor.evaluate(ready.rows.unanswered())
+        predictor.evaluate(ready.rows.unlabelled())
 
 
 def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepared]) -> None:

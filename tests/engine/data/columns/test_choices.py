@@ -120,7 +120,7 @@ def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
 
 @pytest.mark.parametrize("label", ["2", "-1", "", "1.0", "²", "99999999999999999999", "C"])
 def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
-    with pytest.raises(StudioError, match="in line 4 names no ending") as caught:
+    with pytest.raises(StudioError, match="in line 4 is not one of the choices") as caught:
         right_ones(["0", label], [("a b", "c d")] * 2, lines=[2, 4])
     assert f"“{label[:60]}”" in caught.value.problem and "from 0 to 1" in caught.value.advice
 
@@ -131,11 +131,11 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
         (("a text",), "in line 9 are not a list of texts"),
         (("[1, 2]",), "not a list of texts"),
         (('{"text": ["a", "b"]}',), "not a list of texts"),
-        (('["a"]',), "a choice of 1 in line 9"),
-        (("[]",), "a choice of 0"),
-        (('["a", ""]',), "Ending 2 of 2 is empty in line 9"),
-        (("a", " "), "Ending 2 of 2 is empty"),
-        (("a", "b", "c"), "3 endings in line 9, and 2 in line 8"),
+        (('["a"]',), "nly 1 choice in line 9"),
+        (("[]",), "nly 0 choices"),
+        (('["a", ""]',), "Choice 2 of 2 is empty in line 9"),
+        (("a", " "), "Choice 2 of 2 is empty"),
+        (("a", "b", "c"), "3 choices in line 9, but 2 in line 8"),
     ],
 )
 def test_wrong_endings_are_named_with_their_line(endings, says):

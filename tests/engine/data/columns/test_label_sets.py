@@ -59,5 +59,5 @@ def test_several_labels_are_told_from_one(cells, counts):
 def test_yes_and_no_are_read_in_their_spellings():
     cells = ["1", "0", "True", "FALSE", " yes", "no", "1.0", "0.0"]
     assert is_yes("x", cells) == [True, False] * 4
-    with pytest.raises(StudioError, match="column “x” says neither yes nor no in line 9"):
+    with pytest.raises(StudioError, match="column “x” is neither yes nor no in line 9"):
         is_yes("x", ["1", "2"], [8, 9])

@@ -31,7 +31,7 @@ def test_what_is_wrong_is_named_with_its_line():
         numbers_in(["1", "abc", "x"], [4, 5, 6])
     with pytest.raises(StudioError, match="row 2 is empty"):
         numbers_in(["1", " "])
-    with pytest.raises(StudioError, match=r"“1,234” in row 1 and “0\.5” in row 2"):
+    with pytest.raises(StudioError, match=r"“1,234” in row 1, but “0\.5” in row 2"):
         numbers_in(["1,234", "0.5"])
 
 

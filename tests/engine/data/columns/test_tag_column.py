@@ -1,4 +1,4 @@
-"""Tags of any scheme arrive in BIO, what had to be mended is told with its line."""
+"""Tags of any scheme arrive in BIO, what had to be corrected is told with its line."""
 
 import json
 from pathlib import Path
@@ -44,15 +44,15 @@ def test_every_scheme_is_kept_in_bio(tmp_path, scheme, sentences):
     assert rows.tags == ["B-x I-x B-x O", "O B-y"]
     assert dataset.spec.spans == {"x": 2, "y": 1} and dataset.spec.labels == {}
     said = " ".join(dataset.spec.notes)
-    assert (scheme in said) == (scheme != "BIO") and "mended" not in said
+    assert (scheme in said) == (scheme != "BIO") and "corrected" not in said
 
 
-def test_what_is_mended_is_told_with_its_line(tmp_path):
+def test_what_is_corrected_is_told_with_its_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O | e:O f:I-x g:I-y | h:B-y")
     dataset = imported(path, tmp_path)
     assert dataset.rows("train").tags == ["B-x O", "B-x O", "O B-x B-y", "B-y"]
     (note,) = dataset.spec.notes
-    assert "mended" in note and "2 in all, the first in line 8" in note
+    assert "corrected" in note and "2 times, first in line 8" in note
 
 
 def test_classes_of_words_stay_as_they_are(tmp_path):
@@ -81,7 +81,7 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
     "content, line, says",
     [
         ("text,tags\na b,O O\nc d,O\n", 3, "there are 2 words and one tag"),
-        ("text,tags\na b,I-x B-x\nc d,O oops\n", 3, "“oops” is no tag of a span"),
+        ("text,tags\na b,I-x B-x\nc d,O oops\n", 3, "“oops” is not a valid span tag"),
     ],
 )
 def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
@@ -97,14 +97,14 @@ def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
 
 def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O e:oops")
-    with pytest.raises(BadFile, match="line 6: “oops” is no tag") as caught:
+    with pytest.raises(BadFile, match="line 6: “oops” is not a valid span tag") as caught:
         imported(path, tmp_path)
     assert caught.value.line == 6
 
 
 def test_two_schemes_in_one_file_are_refused(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:E-x | c:U-x d:O")
-    with pytest.raises(StudioError, match="marked in two ways"):
+    with pytest.raises(StudioError, match="mix two schemes"):
         imported(path, tmp_path)
 
 

@@ -134,7 +134,7 @@ def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
 
 def test_a_repair_is_told_in_a_sentence():
     (repair,) = to_bio([["O"], ["O", "I-x"]], "BIO")[1]
-    assert str(repair) == "Sentence 2, token 2: “I-x” cannot stand here; it is taken for “B-x”."
+    assert str(repair) == "Sentence 2, token 2: “I-x” is not valid here; it was read as “B-x”."
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_an_unknown_tag_is_named_with_its_place(tag):
         assert (caught.value.sentence, caught.value.token) == (2, 3)
         assert caught.value.problem.startswith("Sentence 2, token 3: “")
         assert len(str(caught.value)) < 250
-    with pytest.raises(UnknownTag, match="no tag of a span"):
+    with pytest.raises(UnknownTag, match="not a valid span tag"):
         spans([tag])
 
 

@@ -113,7 +113,7 @@ def test_files_with_and_without_header_go_together(assets, tmp_path):
     dataset = resolve(source, tmp_path / "mrpc")
     assert dataset.spec.rows == {"train": 2576, "validation": 1725, "test": 0}
     assert dataset.spec.labels == {"0": 1401, "1": 2900}
-    assert any("by their position" in note for note in dataset.spec.notes)
+    assert any("by position" in note for note in dataset.spec.notes)
     pairs = dataset.rows("validation").pairs
     assert pairs is not None and pairs[0].startswith("Current Chief Operating Officer")
 
@@ -147,8 +147,8 @@ def test_what_is_odd_is_noted(tmp_path):
         "text,label\na b,Pos\nc d,pos\n,neg\ne f,\ng h,Pos\ni j,neg\n", encoding="utf-8"
     )
     notes = " ".join(imported(tmp_path).notes)
-    assert "A row has no text: one, in line 4." in notes
-    assert "A row has no label: one, in line 5." in notes
+    assert "Row without text: once, in line 4." in notes
+    assert "Row without label: once, in line 5." in notes
     assert "“Pos” and “pos”" in notes
     assert "2 labels have a single row each" in notes
 
@@ -265,7 +265,7 @@ def test_a_job_on_a_stored_version_wants_just_that_one(tmp_path):
     assert found.spec == spec
     with pytest.raises(StudioError, match="not the one"):
         resolve(StoredData(folder=folder, fingerprint="another"), tmp_path / "unused")
-    with pytest.raises(StudioError, match="no data set"):
+    with pytest.raises(StudioError, match="does not contain a data set"):
         resolve(StoredData(folder=tmp_path / "gone"), tmp_path / "unused")
 
 

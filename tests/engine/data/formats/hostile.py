@@ -120,13 +120,13 @@ CASES = [
         text('text,label\n"begins,a\nfilm one,b\nfilm two,a\nends",b\n' + "one more,a\n" * 9),
         [('"begins', "a"), ("film one", "b"), ("film two", "a"), ('ends"', "b")]
         + [("one more", "a")] * 9,
-        notes="do not pair up",
+        notes="not balanced",
     ),
     Case(
         "swallowed-rows-among-quotes.csv",
         text('text,label\n"x, y",a\n"begins,a\nfilm one,b\nends",b\n' + "one more,a\n" * 9),
         [("x, y", "a"), ("begins,a\nfilm one,b\nends", "b"), *[("one more", "a")] * 9],
-        notes="perhaps a quote is missing",
+        notes="a quote may be missing",
     ),
     Case("extra-cell.csv", text(swapped(5, "hello, world,pos")), line=5, says="3 cells"),
     Case("missing-cell.csv", text(swapped(6, "no label here")), line=6, says="1 cell"),
@@ -140,10 +140,10 @@ CASES = [
         "empty-extra-cells.csv",
         text(GOOD_CSV.replace("bad day,neg", "bad day,neg,,")),
         GOOD,
-        notes="no column",
+        notes="beyond the last column",
     ),
     Case(
-        "empty-lines.csv", text(GOOD_CSV.replace("\na bad", "\n\n\na bad")), GOOD, notes="2 in all"
+        "empty-lines.csv", text(GOOD_CSV.replace("\na bad", "\n\n\na bad")), GOOD, notes="2 times"
     ),
     Case(
         "words-for-nothing.csv",
@@ -259,13 +259,15 @@ CASES = [
     Case(
         "pointer.csv",
         text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
-        says="git-lfs",
+        says="Git LFS",
     ),
     Case("endless.csv", sparse, says="GiB"),
     Case("folder.csv", Path.mkdir, says="folder"),
-    Case("missing.csv", lambda path: None, says="no such file"),
+    Case("missing.csv", lambda path: None, says="does not exist"),
     Case(
-        "dangling.csv", lambda path: path.symlink_to(path.with_name("nowhere")), says="no such file"
+        "dangling.csv",
+        lambda path: path.symlink_to(path.with_name("nowhere")),
+        says="does not exist",
     ),
 ]
 if os.name == "posix":

@@ -114,8 +114,8 @@ def test_columns_and_comments_of_published_forms(tmp_path):
     assert read(path, ENGLISH, "text", "column 2")[0][0][1] == ("NNP", "VBZ", "#")
     sentences, notes = read(path, UNIVERSAL, tags="upos")
     assert sentences == [(("do", "n't", "#"), ("AUX", "PART", "SYM"))]
-    assert "comment: 3 in all, the first in line 1" in notes
-    assert "left out: 2 in all, the first in line 4" in notes
+    assert "comment: 3 times, first in line 1" in notes
+    assert "skipped: 2 times, first in line 4" in notes
 
 
 @pytest.mark.parametrize(
@@ -123,15 +123,15 @@ def test_columns_and_comments_of_published_forms(tmp_path):
     [
         ("#tag\tO\nx\tO\n", [("#tag", "x")], ""),
         ("# O\nx O\n", [("#", "x")], ""),
-        ("#begin document (a); part 000\nx y O\n\n#end document\n", [("x",)], "2 in all"),
+        ("#begin document (a); part 000\nx y O\n\n#end document\n", [("x",)], "2 times"),
         ("\n\n\t\nx\tO\n \t \ny\tO\n\n\n", [("x",), ("y",)], ""),
         ("a b\tO\nc\tO\n", [("a\u00a0b", "c")], "no-break space"),
         ("1\ta\tO\n2\tb\tO\n", [("a", "b")], ""),
         ("x\tO\t\ny\tO\n", [("x", "y")], ""),
-        ("x\tO\n\tO\ny\tO\n", [("x", "y")], "no word"),
+        ("x\tO\n\tO\ny\tO\n", [("x", "y")], "without a word"),
         ("x\u00a0y O\nz\u2028 O\n", [("x\u00a0y", "z\u2028")], ""),
         ("3-4" + " x" * 9 + "\n", [("3-4",)], ""),
-        ("a\t\tO\n", [("a",)], "stands for it"),
+        ("a\t\tO\n", [("a",)], "replaced by"),
         ("a O\n-DOCSTART-\nb O\n", [("a",), ("b",)], ""),
         ("# a\n-DOCSTART-\tO\n\nx\tO\n", [("x",)], "comment"),
     ],
@@ -146,9 +146,9 @@ def test_odd_lines_are_understood(tmp_path, content, expected, notes):
 @pytest.mark.parametrize(
     "content, line, says",
     [
-        ("x\tO\ny\n", 2, "one column, and the first row has 2"),
+        ("x\tO\ny\n", 2, "one column, but the first row has 2"),
         ("x\tO\n\ny\t\n", 3, "one column"),
-        ("x O\ny z O\n", 2, "3 columns, and the first row has 2"),
+        ("x O\ny z O\n", 2, "3 columns, but the first row has 2"),
         ("a b c O\nx O\n", 2, "2 columns"),
         ("x O\n# a comment\n", 2, "3 columns"),
         ("x\tO\ny O\n", 2, "one column"),

@@ -45,7 +45,7 @@ def test_a_sub_folder_is_a_label(films):
     assert cells[0] == ("neg film 0", "neg", "neg/0.txt")
     assert [label for _, label, _ in cells] == ["neg"] * 4 + ["pos"] * 4
     said = " ".join(table.notes)
-    assert "“unsup” have no label" in said and "beside the sub-folders" in said
+    assert "“unsup” have no label" in said and "outside the sub-folders" in said
     assert preview(films / "train", found.reading, rows=3).rows[2].cells[0] == "neg film 2"
 
 
@@ -77,7 +77,7 @@ def test_documents_without_labels_lie_anywhere_below(tmp_path):
     table, cells = rows(folder)
     assert table.columns == ("text", "file")
     assert cells == [("one\n\ntwo", "a.txt"), ("three", "deep/down/c.txt")]
-    assert "no text; it is left out: one, in line 2" in table.notes[0]
+    assert "File without text skipped: once, in line 2" in table.notes[0]
 
 
 def test_a_long_text_becomes_several_rows(tmp_path, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path):
     with pytest.raises(BadFile, match="no texts in it"):
         recognise(made(tmp_path / "empty", README="x"))
     reading = recognise(made(tmp_path / "y", a="fine")).reading
-    with pytest.raises(BadFile, match="no folder of texts"):
+    with pytest.raises(BadFile, match="not a folder of texts"):
         read(folder / "a.txt", reading)
 
 

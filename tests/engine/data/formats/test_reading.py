@@ -159,7 +159,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n", encoding="utf-8")
     path.chmod(0)
-    with pytest.raises(BadFile, match="may not read"):
+    with pytest.raises(BadFile, match="permission to read"):
         recognise(path)
 
 

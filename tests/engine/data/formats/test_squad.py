@@ -81,9 +81,9 @@ def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
     assert found.questions[0].answers == (Answer("cat", 30), Answer("The", 0))
     assert found.repairs == (Repair("q1", "cat", 26, 30),)
     (note,) = found.notes
-    assert note.endswith("its nearest place is taken: one of question q1.")
+    assert note.endswith("its nearest occurrence was used: once, question q1.")
     found = read(tmp_path / "x.json", whole(moved, moved | {"id": "q2"}))
-    assert found.notes[0].endswith("2 in all, the first of question q1.")
+    assert found.notes[0].endswith("2 times, first question q1.")
 
 
 @given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(-5, 20))
@@ -124,7 +124,7 @@ def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
         ("", 0, 0, "empty"),
         ("question,answer\n", 1, 1, "not valid JSON"),
         ('{"data": NaN}', 0, 0, "NaN"),
-        ('{"data": [], "data": []}', 0, 0, "“data” stands twice"),
+        ('{"data": [], "data": []}', 0, 0, "“data” appears twice"),
         ("[" * 100_000, 0, 0, "nested too deeply"),
         (f'{{"data": {"9" * 5_000}}}', 0, 0, "too long"),
         (b'{"data":\n "\xff"}', 2, 3, "not text in utf-8"),
@@ -149,7 +149,10 @@ def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, say
         ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1 has no “context”"),
         (whole(asked(), {"question": "?"}), "article 1, paragraph 1, question 2 has no “id”"),
         (whole(asked(True)), "question 1 is not a text"),
-        (whole(asked(), asked()), "the id q1 stands twice, again at article 1, paragraph 1"),
+        (
+            whole(asked(), asked()),
+            "the id q1 appears twice, the second time at article 1, paragraph 1",
+        ),
         (whole(asked(question=None)), "“question” of question q1 is not a text"),
         (whole(asked(answers={})), "“answers” of question q1 is not a list"),
         (whole(asked(answers=["cat"])), "an answer of question q1 is not an object"),
@@ -157,9 +160,12 @@ def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, say
         (whole(asked(answers=[{"text": "cat", "answer_start": "4"}])), "is not a whole number"),
         (whole(asked(answers=[{"text": "cat", "answer_start": True}])), "is not a whole number"),
         (whole(asked(answers=[{"text": "", "answer_start": 4}])), "answer of question q1 is empty"),
-        (whole(asked(answers=[{"text": "dog", "answer_start": 4}])), "question q1 does not hold"),
-        (whole(asked(is_impossible=True)), "question q1 is said to be impossible"),
-        (whole(asked(is_impossible=0)), "is not a yes or no"),
+        (
+            whole(asked(answers=[{"text": "dog", "answer_start": 4}])),
+            "question q1 does not contain",
+        ),
+        (whole(asked(is_impossible=True)), "question q1 is marked as impossible"),
+        (whole(asked(is_impossible=0)), "is not true or false"),
         (whole(asked("x" * 10_000, question=1)), "of question xxx"),
     ],
 )

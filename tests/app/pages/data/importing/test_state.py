@@ -126,7 +126,7 @@ def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
         ("empty.csv", b"", "the file is empty"),
         ("table.xlsx", b"PK\x03\x04 xl/ and more", "Excel"),
         ("noise.txt", bytes(range(256)) * 40, "binary"),
-        ("missing.csv", None, "no such file"),
+        ("missing.csv", None, "does not exist"),
     ],
 )
 def test_what_is_no_text_is_named(importing, tmp_path, name, content, said) -> None:
@@ -221,7 +221,7 @@ def test_a_split_column_says_the_splits(importing, write) -> None:
     assert state.count.split_rows == {"train": 9, "validation": 3, "test": 0}
     state.set_split(state.split.model_copy(update={"column": "label"}))
     importing.count()
-    assert "no part of a data set" in state.obstacle()
+    assert "is not a split" in state.obstacle()
     assert "line 2" in state.obstacle()
 
 
