@@ -19,6 +19,7 @@ from app.pages.runs.state import RunsState
 from app.pages.runs.table import Index
 from app.theme import SPACE
 from app.widgets import numbers, run_texts
+from app.widgets.spec_texts import value_text
 from app.widgets.tables import dress
 from app.widgets.text import Text
 
@@ -72,7 +73,7 @@ class SeedsTable(QAbstractTableModel):
             return None
         best = row.best_score
         cells = (
-            sweep_row_of(row),
+            value_text(sweep_row_of(row)),
             str(row.job.training.seed) if row.job else "",
             run_texts.state_text(row.state),
             "" if best is None else run_texts.score(row.best_metric, best),
@@ -100,7 +101,9 @@ class SeedsTab(QWidget):
         self.table.setModel(self.model)
         dress(self.table, self.tr("Runs of this job"))
         self.table.verticalHeader().hide()
-        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(FEATURES, QHeaderView.ResizeMode.ResizeToContents)
         self.table.activated.connect(self._on_activated)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
@@ -141,25 +144,24 @@ class SeedsTab(QWidget):
         if not scores:
             return self.tr("None of the {0} runs has finished yet.").format(runs)
         template = self.tr("{0}: {1} (mean ± SD of {2} finished runs, {3} in total)")
-        return template.format(_metric(rows), mean_and_deviation(rows), len(scores), runs)
+        heading = run_texts.metric_heading(_metric(rows))
+        return template.format(heading, mean_and_deviation(rows), len(scores), runs)
 
     def _sweep(self, rows: Sequence[RunRow], runs: int) -> str:
         """How far the layer sweep is, in a sentence."""
         ended = sum(row.state == "finished" for row in rows)
         if not _metric(rows):
-            return self.tr("Layer sweep: {0} of {1} runs finished.").format(ended, runs)
-        template = self.tr("Layer sweep: {0} of {1} runs finished. Compared by: {2}.")
-        return template.format(ended, runs, _metric(rows))
+            return self.tr("Layer probing sweep: {0} of {1} runs finished.").format(ended, runs)
+        template = self.tr("Layer probing sweep: {0} of {1} runs finished. Compared by {2}.")
+        return template.format(ended, runs, run_texts.metric_title(_metric(rows)))
 
     def _on_activated(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()].id)
 
 
 def _metric(rows: Sequence[RunRow]) -> str:
-    """The title of the metric by which these runs are compared; empty before the first score."""
-    names = (row.best_metric for row in rows if row.best_score is not None)
-    name = next(names, "")
-    return run_texts.metric_heading(name) if name else ""
+    """The metric by which these runs are compared; empty before the first score."""
+    return next((row.best_metric for row in rows if row.best_score is not None), "")
 
 
 def _place(row: RunRow) -> tuple[int, int]:

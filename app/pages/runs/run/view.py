@@ -97,7 +97,7 @@ class RunView(QWidget):
             self.seeds.made.show_run(row)
         seeds = self.tabs.indexOf(self.seeds)
         self.tabs.setTabVisible(seeds, bool(group_of(row)))
-        text = self.tr("Lay&er sweep") if sweep_row_of(row) else self.tr("S&eeds")
+        text = self.tr("Lay&er probing sweep") if sweep_row_of(row) else self.tr("S&eeds")
         self.tabs.setTabText(seeds, text)
 
     def _on_export(self, checkpoint: Path) -> None:

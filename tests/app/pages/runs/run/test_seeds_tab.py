@@ -15,6 +15,7 @@ from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, Seed
 from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from app.widgets.spec_texts import value_text
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, split
 from engine.spec.features import PAPER, Features
@@ -161,14 +162,14 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(
     assert view is not None
     qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
-    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er sweep"
+    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
     model, table = view.seeds.made.model, view.seeds.made.table
     told = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
-    assert [vectors for vectors, _ in told] == list(PAPER[:6])
+    assert [vectors for vectors, _ in told] == [value_text(row) for row in PAPER[:6]]
     assert [best for _, best in told] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
     assert view.seeds.made.together.text() == (
-        "Layer sweep: 6 of 7 runs finished. Compared by: Validation accuracy."
+        "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
     )
     assert_accessible(view.seeds)
     screen(page, "layer-sweep")
