@@ -22,7 +22,7 @@ from xml.etree import ElementTree as ET
 from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
 
 ROOT = Path(__file__).resolve().parent.parent
-TRANSLATES = {"tr": 0, "_tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # its place
+TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # its place
 FIELDS = ("title", "short", "description")  # of settings, tasks, metrics, formats and families
 HELPS = ("Option", "Argument", "Typer")
 COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")

@@ -1,9 +1,10 @@
 """What the figures of Explore say below them of where their numbers come from."""
 
-from PySide6.QtCore import QCoreApplication, QDate, Qt
+from PySide6.QtCore import QDate, Qt
 
 from app.pages.explore.side import Input
 from app.pages.explore.study import Study
+from app.translation import tr
 
 MAX_QUOTE = 300  # characters of a text in a caption
 
@@ -11,13 +12,13 @@ MAX_QUOTE = 300  # characters of a text in a caption
 def source(study: Study, side: int = 0) -> str:
     """Model, text, what is masked, and the day; the end of every caption."""
     shown = study.both[side]
-    parts = [_tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
-    parts += [_tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
+    parts = [tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
+    parts += [tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
     masked = masked_words(shown.input)
     if masked:
-        parts.append(_tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
+        parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
     if shown.cut:
-        parts.append(_tr("Truncated to the first {0} tokens.").format(len(shown.tokens)))
+        parts.append(tr("Truncated to the first {0} tokens.").format(len(shown.tokens)))
     parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
     return " ".join(parts)
 
@@ -35,7 +36,3 @@ def quoted(text: str) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text[: MAX_QUOTE + 1].split())
     return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE]}…"
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Captions", text)

@@ -96,7 +96,8 @@ class DetailsTab(QWidget):
             (self.tr("Device"), row.device or "–"),
             (self.tr("Threads"), numbers.count(row.threads) if row.threads else "–"),
         ]
-        lines += [(name, version) for name, version in row.versions]
+        named = {"precision": self.tr("Precision"), "processes": self.tr("Processes")}
+        lines += [(named.get(name, name), version) for name, version in row.versions]
         if row.job is not None:
             data = row.job.data
             if isinstance(data, StoredData):

@@ -1,12 +1,13 @@
 """An answer as a figure to keep, and how two answers differ."""
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import Role
+from app.translation import tr
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
@@ -31,8 +32,8 @@ def figure_of(state: PredictionsState) -> Figure | None:
 
     return Figure(
         name="task-predictions",
-        title=_tr("{0}: predictions").format(model.name if model else ""),
-        caption=_tr("Probabilities from 0 to 1, a number as it is. {0}").format(
+        title=tr("{0}: predictions").format(model.name if model else ""),
+        caption=tr("Probabilities from 0 to 1, a number as it is. {0}").format(
             source(state.study, state.side.number)
         ),
         size=QSize(NAME + BAR + NUMBER, max(1, len(drawn)) * ROW),
@@ -48,7 +49,7 @@ def rows_of(answer: Predicted) -> list[tuple[str, float]]:
         return [(one.label, one.probability) for one in answer.predictions[0].ranked]
     rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
     if answer.value is not None:
-        rows.append((_tr("no answer") if answer.head == "answer" else _tr("value"), answer.value))
+        rows.append((tr("no answer") if answer.head == "answer" else tr("value"), answer.value))
     return rows
 
 
@@ -66,7 +67,7 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
         said = (
             f"{difference:+.3f}"
             if is_number
-            else _tr("{0} points").format(f"{100 * difference:+.1f}")
+            else tr("{0} points").format(f"{100 * difference:+.1f}")
         )
         found.append(f"{painted(name)} {said}")
     return found
@@ -101,7 +102,3 @@ def _paint(painter: QPainter, rows: list[tuple[str, float]]) -> None:
         if is_share:
             painter.fillRect(QRectF(NAME, top + 6, BAR, ROW - 12), ink(Role.HOVER))
             painter.fillRect(QRectF(NAME, top + 6, BAR * value, ROW - 12), ink(Role.CHART_1))
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("AnswersPanel", text)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from app.pages.explore.captions import source
@@ -11,6 +11,7 @@ from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.panels.tokens.table import ADDENDS, DIGITS
 from app.resources import mono_font
 from app.theme import Role
+from app.translation import tr
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 
@@ -39,10 +40,10 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
 
     return Figure(
         name="tokens",
-        title=_tr("{0}: tokens and the norms of their embeddings").format(
+        title=tr("{0}: tokens and the norms of their embeddings").format(
             model.name if model else ""
         ),
-        caption=_tr(
+        caption=tr(
             "Euclidean norms of the token, position and segment embeddings, of their sum,"
             " and of the input to the first layer. Columns of the table: {0}. {1}"
         ).format(", ".join(names), source(state.study, side)),
@@ -102,7 +103,3 @@ def _mono() -> QFont:
     font = mono_font()
     font.setPixelSize(LETTERS)
     return font
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("TokensPanel", text)
