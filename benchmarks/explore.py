@@ -250,7 +250,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     from app.pages.explore.panels.attention.pixels import GAP
 
     page, state = bench.page, bench.page.panels["attention"]._state
-    wall = page.panels["attention"].wall
+    wall = page.panels["attention"].overview.wall
     page.bench.show_panel("attention")
     whole = lambda: (  # noqa: E731
         not state.maps.query.is_waiting
@@ -313,14 +313,14 @@ def switching(bench: Bench, inputs: int) -> None:
 
     def arrow(number: int) -> None:
         there = Qt.Key.Key_Right if number % 2 == 0 else Qt.Key.Key_Left
-        QTest.keyClick(page.wall, there)
+        QTest.keyClick(page.overview.wall, there)
 
     def layer(number: int) -> None:
         there = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
-        QTest.keyClick(page.wall, there)
+        QTest.keyClick(page.overview.wall, there)
 
     def share(number: int) -> None:
-        page.share.setValue(1 + number % 5)  # few enough for each to draw other lines
+        page.filters.threshold.setValue(1 + number % 5)  # few enough for each to draw other lines
 
     def hover(number: int) -> None:
         row = 3 + number % 20
@@ -339,7 +339,7 @@ def moving(bench: Bench) -> None:
     """Frames per second of the wall of 144 heads at 512 tokens."""
     from PySide6.QtTest import QTest
 
-    wall = bench.page.panels["attention"].wall
+    wall = bench.page.panels["attention"].overview.wall
     area = wall._area()
 
     def rate(act: Callable[[int], object], frames: int = 120) -> float:

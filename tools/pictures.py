@@ -156,7 +156,7 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
         page: Any = stage.show("explore", {"model": starter_model(), "text": FIRST, "pair": SECOND})
         until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
-        page.panels["attention"].measure.setCurrentIndex(measure)
+        page.panels["attention"].overview.measure.setCurrentIndex(measure)
         page.panels["attention"].show_form(form)
         settle()
         page.study.pick_head(1, 1)

@@ -10,11 +10,12 @@ from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.drawing import MOST_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.links import ranked
+from app.pages.explore.panels.attention.overview import MEASURES
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.selection import MAX_HEADS
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.strongest import MAX_LINES
-from app.pages.explore.panels.attention.view import MEASURES, AttentionView
+from app.pages.explore.panels.attention.view import AttentionView
 from app.widgets import figure as figures
 from app.widgets import numbers
 from app.widgets.numbers import decimal
@@ -58,9 +59,9 @@ def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
     qtbot, view, state, weights, explorer
 ):
     asked = len(explorer.asked)
-    place = view.wall.cell(2, 1).center().toPoint()
+    place = view.overview.wall.cell(2, 1).center().toPoint()
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
-        act(view.wall, Qt.MouseButton.LeftButton, pos=place)
+        act(view.overview.wall, Qt.MouseButton.LeftButton, pos=place)
     assert state.heads == ((2, 1),)
     assert (state.study.layer, state.study.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1].astype(np.float32))
@@ -70,17 +71,17 @@ def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
 
 def test_arrow_keys_and_boxes_pick_heads_too(qtbot, view, state, weights):
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Right):
-        qtbot.keyClick(view.wall, key)
+        qtbot.keyClick(view.overview.wall, key)
     assert (state.layer, state.head) == (2, 1)
     view.layer.setValue(1)
     assert (state.layer, state.head) == (0, 1)
-    assert view.wall.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
+    assert view.overview.wall.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
 
 
 def test_the_mouse_over_the_wall_names_the_head(qtbot, view, weights):
-    qtbot.mouseMove(view.wall, view.wall.cell(1, 1).center().toPoint())
-    view.wall.pointed.emit(1, 1)
-    assert view.wall_said.whole() == "Layer 2, head 2"
+    qtbot.mouseMove(view.overview.wall, view.overview.wall.cell(1, 1).center().toPoint())
+    view.overview.wall.pointed.emit(1, 1)
+    assert view.overview.said.whole() == "Layer 2, head 2"
 
 
 def test_a_late_answer_is_not_drawn(state, study, explorer, wait, weights):
@@ -145,14 +146,14 @@ def test_the_strip_points_into_the_pictures(view, state, study, weights):
 
 
 def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, weights, wait):
-    view.special.setChecked(True)
+    view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
     share = 1 - whole[1:4, 1:4].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.left_out.text()
-    assert "not rescaled" in view.left_out.text()
+    assert f"{share:.0%}".removesuffix("%") in view.filters.left_out.text()
+    assert "not rescaled" in view.filters.left_out.text()
     assert int(state.links.rows.max()) < 3
     state.pick_token(0)
     assert state.study.picked == 1
@@ -162,23 +163,23 @@ def test_a_text_of_special_tokens_alone_stays_visible(view, state, study, explor
     study.set_texts("")
     wait(lambda: study.is_settled and explorer.asked[-1].text == "")
     explorer.attend(explorer.asked[-1])
-    view.special.setChecked(True)
+    view.filters.special.setChecked(True)
     assert len(state.tokens) == 2
 
 
 def test_the_slider_decides_the_share_of_the_mass(view, state, weights, wait):
     whole = weights[0, 0].astype(np.float32)
-    view.share.setValue(view.share.minimum())
+    view.filters.threshold.setValue(view.filters.threshold.minimum())
     wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * whole.sum())
-    view.share.setValue(view.share.maximum())
+    view.filters.threshold.setValue(view.filters.threshold.maximum())
     wait(lambda: len(state.links.weights) == np.count_nonzero(whole))
-    assert "100 %" in view.share_said.text()
+    assert "100 %" in view.filters.said.text()
 
 
 def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, weights, wait):
     wait(lambda: view.lines.is_still and view.lines._base is not None)
     smooth = view.lines._base
-    view.share.setValue(view.share.maximum())
+    view.filters.threshold.setValue(view.filters.threshold.maximum())
     rough = view.lines._base
     assert rough is not smooth and not view.lines.is_still
     wait(lambda: view.lines.is_still)
@@ -272,19 +273,19 @@ def click(qtbot, wall, layer, head):
 def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     qtbot, view, state, weights, wait
 ):
-    click(qtbot, view.wall, 1, 1)
-    click(qtbot, view.wall, 2, 0)
+    click(qtbot, view.overview.wall, 1, 1)
+    click(qtbot, view.overview.wall, 2, 0)
     assert state.heads == ((0, 0), (1, 1), (2, 0))
     assert np.array_equal(state.map, weights[2, 0])
     wait(lambda: len(state.drawn) == 3)
     for links, (layer, head) in zip(state.drawn, state.heads, strict=True):
         assert links.weights[0] == weights[layer, head].max()
-    click(qtbot, view.wall, 2, 0)
-    click(qtbot, view.wall, 0, 0)
+    click(qtbot, view.overview.wall, 2, 0)
+    click(qtbot, view.overview.wall, 0, 0)
     assert state.heads == ((1, 1),)
-    click(qtbot, view.wall, 1, 1)
+    click(qtbot, view.overview.wall, 1, 1)
     assert state.heads == ((1, 1),)
-    assert "1 head(s) selected" in view.wall_said.whole()
+    assert "1 head(s) selected" in view.overview.said.whole()
 
 
 def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, explorer, wait):
@@ -312,24 +313,24 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
     weights = explorer.attend(explorer.asked[-1])
     segment = np.array([token.segment for token in state.tokens])
     for number, (row, column) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)], start=1):
-        view.block.setCurrentIndex(number)
+        view.filters.block.setCurrentIndex(number)
         inside = (segment == row)[:, None] & (segment == column)[None, :]
         assert np.array_equal(state.map, np.where(inside, weights[0, 0], 0))
         wait(lambda: len(state.drawn))
         assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
         share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
-        assert numbers.percent(float(share), 0) in view.left_out.text()
+        assert numbers.percent(float(share), 0) in view.filters.left_out.text()
     state.point(0, 0)
     assert "not in the selected texts" in view.readout.whole()
     study.set_texts("the cat")
     wait(lambda: study.is_settled and explorer.asked[-1].pair is None)
     explorer.attend(explorer.asked[-1])
-    assert state.block is None and view.block.isHidden()
+    assert state.block is None and view.filters.block.isHidden()
 
 
 @pytest.mark.parametrize("measure", ["norms", "head_average", "rollout"])
 def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, wait, measure):
-    view.measure.setCurrentIndex(MEASURES.index(measure))
+    view.overview.measure.setCurrentIndex([one for one, _ in MEASURES].index(measure))
     asked = explorer.asked[-1]
     assert asked.measure == measure
     answer = explorer.truly(asked)
@@ -355,7 +356,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
         wait(lambda n=layers: state.maps.wall is not None and (state.maps.wall[n - 1] != GAP).all())
         assert np.array_equal(state.maps.wall[:layers], levels(whole[:layers]))
         assert (state.maps.wall[layers:] == GAP).all()
-        assert f"{layers} of 3 layers" in view.wall_said.whole()
+        assert f"{layers} of 3 layers" in view.overview.said.whole()
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
             state.selection.pick(2, 1)
@@ -365,7 +366,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
     explorer.answered.emit(answer)
     wait(lambda: not (state.maps.wall == GAP).any())
     assert np.array_equal(state.map, whole[2, 1])
-    assert "layers" not in view.wall_said.whole()
+    assert "layers" not in view.overview.said.whole()
 
 
 def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer, weights):
@@ -401,22 +402,22 @@ def test_another_panel_can_choose_the_head(state, study, weights):
 
 
 def test_special_tokens_have_the_names_of_the_model(view, state, weights):
-    assert view.special.text() == "Exclude [CLS], [SEP]"
+    assert view.filters.special.text() == "Exclude [CLS], [SEP]"
     state.maps.tokens = tuple(
         token.model_copy(update={"text": {"[CLS]": "<s>", "[SEP]": "</s>"}.get(token.text)})
         for token in state.maps.tokens
     )
-    view._on_head()
-    assert view.special.text() == "Exclude <s>, </s>"
+    view.filters.show_state()
+    assert view.filters.special.text() == "Exclude <s>, </s>"
 
 
 def test_the_second_model_can_be_looked_at(view, state, study, explorer, weights, home, wait):
     path = make_model(home.models / "second", Heads(masked_words=True))
-    assert view.models.isHidden()
+    assert view.overview.models.isHidden()
     study.compare(describe_model("second", path, "imported"))
     wait(lambda: study.is_settled)
     asked = len(explorer.asked)
-    view.models.group.button(1).click()
+    view.overview.models.group.button(1).click()
     assert [one.side for one in explorer.asked[asked:]] == [1]
     second = explorer.attend(explorer.asked[-1])
     assert np.array_equal(state.map, second[0, 0])
@@ -444,7 +445,7 @@ def colour_at(level):
 
 
 def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weights):
-    wall = view.wall
+    wall = view.overview.wall
     area = wall._area()
     side = wall.cell(0, 0).width()
     for _ in range(6):

@@ -202,9 +202,9 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     assert state.maps.size == (3, 2)
     first = state.map
     qtbot.mouseClick(
-        page.panels["attention"].wall,
+        page.panels["attention"].overview.wall,
         Qt.MouseButton.LeftButton,
-        pos=page.panels["attention"].wall.cell(1, 1).center().toPoint(),
+        pos=page.panels["attention"].overview.wall.cell(1, 1).center().toPoint(),
     )
     assert (state.map != first).any()
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)

@@ -1,0 +1,97 @@
+"""Which links are shown: the threshold, between which texts, with or without special tokens."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSlider, QVBoxLayout, QWidget
+
+from app.pages.explore.panels.attention.state import AttentionState, Block
+from app.theme import SPACE
+from app.widgets import numbers
+from app.widgets.chips import painted
+from app.widgets.text import Text
+
+STEP = 5  # % of the attention, between two places of the slider
+BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
+
+
+class LinkFilters(QWidget):
+    """A row of controls, and below it what they leave out."""
+
+    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.threshold = QSlider(Qt.Orientation.Horizontal)
+        self.threshold.setRange(1, 100 // STEP)
+        self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
+        self.threshold.setFixedWidth(30 * SPACE)
+        self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
+        self.said, self.left_out = Text("", wraps=False), Text("", "small")
+        self.block = QComboBox()
+        self.block.setAccessibleName(self.tr("Filter links by text"))
+        self.block.addItems(
+            [
+                self.tr("All links"),
+                self.tr("Within the first text"),
+                self.tr("First to second text"),
+                self.tr("Second to first text"),
+                self.tr("Within the second text"),
+            ]
+        )
+        self.special = QCheckBox()
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.threshold)
+        row.addWidget(self.said)
+        row.addStretch()
+        row.addWidget(self.block)
+        row.addWidget(self.special)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(row)
+        column.addWidget(self.left_out)
+        self.threshold.valueChanged.connect(self._on_threshold)
+        self.block.currentIndexChanged.connect(lambda n: state.show_block(BLOCKS[n]))
+        self.special.toggled.connect(state.hide_special)
+        state.head_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        state = self._state
+        is_pair = any(token.segment for token in state.tokens)
+        self.block.setVisible(is_pair or state.block is not None)
+        self.block.blockSignals(True)
+        self.block.setCurrentIndex(BLOCKS.index(state.block))
+        self.block.blockSignals(False)
+        names = _listed(state.special_names) or "[CLS], [SEP]"
+        self.special.setText(self.tr("Exclude {0}").format(names))
+        self.special.setAccessibleName(self.special.text())
+        share = numbers.percent(state.strongest.threshold, 0)
+        self.said.setText(self.tr("Threshold {0}").format(share))
+        said = self.sentence()
+        self.left_out.setText(said)
+        self.left_out.setVisible(bool(said))
+
+    def sentence(self) -> str:
+        """What is not shown, and how much of the current head goes there; empty where all is."""
+        state = self._state
+        if state.maps.weights is None:
+            return ""
+        parts = []
+        if state.hides_special:
+            parts.append(self.tr("{0} are excluded.").format(_listed(state.special_names)))
+        if state.block is not None:
+            parts.append(self.tr("Only links between the selected texts are shown."))
+        if not parts:
+            return ""
+        text = self.tr(
+            "{0} of this head’s attention is not shown; the other values are not rescaled."
+        )
+        return " ".join([*parts, text.format(numbers.percent(state.hidden_mass, 0))])
+
+    def _on_threshold(self, value: int) -> None:
+        self._state.strongest.set_threshold(value * STEP / 100)
+        self.show_state()
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(painted(name) for name in names)

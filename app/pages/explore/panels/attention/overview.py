@@ -1,0 +1,139 @@
+"""All heads at a glance: which measure, of which model, the wall, and what its colours mean."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.explore.panels.attention.legend import Legend
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.wall import Wall
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.help import HelpButton
+from app.widgets.text import OneLine, Text
+from engine.messages.explore.attention import Measure
+
+MEASURES: tuple[tuple[Measure, str], ...] = (  # and their pages of help
+    ("weights", "attention"),
+    ("norms", "norms"),
+    ("head_average", "attention"),
+    ("rollout", "attention-rollout"),
+)
+
+
+class Overview(QWidget):
+    """Shows the AttentionMaps of a state; a click on the wall selects heads."""
+
+    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state, self._maps = state, state.maps
+        self.wall, self.legend = Wall(), Legend()
+        self.said = OneLine("", "small")
+        self.models = buttons.Segments(
+            [self.tr("First model"), self.tr("Second model")], self.tr("Model")
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.models)
+        column.addLayout(self._measures())
+        how = self.tr(
+            "Click: add or remove a head. Double-click: show this head only. Ctrl+wheel: zoom."
+        )
+        column.addWidget(Text(how, "small"))
+        area = scroll_area(self.wall)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        column.addWidget(area, 1)
+        column.addWidget(self.said)
+        column.addWidget(self.legend)
+        self.setMinimumWidth(50 * SPACE)
+        self.models.chosen.connect(lambda number: state.show_side(bool(number)))
+        self.wall.toggled.connect(state.selection.toggle)
+        self.wall.picked.connect(state.selection.pick)
+        self.wall.pointed.connect(self._say)
+        self._maps.wall_changed.connect(self._on_wall)
+        self._maps.told.connect(self._say)
+        state.head_changed.connect(self._on_head)
+        state.study.sides_changed.connect(self._on_sides)
+        self._on_sides()
+        self._on_head()
+
+    @property
+    def measure_name(self) -> str:
+        return self.measure.currentText()
+
+    def _measures(self) -> QHBoxLayout:
+        self.measure = QComboBox()
+        self.measure.setAccessibleName(self.tr("Measure"))
+        self.measure.addItems(
+            [
+                self.tr("Attention weights"),
+                self.tr("Value-weighted norms"),
+                self.tr("Head average"),
+                self.tr("Attention rollout"),
+            ]
+        )
+        self.help = QStackedWidget()
+        self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for _, concept in MEASURES:
+            self.help.addWidget(HelpButton(concept))
+        self.measure.currentIndexChanged.connect(self._on_measure)
+        row = QHBoxLayout()
+        row.addWidget(self.measure, 1)
+        row.addWidget(self.help)
+        return row
+
+    def _on_measure(self, number: int) -> None:
+        self.help.setCurrentIndex(number)
+        self._maps.set_measure(MEASURES[number][0])
+        self._say()
+
+    def _on_sides(self) -> None:
+        self.models.setVisible(self._state.study.is_compared)
+        self.models.choose(int(self._maps.side.number))
+
+    def _on_head(self) -> None:
+        self.wall.choose(self._state.heads)
+        self._say()
+
+    def _on_wall(self) -> None:
+        self.wall.show_heads(self._maps.wall)
+        self.legend.show_most(self._maps.largest)
+        self._say()
+
+    def _say(self, layer: int = -1, head: int = -1) -> None:
+        """The head under the mouse, or how far the computation is, or how many are selected."""
+        maps, count = self._maps, len(self._state.heads)
+        if layer >= 0:
+            text = self.tr("Layer {0}, head {1}") if maps.has_heads else self.tr("Layer {0}")
+            self.said.setText(text.format(layer + 1, head + 1))
+        elif maps.query.is_waiting and maps.layers_there < maps.size[0]:
+            text = self.tr("{0} of {1} layers computed …")
+            self.said.setText(text.format(maps.layers_there, maps.size[0]))
+        elif maps.query.is_waiting:
+            self.said.setText(self.tr("Running the model …"))
+        elif maps.has_heads:
+            self.said.setText(self.tr("%Ln head(s) selected.", "", count))
+        else:
+            self.said.setText(self.tr("%Ln layer(s) selected.", "", count))
+
+
+def scroll_area(inner: QWidget) -> QScrollArea:
+    """Scrolls up and down, without a frame or a background of its own."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.viewport().setAutoFillBackground(False)
+    inner.setProperty("bare", True)
+    area.setWidget(inner)
+    return area
