@@ -50,7 +50,7 @@ FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews",
 TEXT = "He was elected [MASK] of the United States in 1860."
 WORDS = "The unbelievable president spoke to the [MASK] of the United States."
 FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
-EVERY_WORD = 3  # the part of the Words panel that is computed when asked for
+PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed when asked for
 MEASURING = 2  # the first step of the wizard that shows time and memory
 QUIET = 500  # ms in which nothing happens before a picture is taken
 PATIENCE = 15_000  # ms after which it is taken all the same: a live run is never quiet
@@ -142,7 +142,7 @@ def words(part: int) -> Callable[[Stage], None]:
         panel.show_part(part)
         panel.candidates.typed.setText("great, new, young, unbelievable")
         panel.candidates.typed.returnPressed.emit()
-        shown = panel.pseudo_perplexity if part == EVERY_WORD else panel.candidates
+        shown = panel.pseudo_perplexity if part == PSEUDO_PERPLEXITY else panel.candidates
         shown.go.click()
         settle()
 
@@ -207,12 +207,12 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-tokens": tokens,
     "explore-words": explore("words"),
     "explore-attention": explore("attention"),
-    "explore-whole-words": words(1),
-    "explore-layers": words(2),
-    "explore-every-word": words(EVERY_WORD),
+    "explore-candidates": words(1),
+    "explore-logit-lens": words(2),
+    "explore-pseudo-perplexity": words(PSEUDO_PERPLEXITY),
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
-    "explore-classes": explore("predictions", fine_tuned=True),
+    "explore-task-predictions": explore("predictions", fine_tuned=True),
     "explore-compare": compare,
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,
