@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of what is written by hand
-LONGEST_CHOICE = 60  # characters; longer ones are named in the help
+MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 
 
 class FieldOptions(NamedTuple):
@@ -67,7 +67,7 @@ def choice_option(
     words: Any = Literal[listed]
     kind = words if default is not None else words | None
     shown = None
-    if len("|".join(listed)) > LONGEST_CHOICE:
+    if len("|".join(listed)) > MAX_METAVAR_CHARACTERS:
         shown, help_text = f"<{name}>", f"{help_text} {', '.join(listed)}."
     option = typer.Option(flag_of(name), help=help_text, metavar=shown)
     return _parameter(name, kind, default, option, OPTIONS)

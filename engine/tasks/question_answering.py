@@ -80,7 +80,7 @@ class WindowCutter:
                     *(question, ids, places, self.tokenizer.cls, self.tokenizer.sep),
                     max_length=self.max_length,
                     stride=self.task.doc_stride,
-                    longest_question=self.task.max_question_length,
+                    max_question_length=self.task.max_question_length,
                     separators=self.tokenizer.vocabulary.separators,
                 )
                 yield found, places

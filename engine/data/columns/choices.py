@@ -26,10 +26,10 @@ LABELS = (
     *("label", "gold", "goldlabel", "correct", "correctansweridx", "answeridx", "answerindex"),
     *("answer", "answerkey", "target"),
 )
-FEWEST_UNNAMED = 3  # endings by which a table without names is known
+MIN_UNNAMED_CHOICES = 3  # endings by which a table without names is known
 ALIKE = 3.0  # times that one of its columns may hold longer texts than another
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
-MEND = phrase("Correct this row, or remove it.")
+CORRECT_ROW = phrase("Correct this row, or remove it.")
 
 
 def endings_in(
@@ -58,7 +58,7 @@ def endings_in(
                     n=len(endings),
                     place=where(place, lines),
                 ),
-                MEND,
+                CORRECT_ROW,
             )
         if found and len(endings) != len(found[0]):
             raise StudioError(
@@ -82,7 +82,7 @@ def endings_in(
                     count=len(endings),
                     place=where(place, lines),
                 ),
-                MEND,
+                CORRECT_ROW,
             )
         found.append(endings)
     return found
@@ -194,7 +194,7 @@ def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) 
         return None
     numbers = sorted(map(int, last))
     count = numbers[-1] - numbers[0] + 1
-    if numbers[0] > 1 or not FEWEST_UNNAMED <= count == len(numbers) <= len(columns) - 2:
+    if numbers[0] > 1 or not MIN_UNNAMED_CHOICES <= count == len(numbers) <= len(columns) - 2:
         return None
     context, *endings = columns[-2 - count : -1]
     if not all(cell.strip() for name in endings for cell in cells[name]):

@@ -11,7 +11,7 @@ from engine.phrases import phrase
 SEPARATORS = ("|", ";", ",")  # the first that stands in any cell is taken
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
-LONGEST_LABEL = 60  # characters, of what is taken for one of several labels by its looks
+MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for one of several labels by its looks
 
 
 def sets_in(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
@@ -66,7 +66,7 @@ def counted(cells: Mapping[str, int]) -> dict[str, int] | None:
     company = [label for labels in sets if len(labels) > 1 for label in labels]
     stands = Counter(label for labels in sets for label in labels)  # in so many different cells
     again = sum(stands[label] > 1 for label in company)
-    if not company or again < len(company) / 2 or max(map(len, stands)) > LONGEST_LABEL:
+    if not company or again < len(company) / 2 or max(map(len, stands)) > MAX_LABEL_CHARACTERS:
         return None
     counts = Counter[str]()
     for labels, rows in zip(sets, cells.values(), strict=True):

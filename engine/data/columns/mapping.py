@@ -43,8 +43,8 @@ LABELS = (
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-LONGEST_LABEL = 60  # characters, of what is taken for a label by its looks
-MOST_LABELS = 250
+MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for a label by its looks
+MAX_LABELS = 250
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class _Looks:
 
     @property
     def is_label(self) -> bool:
-        few = self.distinct <= max(2, min(MOST_LABELS, self.rows // 3))
-        return few and 0 < self.longest <= LONGEST_LABEL and self.rows > self.distinct
+        few = self.distinct <= max(2, min(MAX_LABELS, self.rows // 3))
+        return few and 0 < self.longest <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
 
 
 def guess_mapping(

@@ -12,8 +12,8 @@ from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 LARGEST = 3e38  # float32 holds no more
-MOST_CLASSES = 20  # different numbers that may still be names of classes
-FEW_ROWS = 10  # for each number, where the numbers are whole
+MAX_NUMBER_CLASSES = 20  # different numbers that may still be names of classes
+ROWS_PER_NUMBER = 10  # for each number, where the numbers are whole
 BINS = 10
 SAMPLE = 5_000  # labels that are looked at to tell what they are
 
@@ -83,13 +83,13 @@ def is_scale(labels: Mapping[str, int]) -> bool:
 
     They are where there are many different ones, and they are not whole, or have few rows each.
     """
-    if len(labels) <= MOST_CLASSES:
+    if len(labels) <= MAX_NUMBER_CLASSES:
         return False
     some = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
     if any(number_in(label) is None for label in some):
         return False
     is_whole = all(label.strip().lstrip("+-").isdecimal() for label in some)
-    return not is_whole or sum(labels.values()) < FEW_ROWS * len(labels)
+    return not is_whole or sum(labels.values()) < ROWS_PER_NUMBER * len(labels)
 
 
 def bins_of(labels: Mapping[str, int]) -> NDArray[np.int32]:

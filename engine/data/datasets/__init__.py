@@ -1,1 +1,1 @@
-"""Data sets of a home: immutable versions, their rows and parts."""
+"""Data sets of a home: immutable versions, their rows and splits."""

@@ -27,8 +27,8 @@ from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_CHARACTERS = 32_000_000
-MOST_TYPES = 1_000  # of spans; whoever has more took something else for tags
-FREE = -1  # a row whose part is still to be dealt out
+MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
+FREE = -1  # a row whose split is still to be drawn
 Source = SplitName | Literal["all"]
 
 
@@ -37,7 +37,7 @@ class Collected(NamedTuple):
 
     columns: tuple[str, ...]
     rows: Path
-    given: NDArray[np.int8]  # [rows], the part that source or column says, FREE where none does
+    given: NDArray[np.int8]  # [rows], the split that source or column says, FREE where none does
     label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
     labels: dict[str, int]  # how many rows have each
     flags: dict[str, int]  # how many rows say yes in each such column
@@ -208,7 +208,7 @@ def _tag_column(
 
 
 class _RowWriter:
-    """Writes rows in groups, and keeps the label and the part of each."""
+    """Writes rows in groups, and keeps the label and the split of each."""
 
     def __init__(
         self, path: Path, columns: tuple[str, ...], mapping: Mapping, split: Split
@@ -220,7 +220,7 @@ class _RowWriter:
         self._spans = Counter[str]()
         self._flags = {name: columns.index(name) for name in mapping.flags}
         self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
-        self._split = None if split.column is None else columns.index(split.column)
+        self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._passage = columns.index(mapping.pair) if mapping.pair and mapping.answers else None
         self._passage_numbers, self._passages = array("i"), dict[str, int]()
@@ -266,8 +266,8 @@ class _RowWriter:
             if self._passage is not None:
                 number = self._passages.setdefault(row[self._passage], len(self._passages))
                 self._passage_numbers.append(number)
-            part = given if self._split is None else self._part(row[self._split], one.path, line)
-            self._given.append(part)
+            here = self._split_column
+            self._given.append(given if here is None else self._split_of(row[here], one.path, line))
             self._lines.append(line)
             self._rows.append(row)
             self._characters += sum(map(len, row))
@@ -275,9 +275,9 @@ class _RowWriter:
                 self._flush()
         self._flush()
 
-    def _part(self, cell: str, path: Path, line: int) -> int:
-        part = split_named(cell)
-        if part is None:
+    def _split_of(self, cell: str, path: Path, line: int) -> int:
+        split = split_named(cell)
+        if split is None:
             raise BadFile(
                 path,
                 phrase("“{cell}” is not a split.", cell=cell[:60]),
@@ -286,7 +286,7 @@ class _RowWriter:
                 ),
                 line=line,
             )
-        return SPLITS.index(part)
+        return SPLITS.index(split)
 
     def _says_yes(self, cell: str, name: str, path: Path, line: int) -> bool:
         said = yes_or_no(cell)
@@ -322,7 +322,7 @@ class _RowWriter:
             label_numbers=numbers,
             labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
             flags=dict(self._with_flag),
-            spans=dict(self._spans.most_common(MOST_TYPES)),
+            spans=dict(self._spans.most_common(MAX_SPAN_TYPES)),
             sha256=digests,
             notes=notes,
             passages=(

@@ -1,4 +1,4 @@
-"""Make a version of a data set from files: read them once, deal their rows out, write a folder."""
+"""Make a version of a data set from files: read them once, split their rows, write a folder."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from engine.atomic_write import whole_folder
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import bins_of, is_scale
 from engine.data.datasets.collecting import Collected, Source, collect
-from engine.data.datasets.splitting import deal
+from engine.data.datasets.splitting import draw_splits
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -37,7 +37,7 @@ def import_dataset(
     """Import files as one version; `into` appears whole or not at all.
 
     `reading` is that of the first source. Of the others, encoding and header are recognised, for
-    published parts often differ in these. A part without a source of its own is dealt out from the
+    published splits often differ in these. A split without a source of its own is drawn from the
     rows for training. `progress` is told bytes of all sources.
 
     Raises:
@@ -48,21 +48,21 @@ def import_dataset(
         _refuse_unwritable(path)
     with whole_folder(into) as folder:
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled)
-        parts, rare = deal_rows(collected, sources, split)
+        splits, rare = split_rows(collected, sources, split)
         notes = [*collected.notes, *_label_notes(collected.labels, rare)]
         fingerprint = Fingerprint(collected.columns, mapping)
-        _write(folder, collected, parts, fingerprint, cancelled)
-        counts = np.bincount(parts, minlength=len(SPLITS))
+        _write(folder, collected, splits, fingerprint, cancelled)
+        counts = np.bincount(splits, minlength=len(SPLITS))
         spec = DatasetSpec(
             name=name,
             version=version,
-            sources={part: path.absolute() for part, path in sources.items()},
+            sources={name: path.absolute() for name, path in sources.items()},
             source_sha256=collected.sha256,
             reading=reading,
             mapping=mapping,
             split=split,
             columns=collected.columns,
-            rows={part: int(count) for part, count in zip(SPLITS, counts, strict=True)},
+            rows={name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
             labels=dict(sorted((collected.flags or collected.labels).items())),
             spans=dict(sorted(collected.spans.items())),
             notes=tuple(notes),
@@ -74,10 +74,10 @@ def import_dataset(
 
 
 class Fingerprint:
-    """SHA-256 over mapping, cells and parts; the grouping of rows makes no difference."""
+    """SHA-256 over mapping, cells and splits; the grouping of rows makes no difference."""
 
     def __init__(self, columns: tuple[str, ...], mapping: Mapping) -> None:
-        self._names = [*columns, "_part"]
+        self._names = [*columns, "_split"]
         self._hash = hashlib.sha256(mapping.identity().encode("utf-8"))
         self._add_cells(self._names)
 
@@ -104,35 +104,35 @@ def _refuse_unwritable(path: Path) -> None:
         ) from error
 
 
-def deal_rows(
+def split_rows(
     collected: Collected, sources: dict[Source, Path], split: Split
 ) -> tuple[NDArray[np.int8], int]:
-    """The part of each row, int8 [rows], and how many labels have a single row to deal out."""
+    """The split of each row, int8 [rows], and how many labels have a single row to draw."""
     free = np.flatnonzero(collected.given < 0)
     labels = _strata(collected)[free] if collected.labels and split.stratify else None
-    parts = collected.given.copy()
+    splits = collected.given.copy()
     if collected.passages is not None:  # questions about one passage stay together
         _, passages = np.unique(collected.passages[free], return_inverse=True)
-        dealt, _ = deal(
+        drawn, _ = draw_splits(
             int(passages.max(initial=-1)) + 1,
             0.0 if "validation" in sources else split.validation,
             0.0 if "test" in sources else split.test,
             split.seed,
         )
-        parts[free] = dealt[passages]
-        return parts, 0
-    parts[free], rare = deal(
+        splits[free] = drawn[passages]
+        return splits, 0
+    splits[free], rare = draw_splits(
         len(free),
         0.0 if "validation" in sources else split.validation,
         0.0 if "test" in sources else split.test,
         split.seed,
         labels,
     )
-    return parts, rare
+    return splits, rare
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
-    """The groups of which each part gets the same share, int32 [rows]: labels, tenths of a scale,
+    """The groups that are spread evenly over the splits, int32 [rows]: labels, tenths of a scale,
     or for rows with several labels all together."""
     if is_scale(collected.labels):
         return bins_of(collected.labels)[collected.label_numbers]
@@ -171,22 +171,22 @@ def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
 def _write(
     folder: Path,
     collected: Collected,
-    parts: NDArray[np.int8],
+    splits: NDArray[np.int8],
     fingerprint: "Fingerprint",
     cancelled: Callable[[], bool] | None,
 ) -> None:
-    """Copy the collected rows to their place, with their parts."""
+    """Copy the collected rows to their place, with their splits."""
     names = np.array(SPLITS, dtype=object)
     source = pq.ParquetFile(collected.rows)
-    schema = source.schema_arrow.append(pa.field("_part", pa.string()))
+    schema = source.schema_arrow.append(pa.field("_split", pa.string()))
     first = 0
     with source, pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer:
         for group in range(source.num_row_groups):
             if cancelled is not None and cancelled():
                 raise Cancelled
             table = source.read_row_group(group)
-            inside = names[parts[first : first + len(table)]]
-            table = table.append_column("_part", pa.array(inside, type=pa.string()))
+            inside = names[splits[first : first + len(table)]]
+            table = table.append_column("_split", pa.array(inside, type=pa.string()))
             first += len(table)
             fingerprint.add(table)
             writer.write_table(table, row_group_size=len(table))

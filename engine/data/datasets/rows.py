@@ -1,4 +1,4 @@
-"""The examples of one part of a data set, as a task reads them."""
+"""The rows of one split of a data set, as a task reads them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Columns
@@ -15,7 +15,7 @@ from engine.spec.dataset import Mapping
 
 @dataclass(frozen=True)
 class Rows:
-    """The examples of one part, in the order of the source; None for what nobody has mapped.
+    """The rows of one split, in the order of the source; None for what nobody has mapped.
 
     Each is a cell as it stands in its column: what is in it, the task knows. A column is a list, or
     is read from the disk when it is needed; `texts` may be a `StoredTexts` where a task needs no
@@ -95,7 +95,7 @@ class Rows:
 
 
 class StoredColumn(Sequence[str]):
-    """The cells of a column in one part; read, all at once, when one of them is needed.
+    """The cells of a column in one split; read, all at once, when one of them is needed.
 
     A run whose token ids were made before needs no text of a million rows.
     """

@@ -1,23 +1,23 @@
-"""Deal rows out to train, dev and test: by chance that repeats, or by a column."""
+"""Split rows into train, validation and test at random, the same way for the same seed."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-TRAIN, DEV, TEST = range(3)  # as in SPLITS
+TRAIN, VALIDATION, TEST = range(3)  # as in SPLITS
 
 
-def deal(
-    rows: int, dev: float, test: float, seed: int, labels: NDArray[np.int32] | None = None
+def draw_splits(
+    rows: int, validation: float, test: float, seed: int, labels: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.int8], int]:
-    """A part for each row, as int8 [rows], and how many labels were too rare to be shared out.
+    """A split for each row, as int8 [rows], and how many labels were too rare to be spread.
 
-    `dev` and `test` are shares of the rows. With `labels`, numbers from 0 on, each part gets the
-    same share of each label as far as whole rows allow; a label keeps one row for training at
-    least. The order of the rows and the seed alone decide.
+    `validation` and `test` are fractions of the rows. With `labels`, numbers from 0 on, each split
+    gets the same fraction of each label as far as whole rows allow; a label keeps one row for
+    training at least. The order of the rows and the seed alone decide.
     """
-    parts = np.full(rows, TRAIN, dtype=np.int8)
-    if rows == 0 or dev + test == 0:
-        return parts, 0
+    splits = np.full(rows, TRAIN, dtype=np.int8)
+    if rows == 0 or validation + test == 0:
+        return splits, 0
     keys = np.random.Philox(seed).random_raw(rows)  # its stream is the same in every version
     order = np.argsort(keys, kind="stable")
     if labels is None:
@@ -27,12 +27,14 @@ def deal(
         groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     sizes = np.array([len(group) for group in groups])
     free = sizes - 1  # one row of each label stays for training
-    dev_counts = _counts(sizes, free, dev)
-    test_counts = _counts(sizes, free - dev_counts, test)
-    for group, dev_count, test_count in zip(groups, dev_counts, test_counts, strict=True):
-        parts[group[:dev_count]] = DEV
-        parts[group[dev_count : dev_count + test_count]] = TEST
-    return parts, int((sizes == 1).sum()) if labels is not None else 0
+    validation_counts = _counts(sizes, free, validation)
+    test_counts = _counts(sizes, free - validation_counts, test)
+    for group, validation_count, test_count in zip(
+        groups, validation_counts, test_counts, strict=True
+    ):
+        splits[group[:validation_count]] = VALIDATION
+        splits[group[validation_count : validation_count + test_count]] = TEST
+    return splits, int((sizes == 1).sum()) if labels is not None else 0
 
 
 def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> NDArray[np.int64]:

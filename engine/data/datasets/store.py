@@ -30,18 +30,18 @@ __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "re
 
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
 GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
-READ_ROWS = 256  # that are in memory at once while a part is gone through
+READ_ROWS = 256  # that are in memory at once while a split is gone through
 PLACES = 8  # row groups that a sample is taken from
 
 
 class StoredTexts(Sequence[str]):
-    """The texts of one part, read from the disk a few at a time whenever they are gone through."""
+    """The texts of one split, read from the disk a few at a time whenever they are gone through."""
 
-    def __init__(self, dataset: "Dataset", part: SplitName) -> None:
-        self._dataset, self._part = dataset, part
+    def __init__(self, dataset: "Dataset", split: SplitName) -> None:
+        self._dataset, self._split = dataset, split
 
     def __len__(self) -> int:
-        return self._dataset.spec.rows.get(self._part, 0)
+        return self._dataset.spec.rows.get(self._split, 0)
 
     @overload
     def __getitem__(self, which: int) -> str: ...
@@ -58,16 +58,16 @@ class StoredTexts(Sequence[str]):
         return list(islice(self, numbers.start, numbers.stop, numbers.step))
 
     def __iter__(self) -> Iterator[str]:
-        for group in self._dataset.groups_of(self._part):
-            yield from self._dataset.texts_of(group, self._part)
+        for group in self._dataset.groups_of(self._split):
+            yield from self._dataset.texts_of(group, self._split)
 
     def some(self, count: int, random: np.random.Generator) -> list[str]:
-        """About `count` texts, drawn from at most `PLACES` places of the part."""
-        groups = self._dataset.groups_of(self._part)
+        """About `count` texts, drawn from at most `PLACES` places of the split."""
+        groups = self._dataset.groups_of(self._split)
         chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
         found: list[str] = []
         for group in chosen:
-            texts = list(self._dataset.texts_of(int(group), self._part))
+            texts = list(self._dataset.texts_of(int(group), self._split))
             wanted = random.permutation(len(texts))[: -(-count // len(chosen))]
             found += [texts[number] for number in wanted]
         return found
@@ -83,46 +83,46 @@ class Dataset:
         try:
             self._file = pq.ParquetFile(folder / DATA)
             names = set(self._file.schema_arrow.names)
-            if {*spec.columns, "_line", "_part"} - names:
+            if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
-            self._parts = self._read_parts()  # int8 [rows], an index into SPLITS
+            self._splits = self._read_splits()  # int8 [rows], an index into SPLITS
         except BROKEN as error:
             raise _damaged(folder) from error
-        if len(self._parts) != sum(spec.rows.values()):
+        if len(self._splits) != sum(spec.rows.values()):
             raise _damaged(folder)
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])  # [groups + 1], the first row of each group
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._splits)
 
-    def _read_parts(self) -> NDArray[np.int8]:
+    def _read_splits(self) -> NDArray[np.int8]:
         known = pa.array(SPLITS)
         found = [np.zeros(0, dtype=np.int8)]
-        for batch in self._file.iter_batches(columns=["_part"]):
+        for batch in self._file.iter_batches(columns=["_split"]):
             numbers = pc.index_in(batch.column(0), value_set=known)
             if numbers.null_count:
                 raise _damaged(self.folder)
             found.append(numbers.to_numpy().astype(np.int8))
         return np.concatenate(found)
 
-    def _are_of(self, part: SplitName) -> NDArray[np.bool_]:
+    def _are_of(self, split: SplitName) -> NDArray[np.bool_]:
         """bool [rows]"""
-        return np.equal(self._parts, SPLITS.index(part))
+        return np.equal(self._splits, SPLITS.index(split))
 
-    def stream(self, part: SplitName) -> Rows:
-        """The texts of a part alone, which are read as they are gone through."""
-        return Rows(StoredTexts(self, part))
+    def stream(self, split: SplitName) -> Rows:
+        """The texts of a split alone, which are read as they are gone through."""
+        return Rows(StoredTexts(self, split))
 
-    def groups_of(self, part: SplitName) -> list[int]:
-        """The row groups in which there are rows of a part."""
-        rows = np.flatnonzero(self._are_of(part))
+    def groups_of(self, split: SplitName) -> list[int]:
+        """The row groups in which there are rows of a split."""
+        rows = np.flatnonzero(self._are_of(split))
         return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
 
-    def texts_of(self, group: int, part: SplitName) -> Iterator[str]:
-        """The texts of a part in one row group."""
-        wanted = self._are_of(part)[self._starts[group] : self._starts[group + 1]]
+    def texts_of(self, group: int, split: SplitName) -> Iterator[str]:
+        """The texts of a split in one row group."""
+        wanted = self._are_of(split)[self._starts[group] : self._starts[group + 1]]
         column = self.spec.mapping.text
         batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
         first = 0
@@ -139,32 +139,32 @@ class Dataset:
             first += len(batch)
             yield from ("" if text is None else text for text in texts)
 
-    def rows(self, part: SplitName) -> Rows:
-        """All examples of a part; each column is in memory once it was needed."""
-        mapping, count = self.spec.mapping, int(self._are_of(part).sum())
+    def rows(self, split: SplitName) -> Rows:
+        """All examples of a split; each column is in memory once it was needed."""
+        mapping, count = self.spec.mapping, int(self._are_of(split).sum())
         cells = {
-            name: StoredColumn(count, partial(self._cells_of, name, part))
+            name: StoredColumn(count, partial(self._cells_of, name, split))
             for name in mapping.columns
         }
-        lines: list[int] = self._column("_line", part).to_numpy().tolist()
+        lines: list[int] = self._column("_line", split).to_numpy().tolist()
         return Rows.of(mapping, cells, lines)
 
-    def _cells_of(self, column: str, part: SplitName) -> list[str]:
-        return _texts(self._column(column, part))
+    def _cells_of(self, column: str, split: SplitName) -> list[str]:
+        return _texts(self._column(column, split))
 
-    def _column(self, name: str, part: SplitName) -> "pa.ChunkedArray[Any]":
+    def _column(self, name: str, split: SplitName) -> "pa.ChunkedArray[Any]":
         try:
             with self._lock:
                 table = self._file.read(columns=[name])
-            return table.filter(pa.array(self._are_of(part))).column(0)
+            return table.filter(pa.array(self._are_of(split))).column(0)
         except BROKEN as error:
             raise _damaged(self.folder) from error
 
-    def page(self, first: int, count: int, part: SplitName | None = None) -> list[dict[str, Any]]:
-        """Some rows with all their columns, `_line` and `_part`, for a table that is scrolled."""
-        if part is None:
+    def page(self, first: int, count: int, split: SplitName | None = None) -> list[dict[str, Any]]:
+        """Some rows with all their columns, `_line` and `_split`, for a table that is scrolled."""
+        if split is None:
             return self.take(np.arange(first, min(first + count, len(self))))
-        return self.take(np.flatnonzero(self._are_of(part))[first : first + count])
+        return self.take(np.flatnonzero(self._are_of(split))[first : first + count])
 
     def take(
         self, numbers: NDArray[np.int64], columns: Sequence[str] | None = None
@@ -182,17 +182,17 @@ class Dataset:
     def find(
         self,
         text: str = "",
-        part: SplitName | None = None,
+        split: SplitName | None = None,
         label: str | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NDArray[np.int64]:
-        """The numbers of the rows with `text` in some cell, upper or lower case; of one part; with
+        """The numbers of the rows with `text` in some cell, upper or lower case; of one split; with
         one label.
 
         Raises:
             Cancelled: soon after `cancelled()` is true.
         """
-        chosen = np.ones(len(self), dtype=bool) if part is None else self._are_of(part)
+        chosen = np.ones(len(self), dtype=bool) if split is None else self._are_of(split)
         for group in range(len(self._starts) - 1) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled

@@ -13,14 +13,14 @@ from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 DOCUMENT = "-DOCSTART-"
-LONGEST_SENTENCE = 100_000  # words
+MAX_SENTENCE_WORDS = 100_000  # words
 CONLL_U = (
     *("id", "text", "lemma", "upos", "xpos"),
     *("feats", "head", "deprel", "deps", "misc"),
 )  # the columns of CoNLL-U, with the name that we give to words
 NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")  # ids of CoNLL-U: “3-4” and “3.1”
 EMPTY = "_"  # stands for an empty cell, as in CoNLL-U
-LOOKED_AT = 2_000  # rows by which the columns are named
+LAYOUT_ROWS = 2_000  # rows by which the columns are named
 AGREE = 0.95  # share of the rows that must look like words with tags
 NO_BREAK_SPACE = "\u00a0"
 
@@ -48,7 +48,7 @@ class _Layout:
         full = (line for line in lines if not _is_between(line))
         first = next(full, "")
         self.tabbed = "\t" in first.rstrip()
-        rows = [self.cells(line) for line in (first, *islice(full, LOOKED_AT)) if line]
+        rows = [self.cells(line) for line in (first, *islice(full, LAYOUT_ROWS)) if line]
         self.width = len(rows[0]) if rows else 1
         alike = [row for row in rows if len(row) == self.width]
         counts = [all(row[n].isdecimal() for row in alike) for n in range(self.width)]
@@ -108,10 +108,10 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             raise _bad(lines, number, problem)
         elif not cells[layout.word]:
             remarks.saw(phrase("Row without a word skipped"), number)
-        elif len(rows) >= LONGEST_SENTENCE:
+        elif len(rows) >= MAX_SENTENCE_WORDS:
             problem = phrase(
-                "this sentence has more than {longest_sentence:,} words.",
-                longest_sentence=LONGEST_SENTENCE,
+                "this sentence has more than {most:,} words.",
+                most=MAX_SENTENCE_WORDS,
             )
             raise _bad(lines, start, problem)
         else:

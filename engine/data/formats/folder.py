@@ -7,15 +7,15 @@ from itertools import islice
 from pathlib import Path
 
 from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, reason
-from engine.data.formats.plain import LONGEST_TEXT, PLAIN
+from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.dataset import Reading
 
-MOST_FILES = 2_000_000
-GLANCED = 2_000  # files where only the first rows are wanted
+MAX_FILES = 2_000_000
+PREVIEW_FILES = 2_000  # files where only the first rows are wanted
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts have no label
 
 
@@ -72,7 +72,7 @@ def open_folder(
         )
     read = _read(folder, files, encoding, remarks, progress, cancelled)
     rows = (Row(n, (text, label, name) if label else (text, name)) for n, text, label, name in read)
-    return Content(columns, islice(rows, GLANCED) if glance else rows)
+    return Content(columns, islice(rows, PREVIEW_FILES) if glance else rows)
 
 
 def _read(
@@ -90,7 +90,7 @@ def _read(
             raise Cancelled
         name = file.relative_to(folder).as_posix()
         size = file.stat().st_size
-        lines = Lines(file, encoding).upto(LONGEST_TEXT, cut=True) if size else iter(())
+        lines = Lines(file, encoding).upto(MAX_TEXT_CHARACTERS, cut=True) if size else iter(())
         texts = list(_cut(lines))
         if len(texts) > 1:
             remarks.saw(
@@ -110,7 +110,7 @@ def _cut(lines: Iterator[str]) -> Iterator[str]:
     part: list[str] = []
     length = 0
     for line in lines:
-        if length + len(line) > LONGEST_TEXT:
+        if length + len(line) > MAX_TEXT_CHARACTERS:
             yield "".join(part).strip()
             part, length = [], 0
         part.append(line.replace("\r\n", "\n"))
@@ -194,10 +194,10 @@ def _all_texts(folder: Path) -> list[Path]:
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(place) / name for name in names if _is_text(name)]
-        if len(found) > MOST_FILES:
+        if len(found) > MAX_FILES:
             raise BadFile(
                 folder,
-                phrase("it has more than {most_files:,} texts.", most_files=MOST_FILES),
+                phrase("it has more than {most:,} texts.", most=MAX_FILES),
                 phrase("Use a part of them."),
             )
     return sorted(found)

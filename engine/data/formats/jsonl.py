@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import MOST_COLUMNS, Content, Format, Remarks, Row, unique_names
+from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -34,7 +34,7 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     keys: dict[str, None] = {}
     for _, item in _objects(lines.path, lines.ahead(), Remarks()):
         keys.update(dict.fromkeys(item))
-        if len(keys) > MOST_COLUMNS:
+        if len(keys) > MAX_COLUMNS:
             break
     columns = unique_names(keys, lines, remarks)
     return Content(columns, _rows(lines, tuple(keys), remarks))

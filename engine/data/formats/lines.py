@@ -17,7 +17,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 
 LARGEST_FILE = 16 * 1024**3  # bytes
-LONGEST_LINE = 50_000_000  # characters
+MAX_LINE_CHARACTERS = 50_000_000  # characters
 GLANCE = 50_000  # lines that are looked at ahead where only the first rows are wanted
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
@@ -105,13 +105,13 @@ class Lines:
                 phrase("Choose, for example, utf-8, utf-16 or cp1252."),
             ) from error
 
-    def ahead(self, longest: int = LONGEST_LINE, cut: bool = False) -> Iterator[str]:
+    def ahead(self, longest: int = MAX_LINE_CHARACTERS, cut: bool = False) -> Iterator[str]:
         """The same lines for a look ahead, which tells no progress; at a glance, the first ones."""
         lines = Lines(self.path, self.encoding, None, self._cancelled).upto(longest, cut)
         return islice(lines, GLANCE) if self._glance else lines
 
     def __iter__(self) -> Iterator[str]:
-        return self.upto(LONGEST_LINE, cut=False)
+        return self.upto(MAX_LINE_CHARACTERS, cut=False)
 
     def upto(self, longest: int, cut: bool) -> Iterator[str]:
         """Lines of at most `longest` characters; longer ones are cut, or refused."""
@@ -171,7 +171,7 @@ class Lines:
                 except UnicodeError:
                     break
                 line += text.count("\n")
-                last = (last + text).rpartition("\n")[2][-LONGEST_LINE:]
+                last = (last + text).rpartition("\n")[2][-MAX_LINE_CHARACTERS:]
                 if not chunk:
                     break
         return BadFile(

@@ -8,7 +8,7 @@ from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-LONGEST_TEXT = 1_000_000  # characters in one row
+MAX_TEXT_CHARACTERS = 1_000_000  # characters in one row
 
 
 def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
@@ -25,7 +25,7 @@ def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 def _has_paragraphs(lines: Lines) -> bool:
     """Whether an empty line stands between two that are not."""
     text_before = gap = False
-    for line in lines.ahead(LONGEST_TEXT, cut=True):
+    for line in lines.ahead(MAX_TEXT_CHARACTERS, cut=True):
         full = not line.isspace()
         if full and gap:
             return True
@@ -37,10 +37,10 @@ def _has_paragraphs(lines: Lines) -> bool:
 def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
     """Line numbers and texts without line ends; too long lines are parted at a space."""
     number, begun = 1, ""
-    for raw in lines.upto(LONGEST_TEXT, cut=True):
+    for raw in lines.upto(MAX_TEXT_CHARACTERS, cut=True):
         text = begun + raw.rstrip("\r\n")
         begun = ""
-        if raw[-1] not in "\r\n" and len(raw) >= LONGEST_TEXT:
+        if raw[-1] not in "\r\n" and len(raw) >= MAX_TEXT_CHARACTERS:
             remarks.saw(
                 phrase("Line of more than a million characters split into several rows"), number
             )
@@ -67,7 +67,7 @@ def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
     length = start = 0
     for number, text in chain(_parts(lines, remarks), [(0, "")]):
         full = bool(text.strip())
-        if part and (not full or length + len(text) > LONGEST_TEXT):
+        if part and (not full or length + len(text) > MAX_TEXT_CHARACTERS):
             if full:
                 remarks.saw(
                     phrase("Text of more than a million characters split into several rows"), start

@@ -8,9 +8,9 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
-RESERVED = ("_line", "_part")  # names of our own columns
+RESERVED = ("_line", "_split")  # names of our own columns
 
 
 class Row(NamedTuple):
@@ -77,13 +77,13 @@ class Format(NamedTuple):
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
     """Column names as they stand, but each once, none empty, and none that we use ourselves."""
     given = list(names)
-    if len(given) > MOST_COLUMNS:
+    if len(given) > MAX_COLUMNS:
         raise BadFile(
             lines.path,
             phrase(
-                "it has {count:,} columns, more than the {most_columns:,} that can be read.",
+                "it has {count:,} columns, more than the {columns:,} that can be read.",
                 count=len(given),
-                most_columns=MOST_COLUMNS,
+                columns=MAX_COLUMNS,
             ),
             phrase("Check the delimiter, or keep only the columns you need."),
             line=1,

@@ -19,7 +19,7 @@ from engine.spec.dataset import Reading
 
 LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
 CHUNK = 1_000_000  # characters
-LOOKED_AT = 100_000  # characters, in which a file shows what it is
+SAMPLE_CHARACTERS = 100_000  # characters, in which a file shows what it is
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
     dict: phrase("an object"),
@@ -100,7 +100,7 @@ def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     """A JSON object whose articles hold paragraphs."""
-    beginning = "".join(lines)[:LOOKED_AT]
+    beginning = "".join(lines)[:SAMPLE_CHARACTERS]
     is_object = beginning.lstrip().startswith("{")
     named = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
     is_squad = suffix in SQUAD.suffixes and is_object and named

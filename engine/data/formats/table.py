@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.mapping import LABELS, TEXTS
 from engine.data.columns.names import plain_name
-from engine.data.formats.lines import LONGEST_LINE, Lines
+from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.rows import (
     Content,
     Format,
@@ -35,7 +35,7 @@ QUOTES_ADVICE = phrase(
 )
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
-csv.field_size_limit(LONGEST_LINE)
+csv.field_size_limit(MAX_LINE_CHARACTERS)
 
 
 def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
@@ -127,8 +127,8 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
         problem = phrase(
-            "a cell that starts here is longer than {longest_line:,} characters.",
-            longest_line=LONGEST_LINE,
+            "a cell that starts here is longer than {most:,} characters.",
+            most=MAX_LINE_CHARACTERS,
         )
     elif "end of data" in text:
         problem = phrase("a quote that opens in this row is never closed.")

@@ -23,7 +23,7 @@ from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
 COUNTED = 1 << 22  # token ids that are counted at once
-MOST_WAITING = 200_000  # numbers that are in memory before they are written
+MAX_BUFFERED_NUMBERS = 200_000  # numbers that are in memory before they are written
 SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
 
 
@@ -216,7 +216,7 @@ class Writer:
         self.rows += 1
         self._offsets.add(self._tokens)
         self._splits.add(len(ids) if split is None else split)
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > MAX_BUFFERED_NUMBERS:
             self._flush()
 
     def _flush(self) -> None:
@@ -247,7 +247,7 @@ class GrowingArray:
 
     def add(self, number: int) -> None:
         self._waiting.append(number)
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > MAX_BUFFERED_NUMBERS:
             self._flush()
 
     def _flush(self) -> None:

@@ -17,7 +17,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 STRIDE = 128  # tokens; this and the next as in run_squad.py
-LONGEST_QUESTION = 64  # tokens
+MAX_QUESTION_LENGTH = 64  # tokens
 NOWHERE = -1
 
 
@@ -42,13 +42,13 @@ def windows(
     sep: int,
     max_length: int = 384,
     stride: int = STRIDE,
-    longest_question: int = LONGEST_QUESTION,
+    max_question_length: int = MAX_QUESTION_LENGTH,
     separators: int = 1,
 ) -> list[Window]:
     """All windows of a question and its context, at least one; each token is in one at least.
 
     Args:
-        question: ids without [CLS] and [SEP]; what is above `longest_question` is cut off.
+        question: ids without [CLS] and [SEP]; what is above `max_question_length` is cut off.
         context: C ids, in the same way.
         offsets: int [C, 2], first character and the one after the last of each token.
         cls: id of [CLS].
@@ -56,7 +56,7 @@ def windows(
         max_length: most tokens of a window.
         stride: tokens of the context between the beginnings of two windows; no token is skipped
             where it is larger than a window.
-        longest_question: most tokens of the question.
+        max_question_length: most tokens of the question.
         separators: how many [SEP] stand between question and context.
 
     Raises:
@@ -66,7 +66,7 @@ def windows(
     places = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
     if len(places) != len(context) or stride < 1:
         raise ValueError(f"{len(context)} ids, {len(places)} offsets, a stride of {stride}")
-    asked = list(question[:longest_question])
+    asked = list(question[:max_question_length])
     room = max_length - len(asked) - 2 - separators
     if room < 1:
         raise StudioError(

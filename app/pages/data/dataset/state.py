@@ -208,8 +208,8 @@ def _cells(
 ) -> list[tuple[str, ...]]:
     """Line, split and the cells of the columns, each cut."""
     return [
-        (str(row["_line"]), row["_part"], *(_cut(row[column]) for column in columns))
-        for row in dataset.take(numbers, ["_line", "_part", *columns])
+        (str(row["_line"]), row["_split"], *(_cut(row[column]) for column in columns))
+        for row in dataset.take(numbers, ["_line", "_split", *columns])
     ]
 
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from engine.atomic_write import disk_errors_for
 from engine.data.datasets.collecting import Collected, Source, collect
-from engine.data.datasets.importing import deal_rows
+from engine.data.datasets.importing import split_rows
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
@@ -162,6 +162,6 @@ def split_sizes(
     collected: Collected, sources: dict[Source, Path], split: Split
 ) -> dict[SplitName, int]:
     """How many rows each split will have."""
-    numbers, _ = deal_rows(collected, sources, split)
+    numbers, _ = split_rows(collected, sources, split)
     counts = np.bincount(numbers, minlength=len(SPLITS))
     return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}

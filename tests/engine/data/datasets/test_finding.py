@@ -51,7 +51,7 @@ def test_signs_of_regular_expressions_stand_for_themselves(dataset: Dataset) -> 
 def test_a_label_and_a_part_narrow_what_is_found(dataset: Dataset) -> None:
     odd = dataset.find(label="1")
     assert list(odd) == list(range(1, 100, 2))
-    dev = dataset.find(part="validation")
+    dev = dataset.find(split="validation")
     assert len(dev) == dataset.spec.rows["validation"]
     both = dataset.find("good", "validation", "1")
     assert set(both) == set(odd) & set(dev) & set(dataset.find("good"))

@@ -78,10 +78,10 @@ def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
         "text": "text number 5 of a.csv",
         "label": "pos",
         "_line": 7,
-        "_part": rows[0]["_part"],
+        "_split": rows[0]["_split"],
     }
     dev = dataset.page(3, 50, "validation")
-    assert len(dev) == 17 and {row["_part"] for row in dev} == {"validation"}
+    assert len(dev) == 17 and {row["_split"] for row in dev} == {"validation"}
     assert [row["text"] for row in dataset.page(0, 50, "validation")] == dataset.rows(
         "validation"
     ).texts

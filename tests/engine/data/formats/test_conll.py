@@ -171,7 +171,7 @@ def test_words_alone_are_sentences_too(tmp_path):
 
 
 def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.conll.LONGEST_SENTENCE", 10)
+    monkeypatch.setattr("engine.data.formats.conll.MAX_SENTENCE_WORDS", 10)
     assert len(read(tmp_path / "x.conll", "x O\n" * 10)[0]) == 1
     with pytest.raises(BadFile, match="line 3: this sentence has more than 10 words"):
         read(tmp_path / "x.conll", "y O\n\n" + "x O\n" * 11)

@@ -81,7 +81,7 @@ def test_documents_without_labels_lie_anywhere_below(tmp_path):
 
 
 def test_a_long_text_becomes_several_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.folder.LONGEST_TEXT", 20)
+    monkeypatch.setattr("engine.data.formats.folder.MAX_TEXT_CHARACTERS", 20)
     table, cells = rows(made(tmp_path / "x", a="word\n" * 10))
     assert "".join(text for text, _ in cells).replace("\n", "") == "word" * 10
     assert len(cells) > 1 and all(len(text) <= 20 for text, _ in cells)

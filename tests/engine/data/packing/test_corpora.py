@@ -81,7 +81,7 @@ def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None =
     """A data set of these texts, written without the way through a file of the user."""
     folder.mkdir()
     parts = parts or ["train"] * len(texts)
-    columns = {"text": texts, "_line": list(range(1, len(texts) + 1)), "_part": parts}
+    columns = {"text": texts, "_line": list(range(1, len(texts) + 1)), "_split": parts}
     pq.write_table(pa.table(columns), folder / "data.parquet", row_group_size=group)
     spec = DatasetSpec(
         name="corpus",
@@ -176,7 +176,7 @@ def test_a_vocabulary_is_the_same_from_the_disk(tmp_path: Path) -> None:
 
 def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
     stored(tmp_path / "corpus", ["a", "b"], 2)
-    table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_part": ["train", "elsewhere"]})
+    table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_split": ["train", "elsewhere"]})
     pq.write_table(table, tmp_path / "corpus" / "data.parquet")
     with pytest.raises(StudioError, match="damaged"):
         open_dataset(tmp_path / "corpus")
