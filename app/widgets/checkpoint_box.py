@@ -78,15 +78,7 @@ class Checkpoints(QAbstractListModel):
             return visible(problem)
         said = [size_in_words(entry)] if entry.info else []
         if entry.info and entry.info.labels:
-            count = len(entry.info.labels)
-            kind = next((k for k in ("labels", "tags") if k in entry.info.task_heads), "classes")
-            said.append(
-                {
-                    "classes": self.tr("%Ln class(es)", "", count),
-                    "labels": self.tr("%Ln label(s)", "", count),
-                    "tags": self.tr("%Ln tag(s)", "", count),
-                }[kind]
-            )
+            said.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
         if entry.origin == "run":
             said.append(
                 self.tr("best checkpoint, step {0}").format(numbers.count(entry.step))

@@ -16,7 +16,6 @@ import texts
 from engine.data.datasets.store import Rows
 from engine.explore.attention import weights
 from engine.explore.fill_mask import fill_mask
-from engine.explore.inputs import typed
 from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
@@ -27,6 +26,7 @@ from engine.shipped import starter_model
 from engine.spec.model import BertSpec
 from engine.tasks import evaluating as judging
 from engine.tasks import learner_of
+from engine.tasks.inputs import typed
 from engine.tasks.predicting import go_through
 from engine.tokenizers.tokenizer import Tokenizer
 from turns import answer_in_turn

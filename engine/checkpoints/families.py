@@ -7,13 +7,13 @@ where the braces stand.
 from dataclasses import dataclass, field
 
 from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, EncoderSpec, RobertaSpec
-from engine.spec.task import HeadKind
+from engine.spec.task import SEQUENCE, Head
+from engine.spec.tasks import heads
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.unigram import Unigram
 from engine.tokenizers.wordpiece import WordPiece
 
 NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
-OWN_POOLER: tuple[HeadKind, ...] = ("classes", "labels", "number")  # kinds that read the whole text
 
 SIZES = {  # config.json → spec; a config has all of these
     "vocab_size": "vocab_size",
@@ -107,21 +107,29 @@ class Family:
             return self.layer.format(number) + _replaced(inside, self.inner)
         return _replaced(ours, self.names)
 
-    def task_names(self, kind: HeadKind) -> tuple[str, str]:
+    def task_names(self, head: Head) -> tuple[str, str]:
         """The published names of the weight and the bias of the layer that fine-tuning adds."""
-        if kind == "answer":
+        if head.finds_spans:
             return "qa_outputs.weight", "qa_outputs.bias"
-        added = self.own_pooler[1] if self.own_pooler and kind in OWN_POOLER else "classifier."
+        own = self.own_pooler if head.architecture == SEQUENCE else None
+        added = own[1] if own else "classifier."
         return f"{added}weight", f"{added}bias"
+
+    def all_task_names(self) -> dict[tuple[str, str], list[str]]:
+        """The tasks for which a layer with these names may be."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for kind, head in heads():
+            found.setdefault(self.task_names(head), []).append(kind)
+        return found
 
     @property
     def knows_next_sentence(self) -> bool:
         """Whether it has a head for two sentences."""
         return "next_sentence.dense." in self.names
 
-    def pooler(self, kind: HeadKind | None) -> str:
+    def pooler(self, head: Head | None) -> str:
         """The published name of the pooler in a network with such a task head; None: with none."""
-        if self.own_pooler and kind in OWN_POOLER:
+        if self.own_pooler and head is not None and head.architecture == SEQUENCE:
             return self.own_pooler[0]
         return self.names["encoder.pooler.dense."]
 

@@ -1,37 +1,46 @@
-"""What the added layer of a fine-tuned checkpoint answers, as its config.json says it."""
+"""For which task the added layer of a fine-tuned checkpoint is, as its config.json says it."""
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
-from engine.spec.task import HeadKind
+from engine.spec.task import SEQUENCE, Head
+from engine.spec.tasks import heads
 
-ARCHITECTURES: dict[HeadKind, str] = {  # the end of the class's name in transformers
-    "classes": "ForSequenceClassification",
-    "labels": "ForSequenceClassification",
-    "number": "ForSequenceClassification",
-    "tags": "ForTokenClassification",
-    "answer": "ForQuestionAnswering",
-    "choices": "ForMultipleChoice",
-}
-PROBLEMS: dict[HeadKind, str] = {  # the “problem_type” of those that share a class
-    "classes": "single_label_classification",
-    "labels": "multi_label_classification",
-    "number": "regression",
-}
-NAMED: tuple[HeadKind, ...] = ("classes", "labels", "tags")  # whose outputs have names
+TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 READER = ("vectors", "layer", "probe", "probe_size", "pooling")  # what config.json says of a reader
 READER_ANSWER = "reader.dense.weight"
 
 
-def head_kind(config: dict[str, Any], outputs: int) -> HeadKind:
-    """What an added layer with so many outputs answers; the rules are those of transformers."""
-    reader = config.get("probe")
-    if isinstance(reader, dict) and reader.get("kind") in [*ARCHITECTURES]:
-        return cast(HeadKind, reader["kind"])
-    named = config.get("architectures")
+def head_kind(config: dict[str, Any], outputs: int) -> str:
+    """The task of an added layer with so many outputs.
+
+    A model of ours says it, unless its layer was exchanged by another program; else the rules are
+    those of transformers.
+    """
+    named, problem = config.get("architectures"), config.get("problem_type")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
-    for kind in ("tags", "answer", "choices"):
-        if architecture.endswith(ARCHITECTURES[kind]):
+    entry = config.get(TASK)
+    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    known = dict(heads())
+    if isinstance(kind, str) and kind in known:
+        head = known[kind]
+        is_probe = isinstance(config.get("probe"), Mapping)
+        if is_probe or _belongs(head, architecture, problem):
             return kind
-    problem = config.get("problem_type")
-    found = next((kind for kind, name in PROBLEMS.items() if name == problem), None)
-    return found or ("number" if outputs == 1 else "classes")
+    for kind, head in known.items():
+        if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
+            return kind
+    of_texts = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
+    for kind, head in of_texts.items():
+        if head.problem_type == problem:
+            return kind
+    exact = (kind for kind, head in of_texts.items() if head.outputs == outputs)
+    labelled = (kind for kind, head in of_texts.items() if head.has_labels)
+    return next(exact, None) or next(labelled)
+
+
+def _belongs(head: Head, architecture: str, problem: object) -> bool:
+    """Whether config.json still says what it said when we wrote it."""
+    return architecture.endswith(head.architecture) and (
+        not head.problem_type or head.problem_type == problem
+    )

@@ -12,14 +12,14 @@ from typing import Any
 
 from engine.checkpoints.config import family_of
 from engine.checkpoints.families import Family
-from engine.checkpoints.heads import NAMED, READER_ANSWER, head_kind
+from engine.checkpoints.heads import READER_ANSWER, head_kind
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import published_name
 from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
-from engine.spec.task import HeadKind
+from engine.spec.tasks import head_of
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
@@ -95,7 +95,7 @@ def _read(folder: Path) -> CheckpointInfo:
             *_heads(family, kind, tensors),
             *([kind] if kind else []),
         ),
-        labels=_labels(config) if kind in NAMED else (),
+        labels=_labels(config) if kind and head_of(kind).has_labels else (),
         lowercase=_lowercase(folder, family),
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
@@ -115,24 +115,26 @@ def _lowercase(folder: Path, family: Family) -> bool:
     return ignores_case and bool(tokenizer.get("do_lower_case", True))
 
 
-def _heads(family: Family, kind: HeadKind | None, tensors: Tensors) -> list[str]:
+def _heads(family: Family, kind: str | None, tensors: Tensors) -> list[str]:
     """The heads of pre-training that have tensors, and the pooler."""
     beginnings = {"masked words": "masked_words.", "next sentence": "next_sentence."}
     names = {
         head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
         for head, beginning in beginnings.items()
     }
-    names["pooler"] = (family.pooler(kind),)
+    names["pooler"] = (family.pooler(head_of(kind) if kind else None),)
     return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
 
 
-def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> HeadKind | None:
-    """What the layer that fine-tuning added answers; None where there is none."""
-    if family.task_names("answer")[0] in tensors:
-        return "answer"
-    names = [family.task_names(kind)[0] for kind in ("classes", "tags")]
-    shape = next((tensors[name][1] for name in (*names, READER_ANSWER) if name in tensors), [])
-    return head_kind(config, shape[0]) if shape else None
+def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> str | None:
+    """The task of the layer that fine-tuning added; None where there is none."""
+    if READER_ANSWER in tensors:
+        return head_kind(config, tensors[READER_ANSWER][1][0])
+    for (weight, _), kinds in family.all_task_names().items():
+        if weight in tensors:
+            shape = tensors[weight][1]
+            return (kinds[0] if len(kinds) == 1 else head_kind(config, shape[0])) if shape else None
+    return None
 
 
 def _labels(config: dict[str, Any]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
+from engine.spec.tasks import heads as task_heads
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -35,10 +36,6 @@ class Block:
         return inside + sum(math.prod(shape) for shape in self.shapes)
 
 
-OUTPUTS = {"answer": 2, "number": 1, "choices": 1}  # of task heads whose outputs have no names
-NAMED = ("classes", "labels", "tags")
-
-
 def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) -> tuple[Block, ...]:
     """The blocks of a network from its input to its heads.
 
@@ -56,8 +53,9 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
         blocks.append(_mlm_head(spec))
     if "next sentence" in heads:
         blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
-    for head, outputs in (OUTPUTS | dict.fromkeys(NAMED, classes)).items():
-        if head in heads:
+    for kind, head in task_heads():
+        if kind in heads:
+            outputs = head.outputs or classes
             blocks.append(Block(phrase("Task head"), _linear(outputs, spec.hidden_size)))
     return tuple(blocks)
 

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 
 from engine.atomic_write import disk_errors_for
-from engine.explore.fill_mask import not_finite
-from engine.explore.inputs import Inputs, inputs, typed
 from engine.explore.layers import steps
 from engine.explore.measures import measured
 from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measure
 from engine.messages.explore.text import Token
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
+from engine.tasks.finite import not_finite
+from engine.tasks.inputs import Inputs, inputs, typed
 
 KEPT_FILES = 2  # the newest, and the one before it, which a window may be about to map
 BY_HEAD: tuple[Measure, ...] = ("weights", "norms")  # of each head; the others of each layer

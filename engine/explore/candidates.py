@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.errors import StudioError
 from engine.explore.fill_mask import log_probabilities, mlm_head, shown_tokens
-from engine.explore.inputs import Inputs, inputs, max_tokens
 from engine.messages.explore.candidates import (
     Candidate,
     CandidatesFound,
@@ -23,6 +22,7 @@ from engine.messages.explore.candidates import (
 )
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
+from engine.tasks.inputs import Inputs, inputs, max_tokens
 
 BATCH_TOKENS = 2048  # of rows that are predicted at once
 MAX_CANDIDATES = 200

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.explore.fill_mask import not_finite
-from engine.explore.inputs import inputs
 from engine.messages.explore.embeddings import Addend, Embed, Embedded, Table
 from engine.models.checkpoint import Checkpoint
+from engine.tasks.finite import not_finite
+from engine.tasks.inputs import inputs
 
 TABLES: tuple[tuple[Table, str], ...] = (  # name, and its module
     ("token", "token"),

@@ -8,13 +8,14 @@ import time
 import torch
 from torch import Tensor
 
-from engine.errors import BadCheckpoint, StudioError
-from engine.explore.inputs import Inputs, inputs
+from engine.errors import StudioError
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MaskedWordHead
 from engine.phrases import phrase
+from engine.tasks.finite import not_finite, softmax
+from engine.tasks.inputs import Inputs, inputs
 
 
 @torch.inference_mode()
@@ -103,23 +104,6 @@ def log_probabilities(logits: Tensor) -> Tensor:
     if not torch.isfinite(logs).all():
         raise not_finite()
     return logs
-
-
-def softmax(logits: Tensor) -> Tensor:
-    """Probabilities along the last axis, float32; damaged weights are named, not shown."""
-    probabilities = logits.float().softmax(-1)
-    if not torch.isfinite(probabilities.sum()):  # one that is none makes the sum none
-        raise not_finite()
-    return probabilities
-
-
-def not_finite() -> BadCheckpoint:
-    return BadCheckpoint(
-        phrase(
-            "The model outputs NaN or infinite numbers; it is damaged or its training diverged."
-        ),
-        phrase("Use an earlier checkpoint."),
-    )
 
 
 def ranked(

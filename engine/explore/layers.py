@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from engine.explore.inputs import Inputs
 from engine.models.attention import Attention
 from engine.models.encoder import Layer
 from engine.models.network import Network
+from engine.tasks.inputs import Inputs
 
 
 class Step(NamedTuple):

@@ -9,11 +9,11 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore.fill_mask import log_probabilities, mlm_head, ranked, shown_tokens
-from engine.explore.inputs import inputs
 from engine.explore.pseudo_perplexity import token_score
 from engine.messages.explore.lens import ApplyLens, LensApplied, LensLayer
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
+from engine.tasks.inputs import inputs
 
 MAX_POSITIONS = 24
 

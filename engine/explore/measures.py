@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from engine.errors import StudioError
-from engine.explore.fill_mask import not_finite
-from engine.explore.inputs import inputs
 from engine.explore.layers import Step, steps
 from engine.messages.explore.attention import Measure, QueryKeyShown, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
+from engine.tasks.finite import not_finite
+from engine.tasks.inputs import inputs
 
 
 def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:

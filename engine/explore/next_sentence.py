@@ -5,11 +5,11 @@ import time
 import torch
 
 from engine.errors import StudioError
-from engine.explore.fill_mask import softmax
-from engine.explore.inputs import inputs
 from engine.messages.explore.next_sentence import NextSentencePredicted, PredictNextSentence
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
+from engine.tasks.finite import softmax
+from engine.tasks.inputs import inputs
 
 
 @torch.inference_mode()

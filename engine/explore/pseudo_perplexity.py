@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.explore.fill_mask import log_probabilities, mlm_head
-from engine.explore.inputs import Inputs, typed
 from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokenScore, TokensScored
 from engine.messages.explore.text import LabelProbability
 from engine.models.checkpoint import Checkpoint
+from engine.tasks.inputs import Inputs, typed
 
 SLICE = 512  # tokens that one answer reads; so that the next question never waits long
 

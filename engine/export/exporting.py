@@ -61,7 +61,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
     with _writing(wanted.into), TemporaryDirectory(dir=scratch, prefix="export-") as aside:
         stage(1)
         heads = loaded.network.heads
-        chooses = heads.outputs > 0 and heads.kind == "choices"
+        chooses = heads.scores_choices
         tried = examples(wanted.checkpoint, wanted.texts, chooses)
         request = _request(wanted, loaded, tried)
         said = say(

@@ -38,7 +38,7 @@ class Spoken(nn.Module):
 
 def write_graph(folder: Path, network: Network) -> None:
     """Write model.onnx, float32; weights that are too large for one file lie in model.onnx.data."""
-    chooses = network.heads.kind == "choices" and network.heads.outputs > 0
+    chooses = network.heads.scores_choices
     axes = ["batch", *(["endings"] if chooses else []), "length"]
     shape = [2, *([3] if chooses else []), min(8, network.spec.max_positions)]
     ids = torch.ones(shape, dtype=torch.int64)

@@ -6,6 +6,7 @@ from engine.messages import Message, now
 from engine.phrases import phrase
 from engine.spec.export import Form, Precision
 from engine.spec.phrases import PhraseField
+from engine.spec.tasks import TASKS
 
 
 class LoadReport(Message):
@@ -53,13 +54,18 @@ class CheckpointInfo(Message):
     vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
-        (), description="Of “masked words”, “next sentence”, “pooler”, and a `HeadKind`."
+        (), description="Of “masked words”, “next sentence”, “pooler”, and the kind of a task."
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
     causal: bool = Field(False, description="Left-to-right: no token looks at a later one.")
     dtype: str = "float32"
     bytes: int = 0
+
+    @property
+    def task(self) -> str | None:
+        """The kind of the task that it was fine-tuned for; None where it was not."""
+        return next((head for head in self.task_heads if head in TASKS), None)
 
 
 class Comparison(Message):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.atomic_write import whole_folder
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.families import FAMILIES
-from engine.checkpoints.heads import NAMED
+from engine.checkpoints.heads import TASK
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
@@ -42,7 +42,6 @@ TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
     *("tokenizer_config.json", "special_tokens_map.json"),
 )
-TASK = "bert_studio_task"  # in config.json, what a fine-tuned model of ours was asked for
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -105,7 +104,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
             plan = Fitting(stored, spec, config, file).fit(heads, labels)
             network = _filled(folder, spec, plan, stored)
     named = labels or labels_of(config)
-    count = plan.heads.outputs if plan.heads.kind in NAMED else 0
+    count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.take),
         fresh=tuple(plan.fresh),
@@ -167,6 +166,8 @@ def write_words(
         "eos_token_id": tokenizer.sep,
     }
     whole = {**(extra or {}), **config, **special}
+    if extra and TASK in extra:
+        whole[TASK] = extra[TASK]  # with the settings of the task, not its kind alone
     text = json.dumps(whole, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)

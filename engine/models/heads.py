@@ -13,14 +13,15 @@ from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
-from engine.spec.task import HeadKind
+from engine.spec.task import Head
+from engine.spec.tasks import head_of
 
 
 @dataclass(frozen=True)
 class Heads:
     """Which heads a network has: those of pre-training, and the one that fine-tuning adds.
 
-    The added one has so many `outputs`, 0 where there is none; `kind` says what they answer. Heads
+    The added one has so many `outputs`, 0 where there is none; `kind` is their task. Heads
     that read the pooled vector bring the pooler along.
     """
 
@@ -28,7 +29,7 @@ class Heads:
     next_sentence: bool = False
     outputs: int = 0
     pooler: bool = False
-    kind: HeadKind = "classes"
+    kind: str = "text_classification"
     reader: Features | None = None  # answers in the place of one layer, from an encoder as it is
 
     def __post_init__(self) -> None:
@@ -37,9 +38,19 @@ class Heads:
             object.__setattr__(self, "pooler", True)
 
     @property
+    def task(self) -> Head | None:
+        """What is known of the added one; None where there is none."""
+        return head_of(self.kind) if self.outputs else None
+
+    @property
     def reads_tokens(self) -> bool:
         """Whether the task head answers for each token, and not for the whole input."""
-        return self.kind in ("tags", "answer")
+        return self.task is not None and self.task.reads_tokens
+
+    @property
+    def scores_choices(self) -> bool:
+        """Whether each input is one of several choices that the task head compares."""
+        return self.task is not None and self.task.scores_choices
 
 
 class Pooler(nn.Module):
@@ -99,10 +110,9 @@ class NextSentenceHead(nn.Module):
 class TaskHead(nn.Module):
     """The one layer that fine-tuning adds (Devlin et al. 2019, §4): [..., D] → [..., C]."""
 
-    def __init__(self, spec: EncoderSpec, outputs: int, kind: HeadKind) -> None:
+    def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
         super().__init__()
-        self.kind = kind
-        self.dropout = Dropout(spec.dropout_before(kind))
+        self.dropout = Dropout(spec.dropout_before(head))
         self.dense = nn.Linear(spec.hidden_size, outputs)
 
     def forward(self, vectors: Tensor) -> Tensor:

@@ -19,9 +19,10 @@ from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
 from engine.models.probe import Reader, chosen
 from engine.spec.model import EncoderSpec
-from engine.spec.task import HeadKind
+from engine.spec.tasks import head_of
 
 Done = TypeVar("Done")
+NO_TASK_HEAD = Heads()
 
 
 def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
@@ -45,7 +46,7 @@ class Network(nn.Module):
         self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
         self.task: TaskHead | None = None
         self.reader: Reader | None = None
-        self._kind: HeadKind = heads.kind
+        self._kind = heads.kind
         if heads.reader is not None:
             self.reader = Reader(
                 heads.reader,
@@ -56,7 +57,7 @@ class Network(nn.Module):
                 heads.reads_tokens,
             )
         elif heads.outputs:
-            self.task = TaskHead(spec, heads.outputs, heads.kind)
+            self.task = TaskHead(spec, heads.outputs, head_of(heads.kind))
         for name, parameter in self.named_parameters():
             fresh(name, parameter, spec)
 
@@ -69,7 +70,7 @@ class Network(nn.Module):
             next_sentence=self.next_sentence is not None,
             outputs=0 if head is None else head.dense.out_features,
             pooler=self.encoder.pooler is not None,
-            kind="classes" if head is None else self._kind,
+            kind=NO_TASK_HEAD.kind if head is None else self._kind,
             reader=None if self.reader is None else self.reader.features,
         )
 

@@ -9,26 +9,14 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.export import Output
 
-TASKS = {
-    "classes": (Output(name="logits", of="input", meaning="one"),),
-    "labels": (Output(name="logits", of="input", meaning="any"),),
-    "number": (Output(name="logits", of="input", meaning="numbers"),),
-    "tags": (Output(name="logits", of="token", meaning="one"),),
-    "answer": (
-        Output(name="start_logits", of="token", meaning="one"),
-        Output(name="end_logits", of="token", meaning="one"),
-    ),
-    "choices": (Output(name="logits", of="input", meaning="one"),),
-}
-
 
 def outputs_of(heads: Heads) -> tuple[Output, ...]:
     """What a network with these heads says; as in `published.architecture`, the task comes first.
 
     Without any head these are the vectors of the encoder, and the pooled one where there is one.
     """
-    if heads.outputs:
-        return TASKS[heads.kind]
+    if heads.task is not None:
+        return heads.task.said
     both = heads.masked_words and heads.next_sentence
     found = []
     if heads.masked_words:
@@ -56,12 +44,12 @@ def said_by(network: Network, tokens: Tensor, segments: Tensor, real: Tensor) ->
     """
     heads = network.heads
     names = [output.name for output in outputs_of(heads)]
-    if heads.outputs and heads.kind == "choices":
+    if heads.scores_choices:
         flat = [given.flatten(0, 1) for given in (tokens, segments, real)]  # [B * E, T]
         said = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
-    elif heads.outputs:
+    elif heads.task is not None:
         logits = network.logits(tokens, segments, real)
-        said = list(logits.unbind(-1)) if heads.kind == "answer" else [logits]
+        said = list(logits.unbind(-1)) if heads.task.finds_spans else [logits]
     else:
         encoded = network.encode(tokens, segments, real)
         said = []

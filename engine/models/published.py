@@ -7,11 +7,12 @@ from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, entries_of
 from engine.checkpoints.families import BERT, FAMILIES, Family
-from engine.checkpoints.heads import ARCHITECTURES, NAMED, PROBLEMS, READER
+from engine.checkpoints.heads import READER, TASK
 from engine.models.heads import Heads
 from engine.phrases import phrase
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
+from engine.spec.tasks import head_of
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
@@ -22,9 +23,9 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     if ours.startswith("reader."):  # ours alone: no class of transformers has one
         return ours
     if ours.startswith("task.dense."):
-        return family.task_names(heads.kind)[ours.endswith("bias")]
+        return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
     if ours.startswith("encoder.pooler.dense."):
-        return family.pooler(heads.kind if heads.outputs else None) + ours.rpartition(".")[2]
+        return family.pooler(heads.task) + ours.rpartition(".")[2]
     return family.published(ours)
 
 
@@ -86,18 +87,18 @@ def config_of(
 
 def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
     """What config.json says of the task head."""
-    if not heads.outputs:
+    head = heads.task
+    if head is None:
         return {}
-    entries: dict[str, Any] = {}
-    if heads.kind in NAMED or heads.kind == "number":
+    entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
+    if head.has_labels or head.problem_type:
         named = labels if len(labels) == heads.outputs else unnamed(heads.outputs)
         entries["id2label"] = {str(number): label for number, label in enumerate(named)}
         entries["label2id"] = {label: number for number, label in enumerate(named)}
-    if heads.kind in PROBLEMS:
-        entries["problem_type"] = PROBLEMS[heads.kind]
+    if head.problem_type:
+        entries["problem_type"] = head.problem_type
     if heads.reader is not None:
-        asked = heads.reader.model_dump(mode="json", include=set(READER))
-        entries["probe"] = {**asked, "kind": heads.kind}
+        entries["probe"] = heads.reader.model_dump(mode="json", include=set(READER))
     return entries
 
 
@@ -117,8 +118,8 @@ def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) ->
     classes = FAMILIES[family].classes
     if heads.reader is not None:
         return f"{classes}Model"
-    if heads.outputs:
-        return classes + ARCHITECTURES[heads.kind]
+    if heads.task is not None:
+        return classes + heads.task.architecture
     if causal and heads.masked_words:
         return f"{classes}LMHeadModel"
     if heads.masked_words and heads.next_sentence:

@@ -11,6 +11,7 @@ from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
 from engine.spec.model import RobertaSpec
+from engine.spec.tasks.text_classification import CLASSIFIER
 
 
 class RobertaEmbeddings(Embeddings):
@@ -36,7 +37,7 @@ class RobertaPooler(Pooler):
 
     def __init__(self, spec: RobertaSpec) -> None:
         super().__init__(spec)
-        self.dropout = Dropout(spec.dropout_before("classes"))
+        self.dropout = Dropout(spec.dropout_before(CLASSIFIER))
 
     def forward(self, last: Tensor) -> Tensor:
         return super().forward(self.dropout(last[:, :1]))

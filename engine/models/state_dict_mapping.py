@@ -13,11 +13,12 @@ from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, first_architecture
 from engine.checkpoints.families import FAMILIES
-from engine.checkpoints.heads import ARCHITECTURES, NAMED, READER_ANSWER, head_kind
+from engine.checkpoints.heads import READER_ANSWER, head_kind
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.models.network import shell
 from engine.models.published import (
+    NO_HEADS,
     is_buffer,
     labels_of,
     present_name,
@@ -27,7 +28,7 @@ from engine.models.published import (
 from engine.models.weight_files import Stored
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
-from engine.spec.task import HeadKind
+from engine.spec.tasks import head_of, heads
 from engine.untrusted import AGAIN, shown
 
 MASKED_WORDS = [
@@ -35,7 +36,6 @@ MASKED_WORDS = [
     for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
 ]
 NEXT_SENTENCE = ["next_sentence.dense.weight", "next_sentence.dense.bias"]
-KINDS: tuple[HeadKind, ...] = ("classes", "tags", "answer")  # of each name a task head can have
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Fitting:
             )
             masked_words = False
         promised = first_architecture(self._config)
-        if promised.endswith(tuple(ARCHITECTURES.values())) and not outputs:
+        if promised.endswith(tuple(head.architecture for _, head in heads())) and not outputs:
             self._notes.append(
                 phrase(
                     "{file} names {promised}, and the file has no head for it.",
@@ -143,7 +143,7 @@ class Fitting:
             self._notes.append(
                 phrase("{file} names a masked-word head, and none was loaded.", file=self._file)
             )
-        pooler = family.pooler(kind if outputs else None)
+        pooler = family.pooler(head_of(kind) if outputs else None)
         return Heads(
             masked_words=masked_words,
             next_sentence=self._family.knows_next_sentence
@@ -174,23 +174,22 @@ class Fitting:
             )
         return len(found) == len(names)
 
-    def _head_in_file(self) -> tuple[HeadKind, int]:
+    def _head_in_file(self) -> tuple[str, int]:
         """What the task head of the file answers, and its outputs; 0 where there is none."""
-        known = [self._family.task_names(kind) for kind in KINDS]
-        names = next((n for n in known if n[0] in self._names), known[0])
+        known = self._family.all_task_names()
+        names = next((n for n in known if n[0] in self._names), next(iter(known)))
         if not self._has(list(names), phrase("task head")):
-            return "classes", 0
+            return NO_HEADS.kind, 0
         count = self._rows(names[0])
-        is_answer = names == self._family.task_names("answer")
-        kind: HeadKind = "answer" if is_answer else head_kind(self._config, count)
-        wanted = {"answer": 2, "choices": 1, "number": 1}.get(kind, max(count, 1))
-        if self._family.task_names(kind) != names or count != wanted:
+        kind = self._kind_of(names, count)
+        head = head_of(kind)
+        if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
             self._notes.append(
                 phrase("The file has a head for a task that is not known; it was left out.")
             )
-            return "classes", 0
+            return NO_HEADS.kind, 0
         named = len(self._config.get("id2label") or ()) or count
-        if kind in NAMED and named != count:
+        if head.has_labels and named != count:
             raise BadCheckpoint(
                 phrase(
                     "{file} names {named} labels, and the task head in the file has {count}.",
@@ -202,14 +201,20 @@ class Fitting:
             )
         return kind, count
 
+    def _kind_of(self, names: tuple[str, str], count: int) -> str:
+        """The task of a head with these names; config.json tells where there may be several."""
+        kinds = self._family.all_task_names()[names]
+        return kinds[0] if len(kinds) == 1 else head_kind(self._config, count)
+
     def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
         """Whether the task head of the file, if there is one, answers just what is wanted."""
-        weight = self._family.task_names(wanted.kind)[0]
+        names = self._family.task_names(head_of(wanted.kind))
+        weight = names[0]
         if not wanted.outputs or weight not in self._names:
             return True
         theirs, count = labels_of(self._config), self._rows(weight)
-        kind: HeadKind = "answer" if wanted.kind == "answer" else head_kind(self._config, count)
-        same = (kind, count) == (wanted.kind, wanted.outputs)
+        kind = self._kind_of(names, count)
+        same = (head_of(kind), count) == (wanted.task, wanted.outputs)
         if same and (not labels or not theirs or theirs == labels):
             return True
         self._notes.append(

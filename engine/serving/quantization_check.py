@@ -60,7 +60,8 @@ def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
         masked[0, hidden] = tokenizer.mask
         last = network.encoder(masked, segments).last[0, hidden]
         words = network.masked_words(last).float().softmax(-1)
-    is_number = network.heads.kind in ("number", "choices")
+    head = network.heads.task
+    is_number = head is not None and head.outputs == 1
     return Said(words, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights))
 
 
@@ -75,18 +76,15 @@ def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> T
 
 def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
     """Probabilities of the task head, or the number that it says; None where there is no head."""
-    heads = network.heads
-    if not heads.outputs:
+    head = network.heads.task
+    if head is None:
         return None
     logits = network.logits(tokens, segments)  # [1, C] or [1, T, C]
-    match heads.kind:
-        case "number" | "choices":
-            return logits
-        case "labels":
-            return logits.sigmoid()
-        case "answer":
-            return logits.softmax(1)
-    return logits.softmax(-1)
+    if head.outputs == 1:
+        return logits
+    if head.finds_spans:
+        return logits.softmax(1)
+    return logits.sigmoid() if head.said[0].meaning == "any" else logits.softmax(-1)
 
 
 def agrees(quick: Said, exact: Said) -> bool:

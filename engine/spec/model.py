@@ -9,7 +9,7 @@ from engine.phrases import phrase
 from engine.spec import Spec
 from engine.spec.fields import setting
 from engine.spec.problems import broken
-from engine.spec.task import HeadKind
+from engine.spec.task import Head
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Activation = Literal["gelu", "gelu_new", "relu"]
@@ -184,9 +184,9 @@ class EncoderSpec(Spec):
         """Non-linearity of the head for masked words."""
         return self.activation
 
-    def dropout_before(self, kind: HeadKind) -> float:
+    def dropout_before(self, head: Head) -> float:
         """Dropout before the layer that fine-tuning adds; run_squad.py has none for answers."""
-        if kind == "answer":
+        if head.finds_spans:
             return 0.0
         return self.dropout if self.head_dropout is None else self.head_dropout
 
@@ -275,10 +275,10 @@ class DistilBertSpec(EncoderSpec):
         description="Dropout probability before the output layer for question answering.",
     )
 
-    def dropout_before(self, kind: HeadKind) -> float:
-        if kind == "answer":
+    def dropout_before(self, head: Head) -> float:
+        if head.finds_spans:
             return self.answer_dropout
-        return self.dropout if kind == "tags" else super().dropout_before(kind)
+        return self.dropout if head.reads_tokens else super().dropout_before(head)
 
 
 class AlbertSpec(EncoderSpec):

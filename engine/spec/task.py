@@ -27,8 +27,6 @@ CHOICES = "ForMultipleChoice"
 
 MAX_CLASSES = 1_000
 
-HeadKind = Literal["classes", "labels", "number", "tags", "answer", "choices"]
-
 
 @dataclass(frozen=True)
 class Metric:
@@ -192,6 +190,15 @@ class TaskSpec(Spec):
         """The same settings for another data set."""
         return self
 
+    def with_labels(self, labels: tuple[str, ...]) -> "TaskSpec":
+        """The same settings for a head with these labels."""
+        return self
+
+    @classmethod
+    def of_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
+        """The task of a model that another program has fine-tuned for it."""
+        return cls(kind=cls.model_fields["kind"].default).with_labels(labels)
+
 
 ClassWeight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
@@ -222,6 +229,9 @@ class LabelledTask(TaskSpec):
 
     def without_labels(self) -> TaskSpec:
         return self.model_copy(update={"labels": (), "class_weights": {}})
+
+    def with_labels(self, labels: tuple[str, ...]) -> TaskSpec:
+        return self.model_copy(update={"labels": labels})
 
     def unlisted(self, found: set[str]) -> Iterator[StudioError]:
         """What is wrong where the settings name the labels and a data set has others."""

@@ -4,18 +4,22 @@ On a processor two threads go through a batch each, instead of sharing out every
 see `engine.training.gradients` for what that saves.
 """
 
+import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
 
+from engine.data.datasets.store import Rows
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.progress import ProgressCallback
-from engine.tasks.learner import Examples, Learner, Metrics
+from engine.tasks.learner import Examples, Learner, Metrics, PredictionCollector
 from engine.tasks.rng import DEV, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -106,3 +110,24 @@ def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
     """Batches for judging: each example once, those of a length together, no chance in it."""
     order = np.argsort(lengths, kind="stable")
     return [order[i : i + batch] for i in range(0, len(order), batch)]
+
+
+def collect_predictions(
+    loaded: Checkpoint,
+    learner: Learner,
+    rows: Rows,
+    max_length: int,
+    batch: int = 8,
+    progress: ProgressCallback = lambda done, total: None,
+) -> PredictionCollector:
+    """What a loaded model predicts for rows, where `learner` is that of its task head."""
+    network, tokenizer = loaded.network, loaded.tokenizer
+    device = next(network.parameters()).device
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        folder = Path(scratch) / "packed"
+        examples = learner.pack(rows, tokenizer, max_length, folder, lambda done, total: None)
+        metrics = evaluate(
+            network, learner, tokenizer, examples, batch, device=device, report=progress
+        )
+    assert isinstance(metrics, PredictionCollector)
+    return metrics

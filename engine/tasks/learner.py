@@ -18,12 +18,17 @@ from torch import Tensor
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import Packed
 from engine.evaluation.report import Report
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.explore.text import LabelProbability, Prediction
+from engine.models.checkpoint import Checkpoint
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.spec.dataset import SplitName
 from engine.spec.task import TaskSpec
+from engine.spec.tasks import head_of
+from engine.tasks.inputs import Inputs
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -252,9 +257,10 @@ class Learner(ABC):
         )
 
     @property
-    @abstractmethod
     def heads(self) -> Heads:
         """The heads that a network needs for this task."""
+        head = head_of(self.task.kind)
+        return Heads(outputs=head.outputs or len(self.labels), kind=self.task.kind)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -347,6 +353,13 @@ class Learner(ABC):
     def metrics(self, examples: Examples) -> Metrics:
         """A fresh tally for what a network does on these."""
 
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """What a fine-tuned model predicts for a typed text.
+
+        Raises StudioError where the question lacks what this task needs.
+        """
+        raise NotImplementedError(f"{self.task.kind} has no head of its own")
+
     def is_better(self, new: float, old: float | None) -> bool:
         """Whether a checkpoint with figure `new` replaces one with `old` as the best."""
         if np.isnan(new):
@@ -410,3 +423,15 @@ def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Pad
         torch.from_numpy(segments),
         None if real.all() else torch.from_numpy(real),
     )
+
+
+def ranked_labels(
+    kind: str, names: Sequence[str], probabilities: Tensor, given: Inputs
+) -> Predicted:
+    """A prediction for the whole input with all names, most likely first."""
+    order = probabilities.argsort(descending=True, stable=True).tolist()
+    ranked = tuple(
+        LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
+    )
+    whole = Prediction(first=0, last=len(given.described) - 1, ranked=ranked)
+    return Predicted(task=kind, tokens=given.described, cut=given.cut, predictions=(whole,))

@@ -14,11 +14,14 @@ from engine.data.columns.label_sets import is_yes, joined, sets_in
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multi_label import MultiLabelReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.multi_label import MultiLabel
-from engine.tasks.learner import Batch, Examples, LogitsCollector
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs
+from engine.tasks.learner import Batch, Examples, LogitsCollector, ranked_labels
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -39,10 +42,6 @@ class MultiLabelLearner(WholeTextLearner):
         super().__init__(task)
         self._labels = task.labels
         self._weights: Tensor | None = None  # float32 [C]
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=len(self._labels), kind="labels")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -110,6 +109,12 @@ class MultiLabelLearner(WholeTextLearner):
             logits, batch.targets, reduction="sum", pos_weight=weights
         )
         return {"labels": summed / (whole or batch).targets.numel()}
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """All labels, each with a probability of its own, most likely first."""
+        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
+        probabilities = finite(logits)[0].sigmoid()  # [C]
+        return ranked_labels(self.task.kind, self._labels, probabilities, given)
 
     def metrics(self, examples: Examples) -> "LabelsCollector":
         return LabelsCollector(examples, self._labels)

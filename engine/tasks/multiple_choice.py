@@ -16,11 +16,15 @@ from engine.data.datasets.store import Rows
 from engine.data.packing.packed import pack_examples, ready
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.multiple_choice import ChoiceReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.tasks.multiple_choice import MultipleChoice
+from engine.tasks.evaluating import collect_predictions
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Batch,
     Examples,
@@ -28,6 +32,7 @@ from engine.tasks.learner import (
     LogitsCollector,
     pad,
     random_pieces,
+    ranked_labels,
     share_of_mean,
 )
 from engine.tokenizers.tokenizer import Tokenizer
@@ -44,10 +49,6 @@ class MultipleChoiceLearner(Learner):
         super().__init__(task)
         self._first: int | None = None  # the number that labels give to the first ending
         self._endings = USUAL
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=1, kind="choices")
 
     @property
     def packing(self) -> str:
@@ -124,6 +125,20 @@ class MultipleChoiceLearner(Learner):
         scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.endings)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """The choices, the best one first; the second text is what each of them begins with."""
+        choices = tuple(choice.strip() for choice in question.endings if choice.strip())
+        if len(choices) < 2:
+            raise StudioError(
+                phrase("This model picks one of several choices."),
+                phrase("Type at least two choices."),
+            )
+        begun = None if question.pair is None else [question.pair]
+        rows = Rows([question.text], beginnings=begun, endings=[choices])
+        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).answers()[0]
+        shares = torch.tensor([said[f"p({number})"] for number in range(len(choices))])  # [E]
+        return ranked_labels(self.task.kind, choices, finite(shares), given)
 
     def metrics(self, examples: Examples) -> "ChoiceCollector":
         return ChoiceCollector(examples, examples.endings)

@@ -1,6 +1,5 @@
 """A fine-tuned model at work on rows: what it answers, and figures where the answers are known."""
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,12 @@ from engine.data.datasets.store import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
-from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
-from engine.tasks.evaluating import evaluate
-from engine.tasks.learner import Learner, PredictionCollector
+from engine.tasks.evaluating import collect_predictions
+from engine.tasks.learner import PredictionCollector
 
 
 class Predictor:
@@ -59,25 +57,6 @@ class Predictor:
         return self._go_through(rows, progress).report()
 
     def _go_through(self, rows: Rows, progress: ProgressCallback) -> PredictionCollector:
-        return go_through(self._loaded, self.learner, rows, self._longest, self._batch, progress)
-
-
-def go_through(
-    loaded: Checkpoint,
-    learner: Learner,
-    rows: Rows,
-    max_length: int,
-    batch: int,
-    progress: ProgressCallback = lambda done, total: None,
-) -> PredictionCollector:
-    """What a loaded model answers to rows, where `learner` is that of its task head."""
-    network, tokenizer = loaded.network, loaded.tokenizer
-    device = next(network.parameters()).device
-    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        folder = Path(scratch) / "packed"
-        examples = learner.pack(rows, tokenizer, max_length, folder, lambda done, total: None)
-        metrics = evaluate(
-            network, learner, tokenizer, examples, batch, device=device, report=progress
+        return collect_predictions(
+            self._loaded, self.learner, rows, self._longest, self._batch, progress
         )
-    assert isinstance(metrics, PredictionCollector)
-    return metrics

@@ -25,11 +25,14 @@ from engine.data.packing.windows import Window, answer_places, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.tasks.question_answering import QuestionAnswering
+from engine.tasks.evaluating import collect_predictions
+from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Batch,
     Examples,
@@ -91,10 +94,6 @@ class QuestionAnsweringLearner(Learner):
     both cross-entropies. What has no answer in its window points to [CLS]."""
 
     task: QuestionAnswering
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=2, kind="answer")
 
     @property
     def packing(self) -> str:
@@ -163,6 +162,28 @@ class QuestionAnsweringLearner(Learner):
         logits = span_logits(network, batch)
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
         return {"answers": ends / max((whole or batch).size, 1)}
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """The best spans of the second text, read in windows; none where no answer is preferred."""
+        if not question.text.strip() or not (question.pair or "").strip():
+            raise StudioError(
+                phrase("This model finds the answer to a question in a passage."),
+                phrase(
+                    "Type a question as the text, and a passage that may answer it as the second "
+                    "text."
+                ),
+            )
+        assert question.pair is not None
+        rows = Rows([question.text], [question.pair])
+        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).answers()[0]
+        return Predicted(
+            task=self.task.kind,
+            tokens=given.described,
+            cut=given.cut,
+            spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
+            value=said["no_answer"],
+            answered=bool(said["answer"]),
+        )
 
     def metrics(self, examples: Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)

@@ -14,10 +14,13 @@ from engine.data.columns.numbers import numbers_in
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.regression import RegressionReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.regression import Regression
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Batch, Examples, LogitsCollector
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -27,10 +30,6 @@ class RegressionLearner(WholeTextLearner):
     """One output on the pooled vector of [CLS], and the mean squared error."""
 
     task: Regression
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=1, kind="number")
 
     def fit_labels(self, rows: Rows) -> None:
         numbers = self.targets(rows)
@@ -70,6 +69,17 @@ class RegressionLearner(WholeTextLearner):
         numbers = network.logits(*batch.inputs)[:, 0]  # [B]
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / len((whole or batch).targets)}
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """The number, and between which the training rows had theirs, where that is known."""
+        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, 1]
+        return Predicted(
+            task=self.task.kind,
+            tokens=given.described,
+            cut=given.cut,
+            value=float(finite(logits)[0, 0]),
+            range=self.task.range,
+        )
 
     def metrics(self, examples: Examples) -> "NumberCollector":
         return NumberCollector(examples, 1)

@@ -14,11 +14,14 @@ from torch import Tensor
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.text_classification import ClassReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.text_classification import Classes
-from engine.tasks.learner import Batch, Examples, LogitsCollector, share_of_mean
+from engine.tasks.finite import softmax
+from engine.tasks.inputs import Inputs
+from engine.tasks.learner import Batch, Examples, LogitsCollector, ranked_labels, share_of_mean
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -35,10 +38,6 @@ class TextClassificationLearner(WholeTextLearner):
         super().__init__(task)
         self._labels = task.labels
         self._weights: Tensor | None = None  # float32 [C]
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=len(self._labels))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -94,6 +93,11 @@ class TextClassificationLearner(WholeTextLearner):
             weights = weights.to(logits.device)
         smoothing = self.task.label_smoothing
         return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """All classes, most likely first."""
+        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
+        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], given)
 
     def metrics(self, examples: Examples) -> "ClassCollector":
         return ClassCollector(examples, self._labels)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +16,21 @@ import torch
 import torch.nn.functional as F
 
 from engine.data.columns.tag_column import ADVICE
-from engine.data.columns.tags import are_spans, spans, type_of
-from engine.data.columns.words import words_of
+from engine.data.columns.tags import Span, are_spans, spans, type_of
+from engine.data.columns.words import typed_words, words_of
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed_words import NOWHERE, pack_words
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.token_classification import TagReport, report
-from engine.models.heads import Heads
+from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
+from engine.messages.explore.text import Token
+from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.tasks.token_classification import TokenClassification
+from engine.tasks.finite import softmax
+from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     Batch,
     Examples,
@@ -76,10 +81,6 @@ class TokenClassificationLearner(Learner):
         self._tags = task.labels
         self._weights: torch.Tensor | None = None  # float32 [C]
         self._studied: tuple[Rows, TagNumbers] | None = None
-
-    @property
-    def heads(self) -> Heads:
-        return Heads(outputs=len(self._tags), kind="tags")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -229,6 +230,39 @@ class TokenClassificationLearner(Learner):
         loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
         return {"tags": loss}
 
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """The spans of the first text, or a tag for each of its words, as far as it is read.
+
+        A word's tag is that of its first token. A span is as likely as its words are in the mean.
+        """
+        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
+        best = softmax(logits)[0].max(-1)  # [T]
+        shares, numbers = best.values.tolist(), best.indices.tolist()
+        begins = {t.start: n for n, t in reversed([*enumerate(given.described)]) if _is_text(t)}
+        words = [(a, b, begins[a]) for a, b in typed_words(question.text) if a in begins]
+        tags = [self._tags[numbers[token]] for _, _, token in words]
+        if are_spans(self._tags):
+            found = spans(tags)
+        else:
+            found = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
+        return Predicted(
+            task=self.task.kind,
+            tokens=given.described,
+            cut=given.cut,
+            spans=tuple(
+                SpanPrediction(
+                    text=question.text[words[span.start][0] : words[span.end - 1][1]],
+                    start=words[span.start][0],
+                    end=words[span.end - 1][1],
+                    probability=fmean(
+                        shares[token] for _, _, token in words[span.start : span.end]
+                    ),
+                    label=span.type,
+                )
+                for span in found
+            ),
+        )
+
     def metrics(self, examples: Examples) -> "TagCollector":
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._tags)
@@ -305,6 +339,21 @@ class TagCollector(PredictionCollector):
                 ]
             records.append(record)
         return records
+
+
+def _span(
+    label: str, words: Sequence[tuple[int, int, int]], text: str, shares: Sequence[float]
+) -> SpanPrediction:
+    """A span of words, each with its characters and the number of its first token."""
+    start, end = words[0][0], words[-1][1]
+    probability = fmean(shares[token] for _, _, token in words)
+    return SpanPrediction(
+        text=text[start:end], start=start, end=end, probability=probability, label=label
+    )
+
+
+def _is_text(token: Token) -> bool:
+    return not token.special and token.segment == 0 and token.start < token.end
 
 
 def _logits(network: Network, batch: Batch) -> torch.Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
+from engine.checkpoints.heads import TASK
 from engine.errors import BadCheckpoint
 from engine.messages.events import Removed, Saved
 from engine.models import checkpoint
@@ -142,8 +143,9 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
     check_room(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
     with whole_folder(folder) as inside:
         with run.average.in_place():
-            task = data.learner.task
-            extra = {checkpoint.TASK: task.model_dump(mode="json")} if task else None
+            learner = data.learner
+            task = learner.task.without_labels() if learner.heads.outputs else None
+            extra = {TASK: task.model_dump(mode="json")} if task else None
             checkpoint.write(inside, network, data.tokenizer, data.learner.labels, extra=extra)
         (inside / "job.json").write_text(run.job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME

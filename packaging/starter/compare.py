@@ -61,7 +61,7 @@ def _train(run: RunFolder, changes: tuple[str, ...], steps: int) -> None:
 
 def _pairs(run: RunFolder) -> str:
     """The share of held-out pairs that is told apart, where pairs were learned."""
-    shares = [e.value for e in measured(run) if e.name == "validation_next_sentence_accuracy"]
+    shares = [e.value for e in measured(run) if e.name == "validation_nsp_accuracy"]
     return f"{shares[-1]:.1%}" if shares else ""
 
 

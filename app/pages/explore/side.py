@@ -8,7 +8,7 @@ for every model that reads the same text.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -16,13 +16,11 @@ from app import background
 from app.library import ModelEntry
 from engine.errors import StudioError
 from engine.messages.explore.text import TextQuestion, Token
-from engine.spec.task import HeadKind
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
 LONGEST = 512  # tokens that the explorer looks at
 MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
-HEADS: tuple[HeadKind, ...] = get_args(HeadKind)
 Asked = TypeVar("Asked", bound=TextQuestion)
 Stretch = tuple[int, int]  # characters from, to
 
@@ -103,9 +101,9 @@ class Side(QObject):
         return self._tokenizer
 
     @property
-    def task_head(self) -> HeadKind | None:
+    def task(self) -> str | None:
         """What the model was fine-tuned to answer; None where it was not, or there is no model."""
-        return next((kind for kind in HEADS if self.has_head(kind)), None)
+        return self.model.info.task if self.model and self.model.info else None
 
     def has_head(self, name: str) -> bool:
         """Whether the model has “masked words”, “classes”, …; False while there is no model."""

@@ -13,7 +13,6 @@ from app.library import ModelEntry
 from app.pages.explore.side import Input, Side, Stretch, edited
 from engine.messages.explore.text import Token
 from engine.phrases import joined
-from engine.spec.task import HeadKind
 from engine.tokenizers.tokenizer import Tokenizer
 
 TYPING_PAUSE = 150  # ms without a key before anything is asked
@@ -123,8 +122,8 @@ class Study(QObject):
         return self._first.tokenizer
 
     @property
-    def task_head(self) -> HeadKind | None:
-        return self._first.task_head
+    def task(self) -> str | None:
+        return self._first.task
 
     @property
     def is_settled(self) -> bool:

@@ -218,7 +218,7 @@ class ExplorePage(Page):
     def _on_model(self) -> None:
         """Each panel is offered where it has something to show; the best one comes to the front,
         unless the user looks at another."""
-        if self.study.task_head == "answer" and self.pair.isHidden():
+        if self.study.task == "question_answering" and self.pair.isHidden():
             self.set_pair_shown(True)
         is_at_first = self.bench.is_at_first()
         for key, dock in self.bench.docks.items():

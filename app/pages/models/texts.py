@@ -3,6 +3,7 @@
 from PySide6.QtCore import QObject
 
 from app.library import ModelEntry
+from app.tasks import part_of
 from app.widgets import numbers
 from app.widgets.entries import Entry
 from app.widgets.text import Look
@@ -67,13 +68,9 @@ class Words(QObject):
         names = {
             "masked words": self.tr("masked language modelling (MLM)"),
             "next sentence": self.tr("next-sentence prediction (NSP)"),
-            "classes": self.tr("%Ln class(es)", "", len(info.labels)),
-            "labels": self.tr("%Ln label(s)", "", len(info.labels)),
-            "number": self.tr("regression"),
-            "tags": self.tr("%Ln tag(s)", "", len(info.labels)),
-            "answer": self.tr("question answering"),
-            "choices": self.tr("multiple choice"),
         }
+        if info.task is not None:
+            names[info.task] = part_of(info.task).outputs(len(info.labels))
         return [names[head] for head in info.task_heads if head in names]
 
     def origin(self, model: ModelEntry) -> str:

@@ -7,7 +7,6 @@ from pydantic import Field
 from engine.messages import Message
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion, Prediction, Token
 from engine.messages.question import Answer
-from engine.spec.task import HeadKind
 
 
 class SpanPrediction(Message):
@@ -21,7 +20,7 @@ class SpanPrediction(Message):
 
 
 class Predicted(PreciseAnswer):
-    """What is predicted, by the head.
+    """What is predicted, by the task.
 
     In `predictions`, classes and labels give one over the whole input, with all of them, most
     likely first; choices one, with the endings. A number stands in `value`. Tags give `spans`, in
@@ -30,7 +29,7 @@ class Predicted(PreciseAnswer):
     """
 
     kind: Literal["predicted"] = "predicted"
-    head: HeadKind
+    task: str = Field(description="The kind of the task that the model was fine-tuned for.")
     tokens: tuple[Token, ...]
     cut: bool = False
     predictions: tuple[Prediction, ...] = ()

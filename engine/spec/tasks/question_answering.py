@@ -93,6 +93,10 @@ class QuestionAnswering(TaskSpec):
         description="No predicted answer has more tokens than this.",
     )
 
+    @classmethod
+    def of_foreign(cls, labels: tuple[str, ...]) -> TaskSpec:
+        return cls(unanswerable=True)
+
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None or columns.answers is None:
             yield StudioError(

@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from engine.explore.inputs import Inputs, typed
 from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.heads import Heads
+from engine.tasks.inputs import Inputs, typed
 from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import folder
 

@@ -115,7 +115,7 @@ def test_classes_are_ranked_and_sum_to_one(tiny):
 
 
 def test_an_answer_is_a_span_of_the_second_text(tmp_path):
-    asks = load(folder(tmp_path / "asks", Heads(outputs=2, kind="answer")))
+    asks = load(folder(tmp_path / "asks", Heads(outputs=2, kind="question_answering")))
     passage = "a b c d e " * 30
     said = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
     assert (said.to, said.head, said.cut) == (4, "answer", True)
@@ -170,13 +170,13 @@ def test_classes_are_those_of_transformers(assets, pair):
 
 def test_tags_are_spans_of_the_typed_text(tmp_path):
     text = "(A b) c, q zzz"
-    path = folder(tmp_path / "tags", Heads(outputs=3, kind="tags"))
+    path = folder(tmp_path / "tags", Heads(outputs=3, kind="token_classification"))
     given = load(path)
     asked = Predict(checkpoint=path, text=text)
     for labels in (("O", "B-x", "I-x"), ("N", "V", "P")):
         named = replace(given, labels=labels)
         said = predict(named, asked)
-        assert said.head == "tags" and not said.cut
+        assert said.task == "token_classification" and not said.cut
         learner = learner_of(named)
         words = [text[a:b] for a, b in typed_words(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
@@ -205,7 +205,7 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
         "input_ids": torch.tensor([given.ids]),
         "token_type_ids": torch.tensor([given.segments]),
     }
-    labels = load(folder(tmp_path / "labels", Heads(outputs=3, kind="labels")))
+    labels = load(folder(tmp_path / "labels", Heads(outputs=3, kind="multi_label")))
     said = predict(labels, Predict(checkpoint=Path("any"), **words)).predictions[0].ranked
     model = theirs(transformers.BertForSequenceClassification, "labels")
     wanted = model(**inputs).logits.sigmoid()[0]
@@ -214,13 +214,13 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
         assert likely.probability == pytest.approx(float(wanted[number]), abs=CLOSE)
     assert list(said) == sorted(said, key=lambda likely: -likely.probability)
 
-    number = load(folder(tmp_path / "number", Heads(outputs=1, kind="number")))
+    number = load(folder(tmp_path / "number", Heads(outputs=1, kind="regression")))
     answer = predict(number, Predict(checkpoint=Path("any"), **words))
     model = theirs(transformers.BertForSequenceClassification, "number")
     assert answer.value == pytest.approx(float(model(**inputs).logits[0, 0]), abs=CLOSE)
     assert answer.range is None
 
-    chooser = load(folder(tmp_path / "choices", Heads(outputs=1, kind="choices")))
+    chooser = load(folder(tmp_path / "choices", Heads(outputs=1, kind="multiple_choice")))
     asked = Predict(checkpoint=Path("any"), text="a b", pair="d", endings=("e", "f f", " ", "g"))
     said = predict(chooser, asked).predictions[0].ranked
     model = theirs(transformers.BertForMultipleChoice, "choices")

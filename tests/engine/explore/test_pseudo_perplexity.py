@@ -9,13 +9,13 @@ import transformers
 
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore import pseudo_perplexity
-from engine.explore.inputs import typed
 from engine.explore.next_sentence import predict
 from engine.explore.pseudo_perplexity import score
 from engine.messages.explore.next_sentence import PredictNextSentence
 from engine.messages.explore.pseudo_perplexity import ScoreTokens, perplexity
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
+from engine.tasks.inputs import typed
 from tests.engine.models.small import SPEC, folder
 
 CLOSE = 1e-5

@@ -22,17 +22,17 @@ KINDS = {
     "masked words": (Heads(masked_words=True), ()),
     "pre-training": (Heads(masked_words=True, next_sentence=True), ()),
     "classes": (Heads(outputs=3), LABELS),
-    "labels": (Heads(outputs=3, kind="labels"), LABELS),
-    "number": (Heads(outputs=1, kind="number"), ()),
-    "tags": (Heads(outputs=3, kind="tags"), LABELS),
-    "answer": (Heads(outputs=2, kind="answer"), ()),
-    "choices": (Heads(outputs=1, kind="choices"), ()),
+    "labels": (Heads(outputs=3, kind="multi_label"), LABELS),
+    "number": (Heads(outputs=1, kind="regression"), ()),
+    "tags": (Heads(outputs=3, kind="token_classification"), LABELS),
+    "answer": (Heads(outputs=2, kind="question_answering"), ()),
+    "choices": (Heads(outputs=1, kind="multiple_choice"), ()),
     "linear probe": (
         Heads(outputs=3, reader=Features(vectors="learned mix", probe="linear")),
         LABELS,
     ),
 }
-LSTM = Heads(outputs=3, kind="tags", reader=Features(vectors="last", probe_size=8))
+LSTM = Heads(outputs=3, kind="token_classification", reader=Features(vectors="last", probe_size=8))
 
 
 def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:

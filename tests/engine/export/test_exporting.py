@@ -124,7 +124,7 @@ def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, here, family):
         (form, kind)
         for form in ("hf", "tf1")
         for kind in KINDS
-        if form == "hf" or "reader" not in kind
+        if form == "hf" or "probe" not in kind
     ],
 )
 def test_every_head_is_exported(tmp_path, here, kind, form):
@@ -157,7 +157,7 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     assert written.parameters == loaded.info.parameters
     text = (done.folder / report.TEXT).read_text()
     for part in (
-        "classes",
+        "text_classification",
         f"{written.tensors} tensors",
         "bit for bit",
         "bad, good, so-so",
@@ -392,7 +392,7 @@ def cut_short(folder: Path) -> None:
         (one_tensor_missing, "missing or unexpected"),
         (one_tensor_too_many, "missing or unexpected"),
         (labels_turned, "labels differ"),
-        (another_activation, "is differs by|matches the model"),
+        (another_activation, "differs by|matches the model"),
         (another_vocabulary, "different tokens"),
         (cut_short, "is damaged"),
     ],

@@ -127,7 +127,7 @@ def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
     )
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
-    assert info.task_heads == ("masked words", "pooler", "classes")
+    assert info.task_heads == ("masked words", "pooler", "text_classification")
     assert (info.labels, info.dtype, info.lowercase) == (LABELS, "float16", True)
     assert info == checkpoint_info(folder)
     assert "tensors loaded" in report.sentence()
@@ -248,9 +248,9 @@ def test_classes_without_names_have_those_of_transformers(tmp_path):
 @pytest.mark.parametrize(
     "config,kind",
     [
-        ({"architectures": ["BertForTokenClassification"]}, "tags"),
-        ({"problem_type": "multi_label_classification"}, "labels"),
-        ({"architectures": ["BertModel"], "problem_type": None}, "classes"),
+        ({"architectures": ["BertForTokenClassification"]}, "token_classification"),
+        ({"problem_type": "multi_label_classification"}, "multi_label"),
+        ({"architectures": ["BertModel"], "problem_type": None}, "text_classification"),
     ],
     ids=str,
 )
@@ -262,7 +262,7 @@ def test_the_config_says_what_a_head_answers(tmp_path, config, kind):
     assert loaded.labels == LABELS
     assert checkpoint_info(folder).task_heads[-1] == kind
     assert loaded.info.task_heads[-1] == kind
-    other = load(folder, Heads(outputs=2, kind="answer"))
+    other = load(folder, Heads(outputs=2, kind="question_answering"))
     assert set(other.report.fresh) == {"task.dense.weight", "task.dense.bias"}
     assert set(other.report.left_over) >= {"classifier.weight", "classifier.bias"}
 

@@ -34,9 +34,9 @@ __all__ = ["quiet"]
 OTHERS = ("distilbert", "roberta", "albert")
 ADDED = {
     "ForSequenceClassification": Heads(outputs=3),
-    "ForTokenClassification": Heads(outputs=3, kind="tags"),
-    "ForQuestionAnswering": Heads(outputs=2, kind="answer"),
-    "ForMultipleChoice": Heads(outputs=1, kind="choices"),
+    "ForTokenClassification": Heads(outputs=3, kind="token_classification"),
+    "ForQuestionAnswering": Heads(outputs=2, kind="question_answering"),
+    "ForMultipleChoice": Heads(outputs=1, kind="multiple_choice"),
 }
 CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
 
@@ -213,7 +213,7 @@ def test_the_pooler_of_roberta_is_not_that_of_its_classes(tmp_path):
     assert "encoder.pooler.dense.weight" in loaded.report.fresh
     assert [name for name in loaded.report.left_over if "pooler" in name]
     assert "encoder.pooler.dense.weight" in load(folder).report.loaded
-    chosen = load(folder, Heads(outputs=1, kind="choices"))
+    chosen = load(folder, Heads(outputs=1, kind="multiple_choice"))
     assert "encoder.pooler.dense.weight" in chosen.report.loaded
 
 

@@ -164,11 +164,11 @@ def test_a_network_of_base_size_gives_the_same_numbers():
         (Heads(next_sentence=True), BertForNextSentencePrediction),
         (ALL, BertForPreTraining),
         (Heads(outputs=3), BertForSequenceClassification),
-        (Heads(outputs=3, kind="labels"), BertForSequenceClassification),
-        (Heads(outputs=1, kind="number"), BertForSequenceClassification),
-        (Heads(outputs=3, kind="tags"), BertForTokenClassification),
-        (Heads(outputs=2, kind="answer"), BertForQuestionAnswering),
-        (Heads(outputs=1, kind="choices"), BertForMultipleChoice),
+        (Heads(outputs=3, kind="multi_label"), BertForSequenceClassification),
+        (Heads(outputs=1, kind="regression"), BertForSequenceClassification),
+        (Heads(outputs=3, kind="token_classification"), BertForTokenClassification),
+        (Heads(outputs=2, kind="question_answering"), BertForQuestionAnswering),
+        (Heads(outputs=1, kind="multiple_choice"), BertForMultipleChoice),
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
@@ -180,7 +180,7 @@ def test_transformers_finds_the_right_class_and_all_tensors(tmp_path, heads, kin
     if labels:
         assert model.config.id2label == dict(enumerate(LABELS))
         assert model.config.num_labels == 3
-    if heads.kind == "number":
+    if heads.kind == "regression":
         assert model.config.num_labels == 1
     loaded = load(tmp_path / "saved")
     assert loaded.network.heads == heads

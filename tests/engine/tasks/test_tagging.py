@@ -67,7 +67,7 @@ def batch_of(
 
 def test_tags_are_sorted_with_o_first(learner):
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
-    assert (learner.heads.outputs, learner.heads.kind) == (4, "tags")
+    assert (learner.heads.outputs, learner.heads.kind) == (4, "token_classification")
     assert learner.best_metric == "f1"
     classes = TokenClassificationLearner(TokenClassification(labels=("DET", "NOUN")))
     assert classes.best_metric == "accuracy"

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import BertForMultipleChoice, BertForSequenceClassification
 
+from engine.checkpoints.heads import TASK
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.models import checkpoint
@@ -254,7 +255,7 @@ def test_a_model_for_numbers_remembers_their_range(
     ready = prepared("number")
     task = ready.learner.task
     assert task is not None
-    told = {checkpoint.TASK: task.model_dump(mode="json")}
+    told = {TASK: task.model_dump(mode="json")}
     checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=told)
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
     learner = learner_of(checkpoint.load(tmp_path / "copy"))

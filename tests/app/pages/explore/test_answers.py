@@ -13,6 +13,7 @@ from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
 
+CLASSES = "text_classification"
 PASSAGE = "the 😀 cat sat on the mat ."
 
 
@@ -32,7 +33,7 @@ def answer(page: ExplorePage, explorer, **what: object) -> None:
 
 
 def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
-    folder = make_model(home.models / "asks", Heads(outputs=2, kind="answer"))
+    folder = make_model(home.models / "asks", Heads(outputs=2, kind="question_answering"))
     page.arrive(folder)
     wait(lambda: page.study.checkpoint == folder)
     assert page.pair.isVisible()
@@ -42,8 +43,8 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     start = PASSAGE.index("cat")
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
-    answer(page, explorer, head="answer", spans=(best, other), value=0.2)
-    face = page.panels["predictions"].sides[0].faces["answer"]
+    answer(page, explorer, task="question_answering", spans=(best, other), value=0.2)
+    face = page.panels["predictions"].sides[0].views["question_answering"]
     assert face.verdict.whole() == "cat · 70.0 %"
     selections = face.passage.extraSelections()
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
@@ -52,12 +53,12 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
 
 
 def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
-    folder = make_model(home.models / "asks", Heads(outputs=2, kind="answer"))
+    folder = make_model(home.models / "asks", Heads(outputs=2, kind="question_answering"))
     page.arrive(folder)
     page.pair.set_text(PASSAGE)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
-    answer(page, explorer, head="answer", spans=(), value=0.9, answered=False)
-    face = page.panels["predictions"].sides[0].faces["answer"]
+    answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
+    face = page.panels["predictions"].sides[0].views["question_answering"]
     assert face.verdict.whole() == "No answer in the passage · 90.0 %"
     assert face.passage.extraSelections() == []
     assert face.passage.toPlainText() == PASSAGE
@@ -75,13 +76,15 @@ def stretch(text: str, label: str) -> SpanPrediction:
 
 
 def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait, screen):
-    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=TAGS)
+    folder = make_model(
+        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
+    )
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
-    answer(page, explorer, head="tags", spans=found)
-    face = page.panels["predictions"].sides[0].faces["tags"]
+    answer(page, explorer, task="token_classification", spans=found)
+    face = page.panels["predictions"].sides[0].views["token_classification"]
     assert face.verdict.whole() == "2 span(s)"
     plain = face.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
@@ -101,12 +104,14 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
 
 
 def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
-    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=TAGS)
+    folder = make_model(
+        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
+    )
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
-    answer(page, explorer, head="tags", spans=(), cut=True)
-    face = page.panels["predictions"].sides[0].faces["tags"]
+    answer(page, explorer, task="token_classification", spans=(), cut=True)
+    face = page.panels["predictions"].sides[0].views["token_classification"]
     assert face.verdict.whole() == "No spans in this text"
     assert face.text.toPlainText() == TYPED
     assert "cut off" in face.note.text()
@@ -114,13 +119,15 @@ def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
 
 def test_classes_of_words_are_named_too(page, home, explorer, wait):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
-    folder = make_model(home.models / "tags", Heads(outputs=4, kind="tags"), labels=labels)
+    folder = make_model(
+        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=labels
+    )
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
-    answer(page, explorer, head="tags", spans=found)
-    face = page.panels["predictions"].sides[0].faces["tags"]
+    answer(page, explorer, task="token_classification", spans=found)
+    face = page.panels["predictions"].sides[0].views["token_classification"]
     assert face.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in face.text.toPlainText()
 
@@ -134,49 +141,49 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
 
 
 def test_labels_are_given_each_by_itself(page, home, explorer, wait):
-    folder = make_model(home.models / "labels", Heads(outputs=3, kind="labels"))
+    folder = make_model(home.models / "labels", Heads(outputs=3, kind="multi_label"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
-    answer(page, explorer, head="labels", predictions=chances)
-    face = page.panels["predictions"].sides[0].faces["labels"]
+    answer(page, explorer, task="multi_label", predictions=chances)
+    face = page.panels["predictions"].sides[0].views["multi_label"]
     assert face.verdict.whole() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in face.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
-    answer(page, explorer, head="labels", predictions=ranked(("mat", 0.1)))
+    answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
     assert face.verdict.whole() == "mat, cat"  # nobody has asked again
     page.text.set_text("the dog")
     wait(lambda: explorer.asked[-1].text == "the dog")
-    answer(page, explorer, head="labels", predictions=ranked(("mat", 0.1)))
+    answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
     assert face.verdict.whole() == "No label is likely enough"
     assert_accessible(page)
 
 
 def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explorer, wait):
-    folder = make_model(home.models / "numbers", Heads(outputs=1, kind="number"))
+    folder = make_model(home.models / "numbers", Heads(outputs=1, kind="regression"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
-    answer(page, explorer, head="number", value=3.14159, range=(0, 5))
-    face = page.panels["predictions"].sides[0].faces["number"]
+    answer(page, explorer, task="regression", value=3.14159, range=(0, 5))
+    face = page.panels["predictions"].sides[0].views["regression"]
     assert face.verdict.whole() == "3.142"
     assert face.gauge.share == pytest.approx(0.628, abs=1e-3)
     assert face.gauge.accessibleDescription() == "3.142, between 0 and 5"
     assert_accessible(page)
-    face.show_answer(Predicted(head="number", tokens=(), value=7, range=(0, 5)))
+    face.show_answer(Predicted(task="regression", tokens=(), value=7, range=(0, 5)))
     assert face.gauge.share == 1 and "outside of 0 to 5" in face.note.text()
-    face.show_answer(Predicted(head="number", tokens=(), value=7))
+    face.show_answer(Predicted(task="regression", tokens=(), value=7))
     assert face.gauge.isHidden()
 
 
 def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
-    folder = make_model(home.models / "choices", Heads(outputs=1, kind="choices"))
+    folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
-    wait(lambda: "choices" in page.panels["predictions"].sides[0].faces)
-    face = page.panels["predictions"].sides[0].faces["choices"]
+    wait(lambda: "multiple_choice" in page.panels["predictions"].sides[0].views)
+    face = page.panels["predictions"].sides[0].views["multiple_choice"]
     assert not explorer.of_kind("predict") and "two endings" in face.note.text()
     qtbot.keyClicks(face.lines[0], "on the mat")
     qtbot.keyClicks(face.lines[3], "on a dog")
@@ -184,7 +191,7 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
-    answer(page, explorer, head="choices", predictions=chances)
+    answer(page, explorer, task="multiple_choice", predictions=chances)
     assert face.verdict.whole() == "on a dog · 70.0 %" and face.bars.isVisible()
     assert_accessible(page)
     face.lines[3].clear()
@@ -199,13 +206,18 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     page.arrive(first)
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
-    answer(page, explorer, head="classes", predictions=ranked(("good", 0.75), ("bad", 0.25)))
+    answer(
+        page,
+        explorer,
+        task="text_classification",
+        predictions=ranked(("good", 0.75), ("bad", 0.25)),
+    )
     page.study.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
-    answer(page, explorer, head="classes", predictions=ranked(("bad", 0.6), ("good", 0.4)))
+    answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
     panel = page.panels["predictions"]
     assert panel.sides[1].isVisible()
-    assert [side.faces["classes"].verdict.whole() for side in panel.sides] == [
+    assert [side.views["text_classification"].verdict.whole() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
     ]  # fmt: skip
     assert panel.difference.text() == (
@@ -222,7 +234,12 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     state = page.panels["predictions"]._states[0]
     assert figure_of(state) is None
-    answer(page, explorer, head="classes", predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)))
+    answer(
+        page,
+        explorer,
+        task="text_classification",
+        predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)),
+    )
     made = figure_of(state)
     assert made.array.tolist() == [0.75, 0.25]
     assert made.table().rows == [("good", 0.75), ("<b>bad</b>", 0.25)]

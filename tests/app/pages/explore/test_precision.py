@@ -69,7 +69,7 @@ def test_every_answer_says_how_it_was_computed(study, explorer, switch, computed
     explorer.answered.emit(MaskFilled(predictions=(), **how))
     assert switch.said.text() == said
     switch.said.setText("")
-    explorer.answered.emit(Predicted(head="classes", **how))
+    explorer.answered.emit(Predicted(task="text_classification", **how))
     assert switch.said.text() == said
     study.choose_model(None)
     assert switch.said.text() == ""

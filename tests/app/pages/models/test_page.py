@@ -51,12 +51,12 @@ def names(page: ModelsPage) -> list[str]:
 @pytest.mark.parametrize(
     "head, said",
     [
-        ("classes", "3 class(es)"),
-        ("labels", "3 label(s)"),
-        ("tags", "3 tag(s)"),
-        ("number", "regression"),
-        ("answer", "question answering"),
-        ("choices", "multiple choice"),
+        ("text_classification", "3 label(s)"),
+        ("multi_label", "3 label(s)"),
+        ("token_classification", "3 tag(s)"),
+        ("regression", "regression head"),
+        ("question_answering", "question-answering head"),
+        ("multiple_choice", "multiple-choice head"),
     ],
 )
 def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:

@@ -13,6 +13,7 @@ from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from engine.messages.explore.prediction import Predicted
+from engine.spec.tasks import head_of
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
 MOST = 100  # rows that are drawn
@@ -49,18 +50,19 @@ def rows_of(answer: Predicted) -> list[tuple[str, float]]:
         return [(one.label, one.probability) for one in answer.predictions[0].ranked]
     rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
     if answer.value is not None:
-        rows.append((tr("no answer") if answer.head == "answer" else tr("value"), answer.value))
+        nothing = head_of(answer.task).finds_spans
+        rows.append((tr("no answer") if nothing else tr("value"), answer.value))
     return rows
 
 
 def differences(first: Predicted, second: Predicted) -> list[str]:
     """By how much the second says more of what both name, the largest differences first."""
-    if first.head != second.head:
+    if head_of(first.task) != head_of(second.task):
         return []
     before, after = dict(rows_of(first)), dict(rows_of(second))
     both = [name for name in before if name in after]
     both.sort(key=lambda name: -abs(after[name] - before[name]))
-    is_number = first.head == "number"
+    is_number = not first.predictions and head_of(first.task).outputs == 1
     found = []
     for name in both[:NAMED]:
         difference = after[name] - before[name]

@@ -26,8 +26,8 @@ def _make(context: PanelContext) -> Panel:
 
 
 def _has_task_head(study: Study) -> bool:
-    return study.task_head is not None
+    return study.task is not None
 
 
 def _has_no_other_head(study: Study) -> bool:
-    return study.task_head is not None and not study.has_head("masked words")
+    return study.task is not None and not study.has_head("masked words")

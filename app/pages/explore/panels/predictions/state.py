@@ -6,6 +6,7 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
+from app.tasks import view_of
 from engine.messages.explore.prediction import Predict, Predicted
 
 
@@ -40,9 +41,16 @@ class PredictionsState(QObject):
             self.endings = clean
             self.query.ask()
 
+    @property
+    def lacks_choices(self) -> bool:
+        """Whether nothing is asked because there are not two choices yet."""
+        task = self.side.task
+        return task is not None and self._needs_choices(task) and not self.waits
+
+    def _needs_choices(self, task: str) -> bool:
+        return view_of(task).asks_for_choices and len(self.endings) < 2
+
     def _question(self, side: Side) -> Predict | None:
-        if side.task_head is None:
-            return None
-        if side.task_head == "choices" and len(self.endings) < 2:
+        if side.task is None or self._needs_choices(side.task):
             return None
         return side.asked(Predict, endings=self.endings, exact=self.study.is_exact)

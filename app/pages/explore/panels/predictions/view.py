@@ -1,36 +1,19 @@
 """What a fine-tuned model says of the text, updated while typing."""
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
-from app.pages.explore.panels.predictions.answer import AnswerInPassage
-from app.pages.explore.panels.predictions.choices import Choices
-from app.pages.explore.panels.predictions.classes import Classes
-from app.pages.explore.panels.predictions.face import Face
 from app.pages.explore.panels.predictions.figure import differences, figure_of
-from app.pages.explore.panels.predictions.labels import Labels
-from app.pages.explore.panels.predictions.number import Number
 from app.pages.explore.panels.predictions.state import PredictionsState
-from app.pages.explore.panels.predictions.tags import TagsInText
+from app.tasks import view_of
+from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text import OneLine, Text
-from engine.spec.task import HeadKind
-
-FACES: dict[HeadKind, Callable[[PredictionsState], Face]] = {
-    "classes": Classes,
-    "tags": TagsInText,
-    "answer": AnswerInPassage,
-    "labels": Labels,
-    "number": Number,
-    "choices": Choices,
-}
-ASKING: tuple[HeadKind, ...] = ("choices",)  # whose faces ask for more than the text
 
 
 class PredictionsView(Panel):
@@ -75,8 +58,10 @@ class PredictionsView(Panel):
     def show_state(self) -> None:
         """Whether there is a second side, and how it differs."""
         first, second = self._states
-        head = second.side.task_head
-        compared = first.study.is_compared and head is not None and head not in ASKING
+        task = second.side.task
+        compared = (
+            first.study.is_compared and task is not None and not view_of(task).asks_for_choices
+        )
         for state, title in zip(self._states, self.titles, strict=True):
             title.setText(state.side.model.name if state.side.model is not None else "")
             title.setVisible(compared)
@@ -100,13 +85,13 @@ class PredictionsView(Panel):
 
 
 class OneSide(QWidget):
-    """Shows an PredictionsState with the face that the model's head has."""
+    """Shows a PredictionsState with the view of the model's task."""
 
     def __init__(self, state: PredictionsState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
-        self.faces: dict[HeadKind, Face] = {}
-        self._areas: dict[HeadKind, QWidget] = {}
+        self.views: dict[str, PredictionView] = {}
+        self._areas: dict[str, QWidget] = {}
         self.waiting = Text(self.tr("Running the model …"), "muted")
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack = QStackedWidget()
@@ -125,20 +110,26 @@ class OneSide(QWidget):
             self.problem.title.setText(refusal.problem)
             self.problem.text.setText(refusal.advice)
             self.stack.setCurrentWidget(self.problem)
-        elif answer is None and self._state.side.task_head in ASKING and not self._state.waits:
-            head = self._state.side.task_head
-            assert head is not None
-            self._face(head).show_nothing()
-            self.stack.setCurrentWidget(self._areas[head])
-        elif answer is None:
-            self.stack.setCurrentWidget(self.waiting)
+        elif answer is not None:
+            self._view(answer.task).show_prediction(answer, self._given())
+            self.stack.setCurrentWidget(self._areas[answer.task])
+        elif self._state.lacks_choices:
+            task = self._state.side.task
+            assert task is not None
+            self._view(task).show_nothing()
+            self.stack.setCurrentWidget(self._areas[task])
         else:
-            self._face(answer.head).show_answer(answer)
-            self.stack.setCurrentWidget(self._areas[answer.head])
+            self.stack.setCurrentWidget(self.waiting)
 
-    def _face(self, head: HeadKind) -> Face:
-        if head not in self.faces:
-            self.faces[head] = FACES[head](self._state)
-            self._areas[head] = scrolling(self.faces[head])
-            self.stack.addWidget(self._areas[head])
-        return self.faces[head]
+    def _given(self) -> Given:
+        side = self._state.side
+        info = side.model.info if side.model else None
+        return Given(side.text, side.pair, info.labels if info else ())
+
+    def _view(self, task: str) -> PredictionView:
+        if task not in self.views:
+            view = self.views[task] = view_of(task)()
+            view.choices_typed.connect(self._state.set_endings)
+            self._areas[task] = scrolling(view)
+            self.stack.addWidget(self._areas[task])
+        return self.views[task]
