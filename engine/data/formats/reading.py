@@ -34,7 +34,6 @@ SAMPLE_CHARACTERS = 2_000_000
 MAPPED_ROWS = 2_000  # rows by which columns are told apart
 SHOWN_CHARACTERS = 2_000
 SHOWN_COLUMNS = 200
-MOST_CLASSES = 1_000
 
 
 class Recognised(NamedTuple):
