@@ -22,7 +22,7 @@ from engine.training.environment import threads_to_keep
 from engine.training.loop import train
 from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
-from tests.engine.training.test_exact import final
+from tests.engine.training.test_loop import final
 
 X86 = {"architecture": "x86_64"}
 Numbers = Callable[..., None]

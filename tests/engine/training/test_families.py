@@ -16,7 +16,7 @@ from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.training.small import answering, classifying, has_seen, new_run, pretraining
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 OTHERS = ("distilbert", "roberta", "albert")
 

@@ -35,7 +35,7 @@ from tests.engine.training.small import (
     new_run,
     tagging,
 )
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}
 

@@ -37,8 +37,8 @@ from engine.training.start import start
 from engine.worker.ranks import loopback, rank_died, write_last_word
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
-from tests.engine.training.test_exact import final, metrics
-from tests.engine.training.test_scaling import NEAR, begin_with, halves, left_out, progress_of
+from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.test_loss_scaling import NEAR, begin_with, halves, left_out, progress_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout

@@ -10,7 +10,7 @@ from engine.training.prefetch import batches
 from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 
 def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from engine.training.loss_scaling import (
 from engine.training.progress import TrainingProgress
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 NEAR = 0.01  # of losses in fp16 from those in fp32
 FEW = 4  # good steps that double the scale in some of the tests

@@ -19,7 +19,7 @@ from engine.runs import full_disk
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 
 @pytest.fixture(autouse=True)

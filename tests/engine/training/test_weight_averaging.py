@@ -14,7 +14,7 @@ from engine.training.context import RunContext
 from engine.training.loop import train
 from engine.training.setup import set_up
 from tests.engine.training.small import classifying, has_seen, new_run
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 STEPS, DECAY = 15, 0.5  # from step 8 on the decay is in full use: (1 + 8) / (10 + 8)
 

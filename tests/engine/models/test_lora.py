@@ -17,7 +17,7 @@ from engine.spec.job import JobSpec
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
 from engine.training.loop import train
 from tests.engine.training.small import NETWORK, classifying, has_seen, new_run
-from tests.engine.training.test_exact import final, metrics
+from tests.engine.training.test_loop import final, metrics
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
 

@@ -1,0 +1,18 @@
+"""A finished run, for tests of what can be read of it and done with it."""
+
+import pytest
+
+from engine.runs.folder import RunFolder
+from engine.worker.train import main as work
+from tests.engine.training import small
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A finished run of 30 steps that kept the checkpoints of 10 and 20."""
+    folder = tmp_path_factory.mktemp("calm")
+    run = small.new_run(
+        folder / "run", small.classifying(folder, steps=30, keep_every=10, dropout=0.1)
+    )
+    assert work(run.path) == 0
+    return run

@@ -1,0 +1,110 @@
+"""A branch starts from a checkpoint of another run, and changes what it may."""
+
+from pathlib import Path
+
+import pytest
+import safetensors.numpy
+
+from engine.cli import main as command
+from engine.errors import StudioError
+from engine.runs.branching import branch
+from engine.runs.folder import RunFolder
+from engine.runs.reproducibility import reproducibility_of
+from engine.spec.changes import changes
+from engine.spec.tasks.pretraining import Pretraining
+from engine.spec.tasks.text_classification import TextClassification
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.test_loop import final, metrics
+
+
+@pytest.mark.parametrize("step", [10, 20])
+def test_a_branch_without_a_change_ends_as_its_origin(
+    calm: RunFolder, tmp_path: Path, step: int
+) -> None:
+    run = branch(calm, step, calm.job(), tmp_path / "branch")
+    assert work(run.path) == 0
+    assert final(run) == final(calm)
+    assert metrics(run) == metrics(calm)
+    found = reproducibility_of(run)
+    assert found.branched is not None
+    assert found.branched.sentence() == (
+        f"Branched from “Good or bad” at step {step}; nothing was changed."
+    )
+    assert found.environment == reproducibility_of(calm).environment and found.obstacles == ()
+
+
+def test_a_branch_shows_exactly_what_was_changed(
+    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(calm.path), "--step", "10", "--set", "training.learning_rate=1e-3"]
+    assert command(["branch", *arguments, "--into", str(tmp_path / "branch")]) == 0
+    assert "Learning rate 0.001 instead of 0.005" in capsys.readouterr().out
+    run = RunFolder(tmp_path / "branch")
+    assert work(run.path) == 0
+    branched = reproducibility_of(run).branched
+    assert branched is not None
+    assert branched.sentence() == (
+        "Branched from “Good or bad” at step 10; Learning rate 0.001 instead of 0.005."
+    )
+    assert command(["compare", str(calm.path), str(run.path)]) == 1
+    printed = capsys.readouterr().out
+    assert "job: different\n  training.learning_rate: 0.005 | 0.001\n" in printed
+    assert "losses: different from step 12 on" in printed  # step 11 saw the weights of step 10
+    assert "the largest difference is" in printed
+
+
+def test_a_smaller_micro_batch_in_a_branch_is_taken(calm: RunFolder, tmp_path: Path) -> None:
+    training = calm.job().training.model_copy(update={"micro_batch_size": 3})
+    job = calm.job().model_copy(update={"training": training})
+    run = branch(calm, 20, job, tmp_path / "branch")
+    assert work(run.path) == 0
+    assert final(run) != final(calm)  # sums and dropout are taken in another order
+
+
+def test_a_branch_can_free_what_was_frozen(calm: RunFolder, tmp_path: Path) -> None:
+    training = calm.job().training.model_copy(update={"frozen_layers": 2})
+    frozen = small.new_run(tmp_path / "run", calm.job().model_copy(update={"training": training}))
+    assert work(frozen.path) == 0
+    run = branch(frozen, 20, calm.job(), tmp_path / "branch")
+    assert work(run.path) == 0
+    found = reproducibility_of(run)
+    assert found.is_finished and found.branched is not None
+    assert found.branched.changes == ("Frozen layers 0 instead of 2",)
+    for folder, moved in ((frozen, False), (run, True)):
+        ends = [safetensors.numpy.load_file(f / "model.safetensors") for f in
+                (frozen.checkpoint(20), folder.checkpoint(30))]  # fmt: skip
+        name = next(name for name in ends[0] if "embeddings.word" in name)
+        assert (ends[0][name] != ends[1][name]).any() == moved
+
+
+def test_what_a_branch_cannot_change_is_refused(calm: RunFolder, tmp_path: Path) -> None:
+    job = calm.job()
+    other: list[tuple[dict[str, object], str]] = [
+        ({"task": Pretraining()}, "cannot change task"),
+        ({"task": TextClassification(labels=("a", "b"))}, "cannot change task.labels"),
+        ({"base_model": small.pretraining(tmp_path).base_model.model_copy(
+            update={"lowercase": False})},
+         "cannot change base_model.lowercase"),
+        ({"data": small.pretraining(tmp_path).data}, "cannot change data"),
+        ({"training": job.training.model_copy(update={"lora_rank": 4})}, "training.lora_rank"),
+        ({"training": job.training.model_copy(update={"steps": 10})}, "already at step 10"),
+    ]  # fmt: skip
+    for update, problem in other:
+        with pytest.raises(StudioError, match=problem):
+            branch(calm, 10, job.model_copy(update=update), tmp_path / "branch")
+    with pytest.raises(StudioError, match="no checkpoint at step 11"):
+        branch(calm, 11, job, tmp_path / "branch")
+    assert not (tmp_path / "branch").exists()
+    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
+
+
+def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
+    job = calm.job()
+    training = job.training.model_copy(update={"seed": 7, "dropout": None})
+    found = changes(job, job.model_copy(update={"name": "x", "training": training}))
+    assert [change.path for change in found] == ["training.seed", "training.dropout"]
+    assert [change.sentence() for change in found] == [
+        "Random seed 7 instead of 42",
+        "Dropout none instead of 0.1",
+    ]

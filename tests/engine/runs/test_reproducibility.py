@@ -1,0 +1,134 @@
+"""What the weights of a run depend on, and whether its files are what was saved."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.atomic_write import sha256
+from engine.cli import main as command
+from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
+from engine.runs.branching import branch
+from engine.runs.folder import RunFolder
+from engine.runs.reproducibility import damaged_checkpoints, reproducibility_of
+from engine.spec.job import JobSpec
+from engine.worker.train import main as work
+from tests.engine.training import small
+
+
+def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
+    run = small.new_run(folder, job)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and event.step == step:
+            run.ask_stop()
+
+    assert work(run.path, hear) == 0
+    run.clear_stop()
+    return run
+
+
+def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> None:
+    found = reproducibility_of(calm)
+    last = calm.checkpoint_folders()[-1]
+    assert found.weights == sha256(last / "model.safetensors")
+    assert found.optimiser == sha256(last / "resume" / "optimiser.safetensors")
+    assert set(found.environment) == {
+        *("processor", "instructions", "device", "threads", "processes", "precision"),
+        *("torch", "tokenizers", "numpy", "studio", "data", "vocabulary", "start"),
+    }
+    assert all(found.environment.values())
+    assert found.environment["threads"] == "1" and found.environment["device"] == "cpu"
+    assert len(found.environment["start"]) == len(found.environment["data"]) == 64
+    assert found.is_finished and found.step == found.steps == 30
+    assert found.obstacles == ()
+    assert [(s.first, s.last, s.differences) for s in found.sessions] == [(0, 30, ())]
+
+
+def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
+    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = small.new_run(tmp_path / "again", calm.job())
+    assert work(again.path) == 0
+    one, other = reproducibility_of(calm), reproducibility_of(again)
+    assert one.environment == other.environment
+    assert (one.weights, one.optimiser) == (other.weights, other.optimiser)
+    assert command(["compare", str(calm.path), str(again.path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "job: the same",
+        "environment: the same",
+        "losses: the same",
+        "weights of step 30: the same, bit for bit",
+    ]
+
+
+def test_each_resume_is_listed_with_what_differs(calm: RunFolder, tmp_path: Path) -> None:
+    job = calm.job()
+    run = stopped_at(tmp_path / "run", job, 7)
+    hardware = job.hardware.model_copy(update={"threads": 2})
+    run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
+    assert work(run.path) == 0
+    found = reproducibility_of(run)
+    assert [(s.first, s.last, s.differences) for s in found.sessions] == [
+        (0, 7, ()),
+        (7, 30, ("threads 1 → 2",)),
+    ]
+    assert found.obstacles == ("From step 7: threads 1 → 2.",)
+
+
+def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
+    here, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
+
+    def begin(step: int, environment: dict[str, str], differences: tuple[str, ...] = ()) -> None:
+        run.append(Started(pid=1, step=step))
+        run.append(
+            Prepared(
+                steps=9,
+                parameters=1,
+                examples=1,
+                device="cpu",
+                threads=1,
+                step=step,
+                environment=environment,
+                differences=differences,
+            )
+        )
+
+    begin(0, here)
+    run.append(Saved(step=4, folder="x", weights="w4"))
+    begin(4, there, ("threads 1 → 2",))
+    begin(4, here)
+    run.append(Noted(text="Memory was short at step 6.", exact=False))
+    run.append(Saved(step=9, folder="y", weights="w9"))
+    run.append(Ended(outcome="finished", step=9))
+    found = reproducibility_of(run)
+    assert [stretch.counts for stretch in found.sessions] == [True, False, True]
+    assert found.obstacles == ("Memory was short at step 6.",)
+    assert found.weights == "w9"
+
+
+def test_a_flipped_bit_and_a_forged_manifest_are_found(
+    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["reproducibility", str(calm.path)]) == 0
+    printed = capsys.readouterr().out
+    assert f"weights: {reproducibility_of(calm).weights}" in printed
+    assert "reproducible: yes, in this environment" in printed
+    count = len(calm.checkpoint_folders())
+    assert f"files: {count} checkpoints, all checksums match" in printed
+
+    run = branch(calm, 20, calm.job(), tmp_path / "run")
+    folder = run.checkpoint(20)
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert command(["reproducibility", str(run.path)]) == 1
+    assert "model.safetensors in step-00000020 is damaged" in capsys.readouterr().out
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["model.safetensors"]["sha256"] = sha256(weights)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert damaged_checkpoints(run) == [
+        "step-00000020: model.safetensors is not the file that the run saved."
+    ]

@@ -1,0 +1,95 @@
+"""Which checkpoints are kept, and what is lost with one."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main as command
+from engine.errors import StudioError
+from engine.messages.events import Event, Measured
+from engine.runs.folder import RunFolder
+from engine.runs.reproducibility import reproducibility_of
+from engine.runs.retention import (
+    check_removal,
+    max_checkpoints,
+    reasons_to_keep,
+    retained_checkpoints,
+)
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
+from engine.training.estimate import estimate
+from engine.worker.train import main as work
+from tests.engine.training import small
+
+
+def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
+    run = small.new_run(folder, job)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and event.name == "loss" and event.step == step:
+            run.ask_stop()
+
+    assert work(run.path, hear) == 0
+    run.clear_stop()
+    return run
+
+
+def test_the_best_the_last_and_every_nth_are_kept(calm: RunFolder) -> None:
+    plan = TrainingSpec(keep=2, keep_every=10)
+    assert reasons_to_keep(range(5, 31, 5), 15, plan) == {
+        10: ("every 10",),
+        15: ("best",),
+        20: ("every 10",),
+        25: ("last",),
+        30: ("last", "every 10"),
+    }
+    found = retained_checkpoints(calm)
+    assert {10, 20, 30} <= {one.step for one in found}
+    for one in found:
+        assert one.bytes == sum(f.stat().st_size for f in one.folder.rglob("*") if f.is_file())
+    assert max_checkpoints(30, 5, plan) >= len(found)
+    assert max_checkpoints(3, 5, TrainingSpec()) == 2
+
+
+def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
+    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_removal(calm, 30) == ""
+    run = stopped_at(tmp_path / "run", calm.job(), 12)
+    assert check_removal(run, 10) == ""
+    assert "resume from step 10 instead of step 12" in check_removal(run, 12)
+    arguments = ["checkpoints", str(run.path), "--delete", "12"]
+    assert command(arguments) == 1
+    assert "not finished" in capsys.readouterr().err
+    with run.lock(), pytest.raises(StudioError, match="is training"):
+        check_removal(run, 12)
+    assert command([*arguments, "--force"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2].startswith("step 10: ") and "last, every 10" in printed[-2]
+    assert printed[-1].startswith("all: ")
+    for folder in run.checkpoint_folders()[:-1]:
+        assert command(["checkpoints", str(run.path), "--delete", folder.name[-2:]]) == 0
+    assert "starts again from step 0" in check_removal(run, 10)
+
+
+def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:
+    found = estimate(calm.job(), lambda stage: None)
+    folders = retained_checkpoints(calm)
+    size = max(one.bytes for one in folders)
+    assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # a megabyte is for the tokenizer
+    assert len(folders) <= found.checkpoints <= len(folders) + 2
+
+
+def test_a_save_that_nobody_heard_of_is_told_when_the_run_goes_on(tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
+    assert work(run.path) == 0
+    whole = reproducibility_of(run)
+    lines = run.events_file.read_bytes().splitlines(keepends=True)
+    last = max(n for n, line in enumerate(lines) if b'"kind":"saved"' in line)
+    run.events_file.write_bytes(b"".join(lines[:last]))  # as if the worker had been killed there
+    assert reproducibility_of(run).weights != whole.weights
+    assert work(run.path) == 0
+    assert reproducibility_of(run).weights == whole.weights
+    count = run.events_file.read_bytes().count(b'"kind":"saved"')
+    assert work(run.path) == 0
+    assert run.events_file.read_bytes().count(b'"kind":"saved"') == count
