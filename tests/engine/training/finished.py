@@ -1,0 +1,29 @@
+"""A run that is trained to its end at once: its weights, and what it said."""
+
+from pathlib import Path
+
+import torch
+
+from engine.messages.events import Measured, Noted
+from engine.models import checkpoint
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.training.loop import train
+from tests.engine.training.small import new_run
+
+
+def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
+    """The run, its last weights, and what it told."""
+    told: list[object] = []
+    run = new_run(folder, job)
+    assert train(job, run, told.append)[0] == "finished"
+    network = checkpoint.load(run.checkpoint_folders()[-1]).network
+    return run, dict(network.named_parameters()), told
+
+
+def notes(told: list[object]) -> list[str]:
+    return [event.text for event in told if isinstance(event, Noted)]
+
+
+def losses(told: list[object]) -> list[float]:
+    return [e.value or 0.0 for e in told if isinstance(e, Measured) and e.name == "loss"]

@@ -1,0 +1,73 @@
+"""Gradient accumulation: an update in micro-batches is that of the whole batch."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.network import Network
+from engine.spec.job import JobSpec
+from engine.spec.tasks.pretraining import Pretraining
+from engine.tasks.learner import Batch
+from engine.tasks.text_classification import TextClassificationLearner
+from engine.training.loop import train
+from tests.engine.training.finished import losses, notes, trained
+from tests.engine.training.small import classifying, new_run, pretraining
+
+
+def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    """Equal but for rounding; the bias of keys gets nothing else, and Adam enlarges it."""
+    for name, weight in one.items():
+        if not name.endswith("key.bias"):
+            assert (weight - other[name]).abs().max() < 1e-4, name
+
+
+@pytest.mark.parametrize("kind", ["classes", "masked words", "next sentence"])
+def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path, kind: str) -> None:
+    def job(micro_batch: int) -> JobSpec:
+        options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch_size": micro_batch}
+        if kind == "classes":
+            return classifying(tmp_path, **options)
+        made = pretraining(tmp_path, **options)
+        task = Pretraining(nsp=kind == "next sentence")
+        return made.model_copy(update={"task": task})
+
+    _, whole, told = trained(tmp_path / "whole", job(0))
+    _, parts, told_in_parts = trained(tmp_path / "parts", job(3))
+    assert_close(whole, parts)
+    for one, other in zip(losses(told), losses(told_in_parts), strict=True):
+        assert one == pytest.approx(other, abs=2e-5)
+
+
+def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, calm, _ = trained(tmp_path / "calm", classifying(tmp_path, steps=3, dropout=0.0))
+    honest = TextClassificationLearner.losses
+
+    def short(
+        self: TextClassificationLearner, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, torch.Tensor]:
+        if len(batch.tokens) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return honest(self, network, batch, whole)
+
+    monkeypatch.setattr(TextClassificationLearner, "losses", short)
+    _, weights, told = trained(tmp_path / "short", classifying(tmp_path, steps=3, dropout=0.0))
+    said = [text for text in notes(told) if "Out of memory" in text]
+    assert [text.split("micro-batch size of ")[1][0] for text in said] == ["4", "2"]
+    assert_close(calm, weights)
+
+
+def test_one_example_that_does_not_fit_and_other_errors_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error in (MemoryError("none left"), RuntimeError("shapes differ")):
+
+        def broken(*_: object, error: Exception = error) -> dict[str, torch.Tensor]:
+            raise error
+
+        monkeypatch.setattr(TextClassificationLearner, "losses", broken)
+        job = classifying(tmp_path, steps=3)
+        with pytest.raises(type(error), match=str(error)):
+            train(job, new_run(tmp_path / type(error).__name__, job))

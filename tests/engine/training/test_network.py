@@ -1,0 +1,55 @@
+"""What a network is set to learn: gradient checkpointing and frozen layers."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.job import JobSpec
+from tests.engine.training.finished import losses, trained
+from tests.engine.training.small import NETWORK, classifying, pretraining
+
+
+@pytest.mark.parametrize("kind", ["classes", "masked words"])
+def test_computing_layers_twice_gives_the_same_weights(tmp_path: Path, kind: str) -> None:
+    make = classifying if kind == "classes" else pretraining
+    _, kept, told = trained(tmp_path / "kept", make(tmp_path, steps=6, dropout=0.2))
+    twice = make(tmp_path, steps=6, dropout=0.2, gradient_checkpointing=True)
+    _, again, told_again = trained(tmp_path / "again", twice)
+    assert all(torch.equal(weight, again[name]) for name, weight in kept.items())
+    assert losses(told) == losses(told_again)
+
+
+def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
+    """Counts the bytes that autograd holds between the two ways."""
+
+    def held(again: bool) -> int:
+        network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(outputs=2)).train()
+        network.encoder.activation_checkpointing = again
+        tokens = torch.ones(8, 32, dtype=torch.int64)
+        kept: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            out = network.encoder(tokens, torch.zeros_like(tokens))
+        assert out.last.requires_grad
+        return sum(kept.values())
+
+    assert held(True) < held(False) / 4
+
+
+def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
+    first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
+    start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
+    job = JobSpec.model_validate(
+        classifying(tmp_path, steps=5, frozen_layers=1).model_dump() | {"base_model": start}
+    )
+    _, after, _ = trained(tmp_path / "second", job)
+    for name, weight in before.items():
+        still = name.startswith(("encoder.embeddings.", "encoder.layers.0."))
+        assert torch.equal(weight, after[name]) is still, name

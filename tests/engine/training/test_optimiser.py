@@ -1,0 +1,43 @@
+"""AdamW: which parameters learn, at which rate, and what a checkpoint keeps of it."""
+
+import pytest
+import torch
+
+from engine.errors import StudioError
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.training import TrainingSpec
+from engine.training.optimiser import adamw, freeze, height, load_state, set_learning_rate
+from tests.engine.training.small import NETWORK
+
+
+def test_what_an_optimiser_remembered_of_another_network_is_refused() -> None:
+    network = Network(NETWORK, Heads(outputs=2))
+    optimiser = adamw(network, TrainingSpec())
+    with pytest.raises(StudioError, match=r"unexpected classes.dense.bias"):
+        load_state(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
+
+
+def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
+    network = Network(NETWORK, Heads(outputs=2))
+    freeze(network, 99)
+    moving = {name for name, p in network.named_parameters() if p.requires_grad}
+    assert moving and all(height(name, NETWORK) == NETWORK.layers + 1 for name in moving)
+    assert adamw(network, TrainingSpec()).param_groups
+    freeze(network, 0)
+    assert all(p.requires_grad for p in network.parameters())
+
+
+def test_each_layer_learns_at_its_share_of_the_rate() -> None:
+    network = Network(NETWORK, Heads(outputs=2))
+    optimiser = adamw(network, TrainingSpec(layer_lr_decay=0.5, weight_decay=0.1))
+    set_learning_rate(optimiser, 0.8)
+    rates, decays = {}, {}
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            rates[parameter], decays[parameter] = group["lr"], group["weight_decay"]
+    for name, parameter in network.named_parameters():
+        steps_down = NETWORK.layers + 1 - height(name, NETWORK)
+        assert rates[parameter] == pytest.approx(0.8 * 0.5**steps_down), name
+        assert decays[parameter] == (0.1 if parameter.dim() > 1 else 0.0), name
+    assert len(rates) == len(list(network.parameters()))
