@@ -15,7 +15,7 @@ from engine.cli.jobs import given_job
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.runs.launch import CODE
 
 PORT = 29500  # torch's own choice
@@ -41,7 +41,7 @@ def cluster(
             phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
             phrase("Install BERT Studio from its sources on the machines that are to train."),
         )
-    (wanted, *others) = split(given_job(job))
+    (wanted, *others) = expand(given_job(job))
     if others:
         raise StudioError(
             phrase("A job of several runs has a folder for each of them."),

@@ -12,7 +12,7 @@ from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.spec.job import JobSpec
 from engine.validation import describe_validation
 
@@ -27,7 +27,7 @@ def train(
     summary.json of all.
     """
     wanted = given_job(job)
-    (one, *others) = split(wanted)
+    (one, *others) = expand(wanted)
     if others:
         return several.begin(wanted, into.absolute())
     return _work(RunFolder.create(into.absolute(), one))

@@ -14,7 +14,7 @@ from engine.errors import StudioError
 from engine.messages.events import AnyEvent, Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, aggregate, folder_of, split
+from engine.runs.groups import SUMMARY, aggregate, expand, folder_of
 from engine.spec.job import JobSpec
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
@@ -33,7 +33,7 @@ def begin(job: JobSpec, into: Path) -> int:
             phrase("Choose a folder that does not exist yet."),
         )
     names = []
-    for part in split(job, into / VECTORS):
+    for part in expand(job, into / VECTORS):
         names.append(folder_of(part, job.training.seeds))
         RunFolder.create(into / names[-1], part)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})

@@ -36,7 +36,7 @@ from engine.runs import launch
 from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.spec.job import JobSpec
 
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
@@ -162,7 +162,7 @@ class RunManager:
         try:
             with self._record.session() as session:
                 ids = []
-                for one in split(job, self._home.cache / FEATURES_FOLDER):
+                for one in expand(job, self._home.cache / FEATURES_FOLDER):
                     made.append(free_folder(self._home.runs, one.name))
                     ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
                 return ids

@@ -1,5 +1,4 @@
-"""A job that asks for several runs, told together afterwards: one for each seed, or for each row
-of a layer sweep."""
+"""One job that asks for several runs: one for each seed, or for each row of a layer sweep."""
 
 import statistics
 import uuid
@@ -8,50 +7,51 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.phrases import phrase
-from engine.spec.features import LAYER_SWEEP, PAPER
+from engine.spec.features import LAYER_SWEEP, PAPER, Vectors
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 
-SUMMARY = "summary.json"  # in the folder of the whole, where it was trained without a window
+SUMMARY = "summary.json"  # in the folder of a group that was trained without a window
 
 
-def split(job: JobSpec, vectors: Path | None = None) -> tuple[JobSpec, ...]:
-    """The jobs of the runs that `job` asks for, by what is trained and then by seed.
+def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
+    """The jobs of the runs that `job` asks for, by row of the layer sweep and then by seed.
 
-    A job for one run is its own, but for the rate and the epochs of a reader. The runs of a layer
-    bench keep their vectors together in a folder below `vectors`, named after their group.
+    A job for one run stays as it is, but for the rate and the epochs of a probe. The runs of a
+    layer sweep share their features in a folder below `features`, named after their group.
     """
     rows = PAPER if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
     if len(rows) * len(seeds) == 1:
-        return (_settled(job),)
-    part = RunGroup(
+        return (_with_probe_settings(job),)
+    group = RunGroup(
         id=uuid.uuid4().hex,
         name=job.name,
         runs=len(rows) * len(seeds),
         vectors=rows if len(rows) > 1 else (),
     )
-    cache = job.features.cache or (vectors / part.id if vectors else None)
-    jobs = []
-    for row in rows:
-        for seed in seeds:
-            said = ([row] if len(rows) > 1 else []) + (
-                [phrase("seed {seed}", seed=seed)] if len(seeds) > 1 else []
-            )
-            suffix = "".join(f" · {word}" for word in said)
-            one = job.model_copy(
-                update={
-                    "name": job.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
-                    "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
-                    "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
-                    "group": part,
-                }
-            )
-            jobs.append(_settled(one))
-    return tuple(jobs)
+    cache = job.features.cache or (features / group.id if features else None)
+    pairs = [(row, seed) for row in rows for seed in seeds]
+    return tuple(_member(job, group, row, seed, cache) for row, seed in pairs)
 
 
-def _settled(job: JobSpec) -> JobSpec:
-    """The job with the rate and the epochs of its reader, where one is trained."""
+def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path | None) -> JobSpec:
+    """The job of one run of a group, with a name that says which."""
+    suffix = f" · {row}" if group.vectors else ""
+    if job.training.seeds > 1:
+        suffix += f" · {phrase('seed {seed}', seed=seed)}"
+    one = job.model_copy(
+        update={
+            "name": job.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
+            "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
+            "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
+            "group": group,
+        }
+    )
+    return _with_probe_settings(one)
+
+
+def _with_probe_settings(job: JobSpec) -> JobSpec:
+    """The job with the rate and the epochs of its probe, where one is trained."""
     if not job.features.trains_probe:
         return job
     own = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
@@ -60,15 +60,15 @@ def _settled(job: JobSpec) -> JobSpec:
 
 
 def folder_of(job: JobSpec, seeds: int) -> str:
-    """The name of a part's folder below that of the whole, which asked for so many seeds."""
+    """The name of a run's folder below that of its group, which asked for so many seeds."""
     is_row = job.group is not None and job.group.vectors
-    said = [job.features.vectors.replace(" ", "-")] if is_row else []
-    return "-".join(said + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
+    parts = [job.features.vectors.replace(" ", "-")] if is_row else []
+    return "-".join(parts + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A figure over several runs: mean, standard deviation (n - 1) where there are two, and n."""
+    """A metric over several runs: mean, standard deviation (n - 1) where there are two, and n."""
 
     mean: float
     deviation: float | None

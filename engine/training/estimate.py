@@ -24,7 +24,7 @@ from engine.models.network import Network
 from engine.models.parameters import count_parameters
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks.learner import Batch, Learner
@@ -62,7 +62,7 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
 
 def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
-    jobs = split(job)
+    jobs = expand(job)
     job = jobs[-1]  # the most expensive: of a layer sweep it is fine-tuning
     settings = job.training
     machine = choose(job.hardware, beside=job.hardware.processes)

@@ -10,7 +10,7 @@ from engine.cli import main, several
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, aggregate, split
+from engine.runs.groups import SUMMARY, aggregate, expand
 from engine.spec.job import JobSpec
 from engine.worker import train as worker
 from tests.engine.training import small
@@ -86,9 +86,9 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
 
 def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:
     long = job.model_copy(update={"name": "x" * 200})
-    for part in split(long):
+    for part in expand(long):
         assert JobSpec.model_validate(part.model_dump()) == part
-        assert split(part) == (part,)
+        assert expand(part) == (part,)
 
 
 def test_spread() -> None:

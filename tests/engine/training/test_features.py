@@ -16,7 +16,7 @@ from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.probe import ALL, Reader, chosen, heights
-from engine.runs.groups import SUMMARY, split
+from engine.runs.groups import SUMMARY, expand
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from engine.tasks import learner_of
@@ -54,7 +54,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
 
 def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
     asked = Features.model_validate({"vectors": vectors, **SMALL, **more})
-    return split(base.model_copy(update={"features": asked}))[0]
+    return expand(base.model_copy(update={"features": asked}))[0]
 
 
 def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
@@ -232,7 +232,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
 
 def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
-    jobs = split(base.model_copy(update={"features": bench}), Path("/vectors"))
+    jobs = expand(base.model_copy(update={"features": bench}), Path("/vectors"))
     assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
     for job in jobs:
         assert job.group is not None and job.group.vectors == PAPER
@@ -241,7 +241,7 @@ def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
         assert job.training.learning_rate == rate
         assert JobSpec.model_validate(job.model_dump()) == job
     seeded = base.training.model_copy(update={"seeds": 2})
-    assert len(split(base.model_copy(update={"features": bench, "training": seeded}))) == 14
+    assert len(expand(base.model_copy(update={"features": bench, "training": seeded}))) == 14
 
 
 def test_the_layer_bench_without_a_window(
@@ -294,7 +294,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
     plain = first.model_dump() | {"base_model": start, "features": asked}
     plain["training"] |= {"steps": 6, "evaluate_every": 6}
-    (job,) = split(JobSpec.model_validate(plain))
+    (job,) = expand(JobSpec.model_validate(plain))
     told: list[object] = []
     run = new_run(tmp_path / "run", job)
     train(job, run, told.append)

@@ -24,7 +24,7 @@ from engine import cores
 from engine.messages.events import Event, Measured
 from engine.models.weight_files import SAFE
 from engine.runs.folder import RunFolder
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.spec.dataset import FileData, Mapping, Reading
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
@@ -72,7 +72,7 @@ def from_checkpoint(**features: object) -> Callable[..., JobSpec]:
         job = job.model_copy(update={"base_model": base_model, "training": settings})
         if not features:
             return job
-        return split(job.model_copy(update={"features": Features.model_validate(features)}))[0]
+        return expand(job.model_copy(update={"features": Features.model_validate(features)}))[0]
 
     return make
 

@@ -9,7 +9,7 @@ from app.pages.runs.groups import mean_and_deviation
 from app.pages.runs.rows import RunRow, read_rows
 from app.studio import Studio
 from app.widgets import run_texts
-from engine.runs.groups import split
+from engine.runs.groups import expand
 from engine.spec.tasks import TASKS
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
@@ -19,7 +19,7 @@ from tests.engine.runs import fake_worker
 def row(studio: Studio, make_run: MakeRun) -> RunRow:
     job = fake_worker.job("films")
     training = job.training.model_copy(update={"seeds": 2})
-    make_run("films", job=split(job.model_copy(update={"training": training}))[0])
+    make_run("films", job=expand(job.model_copy(update={"training": training}))[0])
     (read,) = read_rows(studio.record)
     return read
 

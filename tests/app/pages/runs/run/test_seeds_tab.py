@@ -17,7 +17,7 @@ from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.spec_texts import value_text
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, split
+from engine.runs.groups import SUMMARY, expand
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
@@ -27,7 +27,7 @@ from tests.engine.runs import fake_worker
 
 def jobs(seeds: int = 3) -> tuple[JobSpec, ...]:
     job = fake_worker.job("films")
-    return split(
+    return expand(
         job.model_copy(update={"training": job.training.model_copy(update={"seeds": seeds})})
     )
 
@@ -149,7 +149,7 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(
     studio: Studio, make_run: MakeRun, qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
 ) -> None:
     job = fake_worker.job("films")
-    sweep = split(job.model_copy(update={"features": Features(vectors="layer sweep")}))
+    sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
     ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(sweep[:6])]
     page = RunsPage(studio)
