@@ -33,9 +33,9 @@ def command(arguments: list[str]) -> int:
 
 
 def rebuild() -> None:
-    """Make the record of runs anew from the folders of the home.
+    """Rebuild the record of runs from the run folders.
 
-    Names, notes and stars are kept where the old record can still be read.
+    Names, notes and stars are kept if the old record can still be read.
     """
     from engine.home import Home
     from engine.record.rebuild import rebuild as rebuild_record

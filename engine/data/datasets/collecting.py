@@ -17,7 +17,7 @@ from engine.data.columns.names import split_named
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.lines import size_of
-from engine.data.formats.reading import Table, read, recognise_reading
+from engine.data.formats.reading import TableReader, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
@@ -101,7 +101,7 @@ class _Opened(NamedTuple):
     path: Path
     state: tuple[int, int]
     reading: Reading
-    table: Table
+    table: TableReader
 
 
 def _open(

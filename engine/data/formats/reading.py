@@ -20,10 +20,10 @@ from engine.spec.dataset import Mapping, Reading
 
 __all__ = [
     "Cancelled",
-    "Preview",
+    "FirstRows",
     "Recognised",
     "Row",
-    "Table",
+    "TableReader",
     "preview",
     "read",
     "recognise",
@@ -45,7 +45,7 @@ class Recognised(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Preview(NamedTuple):
+class FirstRows(NamedTuple):
     """The first rows, cut so that any window can show them."""
 
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class Preview(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Table:
+class TableReader:
     """The columns of a file, and its rows, to be looped over once; nothing is held in memory.
 
     `notes` are complete when the last row was read.
@@ -76,7 +76,7 @@ def read(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
-) -> Table:
+) -> TableReader:
     """Read a file, or a folder of texts, as `reading` says; `progress` is told bytes.
 
     `glance` says that only the first rows are wanted: columns that first appear far below, as they
@@ -90,10 +90,10 @@ def read(
     if reading.format == FOLDER.name and path.is_dir():
         refuse_splits(path)
         content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
-        return Table(*content, remarks)
+        return TableReader(*content, remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
     columns, rows = format_of(reading).open(lines, reading, remarks)
-    return Table(columns, rows, remarks)
+    return TableReader(columns, rows, remarks)
 
 
 def format_of(reading: Reading) -> Format:
@@ -166,7 +166,7 @@ def _quotes_note(lines: list[str], reading: Reading) -> str:
     return ""
 
 
-def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
+def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
     """The first rows of a file, with long cells and many columns cut."""
     table = read(path, reading, glance=True)
     shown = [
@@ -182,7 +182,7 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> Preview:
                 count=len(table.columns),
             )
         )
-    return Preview(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
+    return FirstRows(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
 
 
 def _cut(cell: str) -> str:

@@ -63,7 +63,7 @@ class Pretraining(TaskSpec):
         gt=0,
         lt=1,
         title="Masking probability",
-        description="Share of the tokens that are selected for prediction; 0.15 in the paper.",
+        description="Fraction of the tokens that are selected for prediction; 0.15 in the paper.",
         json_schema_extra=setting(branch=True),
     )
     mask_token_share: float = Field(
@@ -71,7 +71,7 @@ class Pretraining(TaskSpec):
         ge=0,
         le=1,
         title="Replaced by [MASK]",
-        description="Share of the selected tokens that [MASK] replaces; 0.8 in the paper.",
+        description="Fraction of the selected tokens that [MASK] replaces; 0.8 in the paper.",
         json_schema_extra=setting(branch=True),
     )
     random_token_share: float = Field(
@@ -80,7 +80,8 @@ class Pretraining(TaskSpec):
         le=1,
         title="Replaced by a random token",
         description=(
-            "Share of the selected tokens that a random token replaces; 0.1 in the paper. The rest "
+            "Fraction of the selected tokens that a random token replaces; 0.1 in the paper. The "
+            "rest "
             "is kept unchanged."
         ),
         json_schema_extra=setting(branch=True),
@@ -113,7 +114,9 @@ class Pretraining(TaskSpec):
         gt=0,
         lt=1,
         title="IsNext ratio",
-        description="Share of the pairs whose second segment follows the first; 0.5 in the paper.",
+        description=(
+            "Fraction of the pairs whose second segment follows the first; 0.5 in the paper."
+        ),
         json_schema_extra=setting(branch=True),
     )
     dupe_factor: int = Field(
@@ -142,7 +145,7 @@ class Pretraining(TaskSpec):
         gt=0,
         lt=1,
         title="Fraction of steps at the final length",
-        description="Share of the steps, at the end, with the longer inputs; 0.1 in the paper.",
+        description="Fraction of the steps, at the end, with the longer inputs; 0.1 in the paper.",
         json_schema_extra=setting(branch=True),
     )
 

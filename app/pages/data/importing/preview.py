@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.data.columns.mapping import guess_mapping
-from engine.data.formats.reading import Preview, Row, preview, read
+from engine.data.formats.reading import FirstRows, Row, preview, read
 from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping, Reading
 from engine.tokenizers.tokenizer import Tokenizer
@@ -25,7 +25,7 @@ class FilePreview(NamedTuple):
     """
 
     columns: tuple[str, ...]
-    table: Preview
+    table: FirstRows
     first: list[Row]
     mapping: Mapping | None
     note: str

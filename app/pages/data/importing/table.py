@@ -8,7 +8,7 @@ from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.roles import Roles
 from app.theme import Role, colour
 from app.widgets.text import tooltip
-from engine.data.formats.reading import Preview
+from engine.data.formats.reading import FirstRows
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -19,10 +19,10 @@ class PreviewModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._preview = Preview((), [], ())
+        self._preview = FirstRows((), [], ())
         self._roles: dict[str, str] = {}
 
-    def show_preview(self, preview: Preview) -> None:
+    def show_preview(self, preview: FirstRows) -> None:
         self.beginResetModel()
         self._preview = preview
         self.endResetModel()

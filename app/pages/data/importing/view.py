@@ -29,10 +29,10 @@ from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import dress
 from app.widgets.text import Text
-from engine.data.formats.reading import Preview
+from engine.data.formats.reading import FirstRows
 
 SIDE_WIDTH = 88 * SPACE  # px, of the controls
-_NOTHING = Preview((), [], ())
+_NOTHING = FirstRows((), [], ())
 
 
 class ImportView(Page):

@@ -7,7 +7,7 @@ import pytest
 from engine.data.datasets.collecting import digest_of
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset, resolve
-from engine.data.formats.reading import Table, preview, read, recognise
+from engine.data.formats.reading import TableReader, preview, read, recognise
 from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
 from engine.spec.dataset import FileData, Mapping, Split
@@ -31,7 +31,7 @@ def films(tmp_path: Path) -> Path:
     return tmp_path / "films"
 
 
-def rows(folder: Path) -> tuple[Table, list[tuple[str, ...]]]:
+def rows(folder: Path) -> tuple[TableReader, list[tuple[str, ...]]]:
     table = read(folder, recognise(folder).reading)
     return table, [row.cells for row in table]
 
