@@ -12,7 +12,7 @@ from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import Preview, Row
+from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible
 
 PATIENCE = 20_000  # ms
@@ -252,7 +252,7 @@ def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> No
 
 def test_the_preview_model_is_sound(qtmodeltester) -> None:
     model = PreviewModel()
-    model.show_preview(Preview(("a", "b"), [Row(1, ("x", "y")), Row(2, ("z\nz", ""))], ()))
+    model.show_preview(FirstRows(("a", "b"), [Row(1, ("x", "y")), Row(2, ("z\nz", ""))], ()))
     model.show_roles(Roles("a", None, "b"))
     qtmodeltester.check(model)
     assert model.index(1, 0).data() == "z⏎z"
