@@ -6,9 +6,10 @@ from pydantic import ValidationError
 
 from engine.checkpoints.families import BERT, FAMILIES, Family
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.spec.model import EncoderSpec
 from engine.untrusted import shown
+from engine.validation import problem_of
 
 CONFIG = "config.json"
 CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
@@ -88,9 +89,18 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         names["causal"] = CAUSAL
         raise _bad_config(
             file,
-            "; ".join(
-                f"{names.get(str(item['loc'][0]), '') if item['loc'] else 'sizes'}: {item['msg']}"
-                for item in error.errors()
+            joined(
+                "; ",
+                (
+                    phrase(
+                        "{field}: {problem}",
+                        field=names.get(str(item["loc"][0]), "")
+                        if item["loc"]
+                        else phrase("sizes"),
+                        problem=problem_of(item),
+                    )
+                    for item in error.errors()
+                ),
             ),
         ) from error
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AwareDatetime, Field, TypeAdapter
 
 from engine.messages import Message, now
-from engine.phrases import phrase
+from engine.phrases import Phrase, joined, phrase
 from engine.spec.phrases import PhraseField
 
 
@@ -26,14 +26,12 @@ class Branched(Event):
     step: int
     changes: tuple[PhraseField, ...] = ()
 
-    def sentence(self) -> str:
-        changes = "; ".join(self.changes) or phrase("nothing was changed")
+    def sentence(self) -> Phrase:
         return phrase(
-            "{beginning}{run}” at step {step}; {changes}.",
-            beginning=self.BEGINNING,
+            "Branched from “{run}” at step {step}; {changes}.",
             run=self.run,
             step=self.step,
-            changes=changes,
+            changes=joined("; ", self.changes) if self.changes else phrase("nothing was changed"),
         )
 
 

@@ -3,7 +3,7 @@
 from pydantic import AwareDatetime, Field
 
 from engine.messages import Message, now
-from engine.phrases import phrase
+from engine.phrases import Phrase, joined, phrase
 from engine.spec.export import Form, Precision
 from engine.spec.phrases import PhraseField
 from engine.spec.tasks import TASKS
@@ -17,25 +17,17 @@ class LoadReport(Message):
     left_over: tuple[str, ...] = Field((), description="In the file and not used.")
     notes: tuple[PhraseField, ...] = ()
 
-    def sentence(self) -> str:
-        parts = [phrase("{count} tensors loaded", count=len(self.loaded))]
+    def sentence(self) -> Phrase:
+        parts = [phrase("{n} tensor(s) loaded", n=len(self.loaded))]
         if self.fresh:
+            names, count = _first_few(self.fresh), len(self.fresh)
             parts.append(
-                phrase(
-                    "{count} newly made ({fresh})",
-                    count=len(self.fresh),
-                    fresh=_first_few(self.fresh),
-                )
+                phrase("{n} missing in the file, newly initialised ({names})", n=count, names=names)
             )
         if self.left_over:
-            parts.append(
-                phrase(
-                    "{count} left over ({left_over})",
-                    count=len(self.left_over),
-                    left_over=_first_few(self.left_over),
-                )
-            )
-        return "; ".join(parts) + "."
+            names, count = _first_few(self.left_over), len(self.left_over)
+            parts.append(phrase("{n} not used ({names})", n=count, names=names))
+        return joined("; ", parts) + "."
 
 
 def _first_few(names: tuple[str, ...]) -> str:
@@ -80,29 +72,31 @@ class Comparison(Message):
     least_agreement: float = 0
     chance: float | None = Field(None, description="The largest difference of a probability.")
 
-    def sentence(self) -> str:
-        off = phrase(
+    def sentence(self) -> Phrase:
+        parts = [self._difference()]
+        if self.agreement is not None:
+            said = phrase(
+                "{agreement:.1%} of {rows} predictions agree, at least {least:.0%} required",
+                agreement=self.agreement,
+                rows=self.rows,
+                least=self.least_agreement,
+            )
+            parts.append(said)
+        if self.chance:
+            parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
+        return phrase("{output}: {said}.", output=self.output, said=joined("; ", parts))
+
+    def _difference(self) -> Phrase:
+        if not self.difference:
+            return phrase("no difference")
+        told = phrase(
             "largest difference {difference:.1e} of the largest number ({scale:.4g})",
             difference=self.difference,
             scale=self.scale,
         )
-        if not self.difference:
-            off = phrase("no difference at all")
-        elif self.bound is not None:
-            off += phrase(", at most {bound:.0e} allowed", bound=self.bound)
-        parts = [off]
-        if self.agreement is not None:
-            parts.append(
-                phrase(
-                    "{agreement:.1%} of {rows} picks agree, at least {least_agreement:.0%} needed",
-                    agreement=self.agreement,
-                    rows=self.rows,
-                    least_agreement=self.least_agreement,
-                )
-            )
-        if self.chance:
-            parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
-        return f"{self.output}: {'; '.join(parts)}."
+        if self.bound is None:
+            return told
+        return phrase("{told}, at most {bound:.0e} allowed", told=told, bound=self.bound)
 
 
 class ExportReport(Message):

@@ -10,7 +10,7 @@ from datetime import datetime
 from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.folder import RunFolder, step_of
 
@@ -56,7 +56,7 @@ class Reproducibility:
             phrase(
                 "From step {first}: {differences}.",
                 first=session.first,
-                differences=", ".join(session.differences),
+                differences=joined(", ", session.differences),
             )
             for session in self.sessions
             if session.counts and session.differences

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from engine.errors import StudioError
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.tasks.learner import Batch, Examples, total
 from engine.training.sharding import whole
 from engine.training.training_run import TrainingRun
@@ -48,7 +48,7 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
     else:
         rest = len(named) - SHOWN_EXAMPLES
         more = phrase("; and {count} more", count=rest) if rest > 0 else ""
-        shown = "; ".join(named[:SHOWN_EXAMPLES])
+        shown = joined("; ", named[:SHOWN_EXAMPLES])
         sentence = phrase(
             "{count} of its {total} examples cause this: {shown}{more}.",
             count=len(named),
@@ -99,17 +99,22 @@ def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:
     """The line or row of each example in the source, and how it begins."""
     data = run.setup.data
     rows = data.learner.rows(data.dataset, "train")
-    named = []
+    named: list[str] = []
     for number in numbers:
         row = data.learner.row(step.examples, number)
         if row is None:
             ids = step.examples.packed.ids(number * step.examples.endings)
             tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
-            text, where = " ".join(tokens), f"example {number + 1}"
+            text, where = " ".join(tokens), phrase("example {number}", number=number + 1)
         else:
             text = rows.texts[row]
-            where = f"line {rows.lines[row]}" if rows.lines else f"row {row + 1}"
+            where = (
+                phrase("line {line}", line=rows.lines[row])
+                if rows.lines
+                else phrase("row {row}", row=row + 1)
+            )
         text = " ".join(text.replace(" ##", "").split())
         cut = "…" if len(text) > SHOWN_CHARACTERS else ""
-        named.append(f"{where} (“{text[:SHOWN_CHARACTERS]}{cut}”)")
+        begins = text[:SHOWN_CHARACTERS] + cut
+        named.append(phrase("{where} (“{begins}”)", where=where, begins=begins))
     return named

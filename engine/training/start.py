@@ -4,7 +4,7 @@ import torch
 
 from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
 from engine.training.devices import Machine
@@ -70,7 +70,7 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
     """Restore the optimiser and the weights that are not in the checkpoint's own."""
     step, exact = resume.progress.step, phrase("bit for bit")
     if changed:
-        exact = phrase("not bit for bit ({changed})", changed=", ".join(changed))
+        exact = phrase("not bit for bit ({changed})", changed=joined(", ", changed))
     run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
     if run.ranks.writes:
         emit_missing_saved(run.context, resume.progress)

@@ -8,7 +8,7 @@ from engine.data.formats.folder import has_texts, labels_in
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_about_data
 from engine.errors import BadFile
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 
 TEXT_FILES_OF_SPLITS = 3  # so few texts in a folder may be the splits of a data set, not documents
 
@@ -21,7 +21,7 @@ def data_suffixes() -> tuple[str, ...]:
 
 def format_titles() -> str:
     """What files can be read, in words."""
-    return ", ".join(one.title for one in FORMATS.values() if one.suffixes)
+    return joined(", ", (one.title for one in FORMATS.values() if one.suffixes))
 
 
 def is_data_file(file: Path) -> bool:

@@ -1,0 +1,263 @@
+"""Every page in a language whose texts are bracketed and longer: nothing is missed or cut off.
+
+The scenes are those of the pictures, so that a page that has a picture is read here as well.
+"""
+
+import csv
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from app.pages.runs import questions
+from app.pages.runs.run.branch_question import ask_to_branch
+from app.running import RunningRun
+from app.sample import sample_entry
+from app.studio import Studio
+from app.window import MainWindow
+from engine.cores import processor_and_cores
+from engine.home import Home
+from engine.runs import launch
+from engine.shipped import sample_data, starter_model
+from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
+from tools import pictures
+from tools.pictures import (
+    FAILED,
+    FINISHED,
+    FIRST,
+    LIVE,
+    SCENES,
+    SECOND,
+    STOPPED,
+    TEXT,
+    WORDS,
+    Stage,
+    runs_of,
+    settle,
+    tab_of_run,
+)
+
+pytestmark = pytest.mark.alone  # one home with runs is enough for all scenes
+SIZE = (1280, 800)
+STEPS = 24  # of each run
+NAMES = (  # what no language translates
+    *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
+    *("Hugging Face", "ONNX", "PyTorch", "CUDA", "Ctrl", "CSV", "TSV", "JSONL", "CoNLL", "SQuAD"),
+    *(
+        "WordPiece",
+        "SHA-256",
+        "GFLOP/s",
+        "CPU",
+        "GPU",
+        "UTF-8",
+        "utf-8",
+        "[MASK]",
+        "[CLS]",
+        "[SEP]",
+    ),
+    *(
+        "Apache-2.0",
+        "BSD-3-Clause",
+        "LGPL-3.0",
+        "MIT",
+        "fp32",
+        "bf16",
+        "fp16",
+        "GiB",
+        "[PAD]",
+        "[UNK]",
+    ),
+)
+THEIRS = (  # what belongs to the user, or comes with the sample
+    *(
+        FINISHED,
+        STOPPED,
+        FAILED,
+        LIVE,
+        "speeches",
+        "speeches.csv",
+        "reviews",
+        "unbelievable",
+        "Starter",
+        "step-",
+        TEXT,
+        WORDS,
+        FIRST,
+        SECOND,
+    ),
+    *("Since 1933", "1790–1860"),
+)
+HERE = (  # what this machine and its libraries are called
+    *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
+    processor_and_cores(),
+)
+ENCODINGS = ("utf-16", "latin-1", "shift_jis", "big5")
+PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts of the user
+    r"(?:/[\w.-]+)+/?",
+    r"[\w-]+:? \d+(?:\.\d+)+\S*",
+    r"\b[0-9a-f]{8,}\b",
+    r"“[^”⟦⟧]*”",
+    r": (?:text|era|year|president)\b",
+)
+NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS), key=len, reverse=True)
+KNOWN = re.compile("|".join((*PATTERNS, *map(re.escape, NOT_TRANSLATED))))
+
+
+@cache
+def theirs() -> frozenset[str]:
+    """Whole texts that belong to the user: cells of the sample, and tokens of the starter."""
+    with sample_data().open(encoding="utf-8", newline="") as file:
+        cells = {cell.strip() for row in csv.reader(file) for cell in row}
+    tokens = (starter_model() / "vocab.txt").read_text("utf-8").split("\n")
+    return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
+
+
+@pytest.fixture(autouse=True)
+def no_child_left() -> None:
+    """The window and its workers live as long as this module."""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[Home]:
+    """A home with one run of each outcome."""
+    home = Home(tmp_path_factory.mktemp("pseudo") / "home")
+    home.make()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BERT_STUDIO_HOME", str(home.root))
+        studio = pictures.opened(home, qapp)
+        studio.dispatcher.begin()
+        for name, job in pictures.jobs(home).items():
+            few = job.training.model_copy(update={"steps": STEPS})
+            studio.dispatcher.start(job.model_copy(update={"training": few}))
+            pictures.until(lambda name=name: _is_over(studio, name), 200, f"the end of {name}")
+        studio.close()
+        yield home
+    for folder in home.runs.iterdir():
+        launch.stop_now(folder)
+
+
+def _is_over(studio: Studio, name: str) -> bool:
+    return runs_of(studio)[name].state in ("finished", "failed", "stopped")
+
+
+@pytest.fixture(scope="module")
+def stage(trained: Home, qapp: QApplication) -> Iterator[Stage]:
+    pseudo = Pseudo()
+    qapp.installTranslator(pseudo)
+    studio = pictures.opened(trained, qapp)
+    studio.settings.set("ask_on_close", False)
+    studio.settings.set("stand_by", False)
+    window = MainWindow(studio)
+    window.resize(*SIZE)
+    window.show()
+    window.begin()
+    settle()
+    yield Stage(window, trained, runs_of(studio))
+    window.close()
+    studio.close()
+    qapp.removeTranslator(pseudo)
+
+
+def dataset_question(stage: Stage) -> None:
+    page: Any = stage.show("data", sample_entry(stage.home).folder)
+    page._on_delete()
+
+
+def model_page(call: str) -> Callable[[Stage], object]:
+    """A model of the user's own, of which more can be done than of the starter."""
+
+    def arrange(stage: Stage) -> None:
+        folder = stage.home.models / "mine"
+        if not folder.exists():
+            shutil.copytree(starter_model(), folder)
+        page: Any = stage.show("models", folder)
+        getattr(page, call)()
+
+    return arrange
+
+
+def model_tab(tab: int) -> Callable[[Stage], object]:
+    def arrange(stage: Stage) -> None:
+        page: Any = stage.show("models", starter_model())
+        page.model.tabs.setCurrentIndex(tab)
+
+    return arrange
+
+
+def refused_import(stage: Stage) -> None:
+    folder = stage.home.root / "nothing"
+    folder.mkdir(exist_ok=True)
+    page: Any = stage.show("models")
+    page.import_from(folder)
+    pictures.until(lambda: page.state.problem is not None, 60, "a refusal")
+
+
+def of_row(question: Callable[..., object]) -> Callable[[Stage], object]:
+    def arrange(stage: Stage) -> None:
+        page: Any = stage.show("runs")
+        row = next(row for row in page.state.rows.values() if row.name == FINISHED)
+        question(page, page.state, [row] if question is questions.ask_to_delete else row)
+
+    return arrange
+
+
+def branch_question(stage: Stage) -> None:
+    page: Any = SCENES["run-checkpoints"](stage) or stage.window.pages["runs"]
+    tab = page.run.checkpoints
+    pictures.until(lambda: tab._state.row is not None, 30, "the checkpoints")
+    ask_to_branch(tab, tab._state, STEPS)
+
+
+def close_question(stage: Stage) -> None:
+    stage.show("home")
+    working = RunningRun("a", FINISHED, "running", 1, 2, None, "cpu")
+    stage.window._ask_to_close([working, replace(working, id="b", state="queued")])
+
+
+MORE: dict[str, Callable[[Stage], object]] = {
+    "run-log": tab_of_run(FINISHED, "log"),
+    "run-failed-log": tab_of_run(FAILED, "log"),
+    "run-details": tab_of_run(FINISHED, "details"),
+    "run-rename": of_row(questions.ask_name),
+    "run-notes": of_row(questions.ask_notes),
+    "run-delete": of_row(questions.ask_to_delete),
+    "run-branch": branch_question,
+    "model-vocabulary": model_tab(1),
+    "model-tokenizer": model_tab(2),
+    "model-card": model_tab(3),
+    "model-delete": model_page("_on_delete"),
+    "model-export": model_page("_on_export"),
+    "model-import-refused": refused_import,
+    "data-delete": dataset_question,
+    "help": lambda stage: stage.window.show_help("attention"),
+    "close": close_question,
+    "licences": lambda stage: stage.show("settings").about.licences.click(),  # type: ignore[attr-defined]
+}
+EVERY = SCENES | MORE
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_text_of_a_scene_is_translated_and_whole(stage: Stage, name: str) -> None:
+    EVERY[name](stage)
+    settle()
+    shown = _on_top(stage.window)
+    try:
+        missed = faults(texts_of(shown), KNOWN, theirs())
+        cut = [f"{each.where}: {each.text[:80]}" for each in cut_off(shown)]
+    finally:
+        if shown is not stage.window:
+            shown.close()
+    said = [*(f"not translated: {each}" for each in missed), *(f"cut off: {each}" for each in cut)]
+    assert not said, "\n".join(said)
+
+
+def _on_top(window: MainWindow) -> QWidget:
+    """The menu or the dialog that is open, or the window itself."""
+    dialogs = (w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog))
+    open_ones = (dialog for dialog in dialogs if dialog.isVisible())
+    return QApplication.activePopupWidget() or next(open_ones, None) or window
