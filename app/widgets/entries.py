@@ -1,18 +1,8 @@
-"""A list of things as cards in a column: an icon, a name, a line of facts, a figure, a mark.
-
-It is a list view, so that a thousand entries are no slower than ten, the arrow keys work, and a
-screen reader reads each entry as one sentence. All text is painted as it is.
-"""
+"""A list of things as cards in a column: an icon, a name, a line of facts, a figure, a mark."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
-    QEvent,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -20,8 +10,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -30,16 +18,11 @@ from PySide6.QtWidgets import (
 
 from app.resources import icon
 from app.theme import SPACE, Role, colour
-from app.widgets.text import visible
-
-Index = QModelIndex | QPersistentModelIndex
-ENTRY = Qt.ItemDataRole.UserRole
-NOWHERE = QModelIndex()
-LONGEST = 300  # characters of a text that are painted
+from app.widgets.card_list import ITEM, CardItem, CardList, Index, card_line
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(CardItem):
     """One card.
 
     Args:
@@ -48,9 +31,6 @@ class Entry:
         mark: a word or two in a small frame after the title; `warns` gives it the warning colour.
     """
 
-    key: object
-    title: str
-    facts: str
     icon: str
     figure: str = ""
     unit: str = ""
@@ -63,44 +43,7 @@ class Entry:
         return ", ".join(part for part in (self.title, self.mark, figure, self.facts) if part)
 
 
-class EntryModel(QAbstractListModel):
-    """The entries that are shown."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._entries: list[Entry] = []
-
-    def show(self, entries: list[Entry]) -> None:
-        if entries != self._entries:
-            self.beginResetModel()
-            self._entries = list(entries)
-            self.endResetModel()
-
-    def entry(self, row: int) -> Entry:
-        return self._entries[row]
-
-    def row_of(self, key: object) -> int:
-        """Which row has this key; -1 where none has."""
-        return next((row for row, entry in enumerate(self._entries) if entry.key == key), -1)
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._entries)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        entry = self._entries[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return _line(entry.title)
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return _line(entry.sentence())
-            case _ if role == ENTRY:
-                return entry
-        return None
-
-
-class EntryList(QListView):
+class EntryList(CardList):
     """Signals:
     opened: the key of the entry that was clicked, or chosen with Enter or Space.
     """
@@ -108,28 +51,19 @@ class EntryList(QListView):
     opened = Signal(object)
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.entries = EntryModel(self)
-        self.setModel(self.entries)
+        super().__init__(name, parent)
         self.setItemDelegate(_Cards(self))
-        self.setAccessibleName(name)
-        self.setMouseTracking(True)
-        self.setFrameShape(QListView.Shape.NoFrame)
-        self.setStyleSheet("QListView { background: transparent; border: none; }")
-        self.viewport().setAutoFillBackground(False)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setUniformItemSizes(True)
         self.clicked.connect(self._open)
 
     def show_entries(self, entries: list[Entry]) -> None:
         """Show these; the current entry stays current where it is still there."""
         current = self.currentIndex()
-        key = self.entries.entry(current.row()).key if current.isValid() else None
-        self.entries.show(entries)
-        row = self.entries.row_of(key)
+        key = current.data(ITEM).key if current.isValid() else None
+        self.cards.show(entries)
+        row = self.cards.row_of(key)
         if entries:
-            self.setCurrentIndex(self.entries.index(max(row, 0), 0))
+            self.setCurrentIndex(self.cards.index(max(row, 0), 0))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
@@ -137,14 +71,9 @@ class EntryList(QListView):
         else:
             super().keyPressEvent(event)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self.scheduleDelayedItemsLayout()
-
     def _open(self, index: Index) -> None:
         if index.isValid():
-            self.opened.emit(self.entries.entry(index.row()).key)
+            self.opened.emit(index.data(ITEM).key)
 
 
 class _Cards(QStyledItemDelegate):
@@ -159,7 +88,7 @@ class _Cards(QStyledItemDelegate):
         return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        entry = index.data(ENTRY)
+        entry = index.data(ITEM)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = QRectF(option.rect).adjusted(1, 1, -1, -1 - self.GAP)
@@ -204,7 +133,7 @@ class _Cards(QStyledItemDelegate):
         metrics = QFontMetricsF(title_font)
         mark_width = self._mark_width(font, entry.mark)
         room = inner.width() - (mark_width + self.GAP if entry.mark else 0)
-        title = metrics.elidedText(_line(entry.title), Qt.TextElideMode.ElideRight, room)
+        title = metrics.elidedText(card_line(entry.title), Qt.TextElideMode.ElideRight, room)
         painter.setFont(title_font)
         painter.setPen(colour(Role.TEXT))
         painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
@@ -215,7 +144,7 @@ class _Cards(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(colour(Role.MUTED))
         facts = QFontMetricsF(font).elidedText(
-            _line(entry.facts), Qt.TextElideMode.ElideRight, inner.width()
+            card_line(entry.facts), Qt.TextElideMode.ElideRight, inner.width()
         )
         painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, facts)
 
@@ -229,10 +158,6 @@ class _Cards(QStyledItemDelegate):
 
     def _mark_width(self, font: QFont, mark: str) -> float:
         return QFontMetricsF(_small_font(font)).horizontalAdvance(mark) + 3 * SPACE
-
-
-def _line(text: str) -> str:
-    return visible(text[:LONGEST]).replace("\n", " ")
 
 
 def _title_font(font: QFont) -> QFont:

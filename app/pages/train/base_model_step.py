@@ -90,7 +90,7 @@ class BaseModelStep(QWidget):
 
     def _pick(self, entry: ModelEntry) -> Pick:
         if entry.info is None:
-            return Pick(entry.path, entry.name, "", entry.problem)
+            return Pick(entry.path, entry.name, "", reason=entry.problem)
         info = entry.info
         facts = [
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),

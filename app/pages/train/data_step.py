@@ -95,7 +95,7 @@ class DataStep(QWidget):
 
     def _pick(self, entry: DataEntry) -> Pick:
         if entry.spec is None:
-            return Pick(entry.folder, entry.name, "", entry.problem)
+            return Pick(entry.folder, entry.name, "", reason=entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
         problems = misfits(spec, goal.kind) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
@@ -104,7 +104,10 @@ class DataStep(QWidget):
         if validation := spec.rows.get("validation"):
             facts.append(self.tr("{0} for validation").format(numbers.count(validation)))
         return Pick(
-            entry.folder, entry.name, " · ".join(facts), str(problems[0]) if problems else ""
+            entry.folder,
+            entry.name,
+            " · ".join(facts),
+            reason=str(problems[0]) if problems else "",
         )
 
     def _on_picked(self, folder: object) -> None:

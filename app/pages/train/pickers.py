@@ -1,18 +1,9 @@
-"""A list in which one entry is chosen; what cannot be chosen stands there with the reason.
-
-It is a list view: hundreds of entries are no slower than ten, and the arrow keys choose.
-"""
+"""A list of cards in which one is chosen; what cannot be chosen stands there with the reason."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
-    QEvent,
     QItemSelectionModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -21,7 +12,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -31,22 +21,14 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.pages.train.card import paint_mark
 from app.theme import SPACE, Role
-from app.widgets.text import font, tooltip, visible
-
-Index = QModelIndex | QPersistentModelIndex
-PICK = Qt.ItemDataRole.UserRole
-NOWHERE = QModelIndex()
-LONGEST = 300  # characters of a text that are painted
+from app.widgets.card_list import ITEM, CardItem, CardList, Index, card_line
+from app.widgets.text import font
 
 
 @dataclass(frozen=True)
-class Pick:
-    """One entry. With a `reason` it cannot be chosen. `verdict` is a word, `warns` its tone."""
+class Pick(CardItem):
+    """One entry. `verdict` is a word, `warns` its tone."""
 
-    key: object
-    title: str
-    facts: str
-    reason: str = ""
     verdict: str = ""
     warns: bool = False
 
@@ -56,46 +38,7 @@ class Pick:
         return ", ".join(part for part in parts if part)
 
 
-class PickModel(QAbstractListModel):
-    """The entries that are shown."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.picks: list[Pick] = []
-
-    def show(self, picks: list[Pick]) -> None:
-        self.beginResetModel()
-        self.picks = list(picks)
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.picks)
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
-        if self.picks[index.row()].reason:
-            return enabled
-        return enabled | Qt.ItemFlag.ItemIsSelectable
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        pick = self.picks[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return _line(pick.title)
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return _line(pick.sentence())
-            case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(pick.reason or pick.title)
-            case _ if role == PICK:
-                return pick
-        return None
-
-
-class PickList(QListView):
+class PickList(CardList):
     """Signals:
     picked: the key of the entry that the user chose.
     """
@@ -103,17 +46,8 @@ class PickList(QListView):
     picked = Signal(object)
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.picks = PickModel(self)
-        self.setModel(self.picks)
+        super().__init__(name, parent)
         self.setItemDelegate(_Cards(self))
-        self.setAccessibleName(name)
-        self.setMouseTracking(True)
-        self.setFrameShape(QListView.Shape.NoFrame)
-        self.setStyleSheet("QListView { background: transparent; border: none; }")
-        self.viewport().setAutoFillBackground(False)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self._showing = False
@@ -121,38 +55,33 @@ class PickList(QListView):
     def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
         """Show these with the one of the key `chosen` as chosen; `picked` is not emitted."""
         self._showing = True
-        if picks != self.picks.picks:
+        if picks != self.cards.items:
             place = self.verticalScrollBar().value()
-            self.picks.show(picks)
+            self.cards.show(picks)
             self.verticalScrollBar().setValue(place)
         row = next((n for n, p in enumerate(picks) if p.key == chosen and not p.reason), -1)
         if row < 0:
             self.selectionModel().clearSelection()
         elif not self.selectionModel().isRowSelected(row):
             self.selectionModel().setCurrentIndex(
-                self.picks.index(row, 0), QItemSelectionModel.SelectionFlag.ClearAndSelect
+                self.cards.index(row, 0), QItemSelectionModel.SelectionFlag.ClearAndSelect
             )
         self._showing = False
 
     def chosen(self) -> object:
         """The key that is chosen, or None."""
         rows = self.selectionModel().selectedIndexes()
-        return self.picks.picks[rows[0].row()].key if rows else None
+        return self.cards.items[rows[0].row()].key if rows else None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows and Space choose the first entry where none is chosen yet."""
         keys = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
-        free = [row for row, pick in enumerate(self.picks.picks) if not pick.reason]
+        free = [row for row, pick in enumerate(self.cards.items) if not pick.reason]
         if event.key() in keys and self.chosen() is None and free:
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self.selectionModel().setCurrentIndex(self.picks.index(free[0], 0), flags)
+            self.selectionModel().setCurrentIndex(self.cards.index(free[0], 0), flags)
         else:
             super().keyPressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self.scheduleDelayedItemsLayout()
 
     def _on_selected(self) -> None:
         if not self._showing and (key := self.chosen()) is not None:
@@ -167,13 +96,13 @@ class _Cards(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetricsF(font("strong")).height() + QFontMetricsF(font()).height()
-        pick: Pick = index.data(PICK)
+        pick: Pick = index.data(ITEM)
         if pick.reason and pick.facts:
             lines += QFontMetricsF(font()).height() + SPACE / 2
         return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        pick: Pick = index.data(PICK)
+        pick: Pick = index.data(ITEM)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = QRectF(option.rect).adjusted(2, 2, -2, -2 - self.GAP)
@@ -249,10 +178,6 @@ def _text(painter: QPainter, face: QFont, role: Role, place: QRectF, words: str)
     metrics = QFontMetricsF(face)
     painter.setFont(face)
     painter.setPen(theme.colour(role))
-    shown = metrics.elidedText(_line(words), Qt.TextElideMode.ElideRight, place.width())
+    shown = metrics.elidedText(card_line(words), Qt.TextElideMode.ElideRight, place.width())
     place.setHeight(metrics.height())
     painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-
-
-def _line(text: str) -> str:
-    return visible(text[:LONGEST]).replace("\n", " ")

@@ -155,7 +155,7 @@ class Balance(QObject):
         common = max(labels, key=lambda label: labels[label])
         return self.tr(
             "Imbalanced: “{0}” is {1} × as frequent as the rarest label. A model that always "
-            "answers “{0}” would already reach {2} accuracy, so judge by F1 as well."
+            "answers “{0}” would already reach {2} accuracy, so check F1 as well."
         ).format(
             one_line(common[:60]), numbers.decimal(most / least, 1), numbers.percent(most / total)
         )

@@ -16,8 +16,8 @@ PATIENCE = 20_000  # ms
 
 
 def marks(page) -> list[str]:
-    model = page.list.list.entries
-    return [model.entry(row).mark for row in range(model.rowCount())]
+    model = page.list.list.cards
+    return [model.items[row].mark for row in range(model.rowCount())]
 
 
 def test_an_empty_page_names_the_next_action(page) -> None:
@@ -51,7 +51,7 @@ def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmod
     stored(page, reviews)
     studio.datasets_changed.emit()
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
-    model = page.list.list.entries
+    model = page.list.list.cards
     said = model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     assert "reviews" in said
     assert "120 rows" in said

@@ -41,8 +41,8 @@ def opened(qtbot, page: ModelsPage, folder: Path) -> ModelView:
 
 
 def names(page: ModelsPage) -> list[str]:
-    model = page.list.list.entries
-    return [model.entry(row).title for row in range(model.rowCount())]
+    model = page.list.list.cards
+    return [model.items[row].title for row in range(model.rowCount())]
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
@@ -69,7 +69,7 @@ def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
 
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:
-    model = page.list.list.entries
+    model = page.list.list.cards
     row = model.row_of(little)
     said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     for part in (
@@ -85,7 +85,7 @@ def test_the_list_tells_size_heads_and_origin(page, little) -> None:
 def test_a_model_is_opened_by_keyboard(qtbot, page, little) -> None:
     view = page.list.list
     view.setFocus()
-    view.setCurrentIndex(view.entries.index(view.entries.row_of(little), 0))
+    view.setCurrentIndex(view.cards.index(view.cards.row_of(little), 0))
     qtbot.keyClick(view, Qt.Key.Key_Return)
     assert page.stack.currentWidget() is page.model
     qtbot.mouseClick(page.model.back, Qt.MouseButton.LeftButton)

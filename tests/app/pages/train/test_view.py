@@ -12,10 +12,11 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import Step
 from app.pages.train.job import job
-from app.pages.train.pickers import PICK, Pick, PickList
+from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice
+from app.widgets.card_list import ITEM
 from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
@@ -118,7 +119,7 @@ def test_next_says_what_is_missing_until_something_is_chosen(page: TrainPage, qt
     assert page.why.text().startswith("Choose a data set")
     pick(qtbot, page.data.list, "films")  # it does not fit, so it is not chosen
     assert page.state.choices.data is None
-    reasons = [p.reason for p in page.data.list.picks.picks]
+    reasons = [p.reason for p in page.data.list.cards.items]
     assert any("a pair needs two" in reason for reason in reasons)
 
 
@@ -200,7 +201,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     assert "4.4 M parameters on cpu, fp32, 2 thread(s)." in page.review.estimate.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
     press(qtbot, page.bar.steps[Step.BASE_MODEL])
-    assert "tight" in [p.verdict for p in page.base_model.list.picks.picks]
+    assert "tight" in [p.verdict for p in page.base_model.list.cards.items]
 
 
 def test_leaving_the_estimate_is_possible_at_once(
@@ -430,9 +431,9 @@ def test_a_pick_list_is_a_sound_model(qtbot: QtBot, qtmodeltester: ModelTester) 
     qtbot.addWidget(picks)
     shown = [Pick(1, "one", "1 row"), Pick(2, "two", "2 rows", reason="It does not fit.")]
     picks.show_picks(shown, chosen=1)
-    qtmodeltester.check(picks.picks)
+    qtmodeltester.check(picks.cards)
     assert picks.chosen() == 1
-    assert picks.model().index(1, 0).data(PICK) == shown[1]
+    assert picks.model().index(1, 0).data(ITEM) == shown[1]
     with qtbot.assertNotEmitted(picks.picked):
         picks.show_picks(shown, chosen=2)  # it cannot be chosen
     assert picks.chosen() is None

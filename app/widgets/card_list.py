@@ -1,0 +1,109 @@
+"""What lists of painted cards share: a model of items, and a list view without frames.
+
+It is a list view, so that a thousand items are no slower than ten, the arrow keys work, and a
+screen reader reads each item as one sentence. All text is painted as it is.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+
+from app.widgets.text import tooltip, visible
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+ITEM = Qt.ItemDataRole.UserRole
+CARD_CHARACTERS = 300  # of a text that are painted
+
+
+@dataclass(frozen=True)
+class CardItem:
+    """One card. `key` is what the list gives back; with a `reason` it cannot be chosen."""
+
+    key: object
+    title: str
+    facts: str
+    reason: str = field(default="", kw_only=True)
+
+    def sentence(self) -> str:
+        """All of it in one line, for a screen reader."""
+        raise NotImplementedError
+
+
+class CardModel(QAbstractListModel):
+    """The items that are shown."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.items: list[CardItem] = []
+
+    def show(self, items: list[Any]) -> None:
+        if items != self.items:
+            self.beginResetModel()
+            self.items = list(items)
+            self.endResetModel()
+
+    def row_of(self, key: object) -> int:
+        """Which row has this key; -1 where none has."""
+        return next((row for row, item in enumerate(self.items) if item.key == key), -1)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.items)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        if self.items[index.row()].reason:
+            return enabled
+        return enabled | Qt.ItemFlag.ItemIsSelectable
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        item = self.items[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return card_line(item.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return card_line(item.sentence())
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(item.reason or item.title)
+            case _ if role == ITEM:
+                return item
+        return None
+
+
+class CardList(QListView):
+    """A list of cards; a subclass gives it a delegate that paints them."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.cards = CardModel(self)
+        self.setModel(self.cards)
+        self.setAccessibleName(name)
+        self.setMouseTracking(True)
+        self.setFrameShape(QListView.Shape.NoFrame)
+        self.setStyleSheet("QListView { background: transparent; border: none; }")
+        self.viewport().setAutoFillBackground(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
+            self.scheduleDelayedItemsLayout()
+
+
+def card_line(text: str) -> str:
+    """The beginning of a text as one line of visible characters."""
+    return visible(text[:CARD_CHARACTERS]).replace("\n", " ")
