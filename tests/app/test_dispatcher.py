@@ -167,7 +167,7 @@ def test_a_request_that_cannot_be_done_is_said(watched: Watched) -> None:
     watched.dispatcher.adopt(watched.home.root)
     watched.hears("refused", "")
     said = [str(values[1]) for name, *values in watched.heard if name == "refused"]
-    assert "cannot be resumed" in said[0] and "not the folder of a run" in said[1]
+    assert "cannot be resumed" in said[0] and "is not a run folder" in said[1]
 
 
 def test_a_run_from_elsewhere_is_adopted_and_removed(

@@ -243,7 +243,7 @@ def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed
 def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:
     followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
     run = followed.hear(Started(pid=1))
-    assert run.state == "running" and "3 of its lines" in run.remarks[0]
+    assert run.state == "running" and "3 events are not shown" in run.remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -94,19 +94,19 @@ def test_a_run_folder_is_dropped_on_any_page(
     assert (studio.home.runs / "far" / "events.jsonl").is_file() and elsewhere.path.is_dir()
     view = open_run(page, "far", qtbot)
     assert "Step 6 of 6" in view.header.pace.text()
-    assert view.details.facts.values["processes"].text() == "2"
+    assert view.details.facts.values["Processes"].text() == "2"
     assert view.checkpoints.table.model().rowCount() == 2
 
     window.go("data")
     drop(window, elsewhere.path)
-    assert "its folder is far" in problem(window, qtbot, "in the list of runs already")
+    assert "in the folder far" in problem(window, qtbot, "already in the list of runs")
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
 def test_what_is_no_run_is_refused(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
-    assert "the folder of a run" in problem(window, qtbot, "cannot tell what holiday is")
+    assert "a run folder" in problem(window, qtbot, "does not recognise holiday")
 
 
 def test_a_run_of_a_newer_program_is_refused(
@@ -115,11 +115,11 @@ def test_a_run_of_a_newer_program_is_refused(
     with open(elsewhere.events_file, "ab") as file:
         file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
     drop(window, elsewhere.path)
-    assert "Install the newest" in problem(window, qtbot, "does not understand 1 lines")
+    assert "Install the latest" in problem(window, qtbot, "does not understand 1 of its events")
     job = elsewhere.spec_file.read_text()
     elsewhere.spec_file.write_text(job.replace('"name"', '"holographic": true, "name"', 1))
     drop(window, elsewhere.path)
-    assert "newer BERT Studio" in problem(window, qtbot, "settings that this one does not know")
+    assert "newer BERT Studio" in problem(window, qtbot, "settings that this version does not know")
     assert not any(studio.home.runs.iterdir())
 
 
@@ -131,7 +131,7 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (elsewhere.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
-    monkeypatch.setattr(copying, "PIECE", 1000)
+    monkeypatch.setattr(copying, "COPY_CHUNK", 1000)
     copied = copying._copy
 
     def slowly(file: Path, into: Path) -> Iterator[int]:
