@@ -279,7 +279,7 @@ def test_only_tags_can_be_written_as_conll(trained, tmp_path, capsys):
     out = tmp_path / "out.conll"
     data = str(tmp_path / "sentences.csv")
     assert main(["predict", data, "--model", model, "--out", str(out)]) == 1
-    assert "gives no tags" in capsys.readouterr().err
+    assert "does not predict tags" in capsys.readouterr().err
     assert not out.exists()
 
 

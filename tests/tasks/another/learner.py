@@ -1,0 +1,15 @@
+"""engine/tasks/mood.py"""
+
+from engine.tasks.learner import Examples
+from engine.tasks.text_classification import ClassCollector, TextClassificationLearner
+from tests.tasks.another.evaluation import MoodReport
+
+
+class MoodLearner(TextClassificationLearner):
+    def metrics(self, examples: Examples) -> ClassCollector:
+        return MoodCollector(examples, self.labels)
+
+
+class MoodCollector(ClassCollector):
+    def report(self) -> MoodReport:
+        return MoodReport(**super().report().model_dump())

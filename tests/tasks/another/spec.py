@@ -1,0 +1,17 @@
+"""engine/spec/tasks/mood.py: the mood of a text, compared by the share of errors."""
+
+from typing import ClassVar, Literal
+
+from engine.spec.task import LOSS, Metric, TaskFacts
+from engine.spec.tasks.text_classification import CLASSIFIER, Classes
+
+
+class Mood(Classes):
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Mood of a text",
+        head=CLASSIFIER,
+        metrics=(Metric("errors", title="error rate", higher_is_better=False), LOSS),
+        best_metric="errors",
+        reads=("text", "label"),
+    )
+    kind: Literal["mood"] = "mood"

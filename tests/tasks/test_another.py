@@ -1,0 +1,92 @@
+"""A task is its own files and one line in one table: one is added here, and used throughout."""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.pages.train.goals import Goal, goals
+from app.tasks import part_of, view_of
+from app.widgets import run_texts
+from engine.checkpoints.info import checkpoint_info
+from engine.cli import compose
+from engine.data.datasets.store import Rows
+from engine.explore.prediction import predict
+from engine.home import Home
+from engine.messages.explore.prediction import Predict
+from engine.models import checkpoint
+from engine.models.outputs import outputs_of
+from engine.record.follow import take_in
+from engine.record.metrics import curves
+from engine.record.opening import open_record
+from engine.spec.job import JobSpec
+from engine.spec.tasks import TASKS
+from engine.tasks import learner_of
+from engine.tasks.predicting import Predictor
+from engine.training.loop import train
+from tests.engine.training import small
+from tests.tasks.another import learner, part, spec
+
+
+@pytest.fixture
+def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The files of the task under their names, and the line in the table."""
+    monkeypatch.setitem(TASKS, "mood", spec.Mood)
+    monkeypatch.setitem(sys.modules, "engine.tasks.mood", learner)
+    monkeypatch.setitem(sys.modules, "app.tasks.mood", part)
+    importlib.reload(compose)
+    yield
+    monkeypatch.undo()
+    importlib.reload(compose)
+
+
+@pytest.mark.usefixtures("mood")
+def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_path: Path) -> None:
+    said = small.classifying(tmp_path, epochs=2).model_dump(mode="json")
+    said["task"] = {"kind": "mood", "balanced": True}
+    job = JobSpec.model_validate_json(JobSpec.model_validate(said).model_dump_json())
+    assert isinstance(job.task, spec.Mood) and job.task.balanced
+
+    run = small.new_run(home.runs / "one", job)
+    train(job, run, run.append)
+    record = open_record(home.record, home.backups)
+    with record.session() as session:
+        row = take_in(session, run, job)
+        assert (row.task, row.best_metric) == ("mood", "validation_errors")
+        assert row.best_score is not None and row.best_step
+        lowest = row.best_score
+        points = [value for _, value, _ in curves(session, row.id)["validation_errors"]]
+    record.close()
+    assert lowest == min(points)
+    assert run_texts.score("validation_errors", lowest).endswith("% error rate")
+    assert run_texts.task_title("mood") == "Mood of a text"
+
+    folder = run.checkpoint_folders()[-1]
+    assert checkpoint_info(folder).task == "mood"
+    loaded = checkpoint.load(folder)
+    assert outputs_of(loaded.network.heads) == spec.Mood.facts.head.said
+    found = learner_of(loaded)
+    assert isinstance(found, learner.MoodLearner) and found.task.balanced
+    rows = Rows(["a lovely warm film"], labels=["good"])
+    assert set(Predictor(folder).predict(rows)[0]) >= {"label", "probability"}
+    assert "errors" in Predictor(folder).evaluate(rows).metrics()
+    answer = predict(loaded, Predict(checkpoint=folder, text="a lovely warm film"))
+    assert answer.task == "mood"
+
+
+@pytest.mark.usefixtures("mood")
+def test_another_task_has_its_place_in_the_window_and_the_command_line() -> None:
+    goal = Goal("mood")
+    assert goal in goals() and goal.task == spec.Mood()
+    assert part_of("mood").description() and view_of("mood") is part.ClassesView
+    assert part_of("mood").card_title() == "Mood of a text"
+    assert "mood" in str(inspect.signature(compose.job_command))
+
+
+def test_without_its_line_in_the_table_there_is_no_such_task() -> None:
+    assert "mood" not in TASKS and "mood" not in str(inspect.signature(compose.job_command))
+    with pytest.raises(ValueError, match="there is no task 'mood'"):
+        JobSpec.model_validate({"name": "x", "task": {"kind": "mood"}})

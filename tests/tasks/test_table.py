@@ -1,0 +1,162 @@
+"""Everything that lists tasks, shows them or tells them apart has a part for each of the table."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import transformers
+
+from app.pages.train.goals import Goal, goals
+from app.tasks import part_of, view_of
+from app.widgets import run_texts
+from engine.checkpoints.heads import TASK, head_kind
+from engine.cli.compose import job_command
+from engine.data.columns.fit import likely_task, problems_of
+from engine.home import Home
+from engine.messages.events import Measured
+from engine.models.heads import Heads
+from engine.models.outputs import outputs_of
+from engine.models.published import config_of
+from engine.record.follow import take_in
+from engine.record.opening import open_record
+from engine.spec.dataset import FileData, Mapping, Reading
+from engine.spec.job import JobSpec
+from engine.spec.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
+from engine.spec.tasks.pair_classification import PairClassification
+from engine.tasks import learner_for
+from engine.training.loop import train
+from tests.engine.training import small
+
+COLUMNS = ("text", "pair", "label", "tags", "answers", "yes", "a", "b")
+HEADED = [kind for kind, _ in heads()]
+
+
+def pairs(folder: Path, **training: object) -> JobSpec:
+    """The second text repeats the first, or does not."""
+    path = folder / "pairs.csv"
+    rows = [f"{small.GOOD[n % 3]},{(small.GOOD if n % 2 else small.BAD)[n % 3]},{n % 2}"
+            for n in range(48)]  # fmt: skip
+    path.write_text("\n".join(["text,pair,label", *rows]) + "\n", encoding="utf-8")
+    mapping = Mapping(text="text", pair="pair", label="label")
+    data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
+    update = {"task": PairClassification(), "data": data}
+    return small.classifying(folder, **training).model_copy(update=update)
+
+
+JOBS: dict[str, Callable[..., JobSpec]] = {
+    "text_classification": small.classifying,
+    "pair_classification": pairs,
+    "multi_label": lambda folder, **training: small.learning("labels", folder, **training),
+    "regression": lambda folder, **training: small.learning("number", folder, **training),
+    "token_classification": small.tagging,
+    "question_answering": small.answering,
+    "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
+    "pretraining": small.pretraining,
+}
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_task_has_one_name(kind: str) -> None:
+    task = task_of({"kind": kind})
+    assert type(task) is TASKS[kind] and type(task).__name__ == class_name(kind)
+    assert task.kind == kind and task_of(task.model_dump(mode="json")) == task
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_its_best_metric_is_one_of_its_metrics(kind: str) -> None:
+    facts = TASKS[kind].facts
+    names = [metric.name for metric in facts.metrics]
+    assert facts.best_metric in names and "loss" in names and len({*names}) == len(names)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_its_metrics_are_those_of_other_tasks_where_they_have_the_same_name(kind: str) -> None:
+    for metric in TASKS[kind].facts.metrics:
+        assert metric_of(metric.name) == metric
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_run_measures_what_the_task_names_and_has_a_best_score(
+    kind: str, home: Home, tmp_path: Path
+) -> None:
+    job = JOBS[kind](tmp_path, steps=2, epochs=1, save_every=0)
+    assert job.task.kind == kind
+    run = small.new_run(home.runs / kind, job)
+    train(job, run, run.append)
+    told = {e.name for e in run.events_after(0)[0] if isinstance(e, Measured)}
+    names = {name.removeprefix("validation_") for name in told if name.startswith("validation_")}
+    assert names <= {metric.name for metric in TASKS[kind].facts.metrics}
+    record = open_record(home.record, home.backups)
+    with record.session() as session:
+        row = take_in(session, run, job)
+        assert row.best_score is not None and row.best_metric in told
+        assert row.best_metric == f"validation_{TASKS[kind].facts.best_metric}"
+    record.close()
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_it_has_a_learner(kind: str) -> None:
+    learner = learner_for(task_of(kind))
+    assert type(learner).__name__ == f"{class_name(kind)}Learner"
+    assert isinstance(learner.packing, str)
+
+
+@pytest.mark.parametrize("kind", HEADED)
+def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
+    head = head_of(kind)
+    made = Heads(outputs=head.outputs or 3, kind=kind)
+    config = config_of(small.NETWORK, made, (), "float32")
+    assert hasattr(transformers, config["architectures"][0])
+    assert config.get("problem_type", "") == head.problem_type
+    assert head_kind(config, made.outputs) == kind
+    del config[TASK]  # as another program leaves it
+    assert head_of(head_kind(config, made.outputs)) == head
+    assert outputs_of(made) == head.said
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_it_has_a_card_sentences_and_a_view(kind: str) -> None:
+    part = part_of(kind)
+    assert part.kind == kind and part.outputs(3)
+    for goal in (goal for goal in goals() if goal.kind == kind):
+        scene = part.scene(goal.from_scratch)
+        assert part.card_title(goal.from_scratch) and part.description(goal.from_scratch)
+        assert scene.words[0] == "[CLS]" and scene.fresh == goal.from_scratch
+        assert goal.training and goal.task.kind == kind
+    assert Goal(kind) in goals()
+    assert (part.view is not None) == (kind in HEADED)
+    if part.view is not None:
+        assert view_of(kind) is part.view
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_window_has_words_for_it_and_its_metrics(kind: str) -> None:
+    assert run_texts.task_title(kind) == TASKS[kind].facts.title
+    for metric in TASKS[kind].facts.metrics:
+        name = f"validation_{metric.name}"
+        assert run_texts.metric_title(name) == f"validation {metric.title}"
+        assert ("%" in run_texts.metric_value(name, 0.5)) == (metric.unit == "share")
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_command_line_composes_jobs_for_it(kind: str) -> None:
+    assert repr(kind) in str(inspect.signature(job_command).parameters["task"].annotation)
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str) -> None:
+    facts = TASKS[kind].facts
+    given = {"flags": ("yes",), "endings": ("a", "b")}
+    roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
+    mapping = Mapping(**{role: given.get(role, role) for role in roles})
+    labels = {f"{n / 10}": 9 for n in range(50)} if kind == "regression" else {"x": 9, "y": 9}
+    task = task_of(kind)
+    assert problems_of(COLUMNS, mapping, task, labels) == []
+    assert likely_task(mapping, labels).kind == kind
+    bare = Mapping(text="text")
+    assert problems_of(COLUMNS, bare, task, labels) or roles == ["text"]
+
+
+def test_every_task_has_its_job_here() -> None:
+    assert {*JOBS} == {*TASKS}
