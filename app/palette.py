@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import (
     QAbstractListModel,
     QEvent,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -30,9 +28,9 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.widgets.tables import Index
 from app.widgets.text import Text, font, visible
 
-Index = QModelIndex | QPersistentModelIndex
 MOST = 60  # shown at once; a longer word finds fewer
 WIDTH = 620
 

@@ -10,17 +10,14 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractListModel,
     QEvent,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
 )
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
 ITEM = Qt.ItemDataRole.UserRole
 CARD_CHARACTERS = 300  # of a text that are painted
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import (
     QAbstractListModel,
-    QModelIndex,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -28,9 +26,9 @@ from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import numbers
+from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
-Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"starter": "sparkles", "imported": "box", "run": "activity"}
 

@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 
 from app.resources import icon
 from app.theme import SPACE, Role, colour
-from app.widgets.card_list import ITEM, CardItem, CardList, Index, card_line
+from app.widgets.card_list import ITEM, CardItem, CardList, card_line
+from app.widgets.tables import Index
 
 
 @dataclass(frozen=True)

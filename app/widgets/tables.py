@@ -1,7 +1,10 @@
-"""What all tables of rows have in common."""
+"""What all tables and models of rows have in common."""
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()  # the parent of all rows of a flat model
 
 
 def dress(table: QTableView, name: str) -> None:

@@ -7,10 +7,11 @@ from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleO
 from app import resources, theme
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW_ROLE, Index
+from app.pages.runs.table import ROW_ROLE
 from app.theme import SPACE, Role
 from app.widgets import run_texts
 from app.widgets.sparkline import paint_sparkline
+from app.widgets.tables import Index
 
 ROW_HEIGHT = 40  # px of a row
 ICON_SIDE = 16  # px of an icon

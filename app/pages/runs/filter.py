@@ -5,8 +5,9 @@ from enum import IntEnum
 from PySide6.QtCore import QObject, QSortFilterProxyModel
 
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW_ROLE, SORT_ROLE, Index
+from app.pages.runs.table import ROW_ROLE, SORT_ROLE
 from app.widgets import run_texts
+from app.widgets.tables import Index
 
 
 class Shown(IntEnum):

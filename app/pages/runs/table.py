@@ -5,9 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractTableModel,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
     Signal,
 )
@@ -17,12 +15,11 @@ from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.groups import group_of, seeds_key
 from app.pages.runs.rows import RunRow
 from app.theme import Role
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
-Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE = Qt.ItemDataRole.UserRole
 SORT_ROLE = Qt.ItemDataRole.UserRole + 1
-NOWHERE = QModelIndex()
 LONGEST_CELL = 300  # characters
 
 

@@ -21,7 +21,8 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.pages.train.card import paint_mark
 from app.theme import SPACE, Role
-from app.widgets.card_list import ITEM, CardItem, CardList, Index, card_line
+from app.widgets.card_list import ITEM, CardItem, CardList, card_line
+from app.widgets.tables import Index
 from app.widgets.text import font
 
 

@@ -5,9 +5,7 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractTableModel,
     QItemSelection,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -26,11 +24,9 @@ from PySide6.QtWidgets import (
 from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
 from app.widgets import numbers
-from app.widgets.tables import dress
+from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import tooltip
 
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
 SHARE = Qt.ItemDataRole.UserRole  # of the most frequent label, 0 to 1
 SHOWN_BARS = 10  # without scrolling
 BALANCED = 1.5  # times that the most frequent label may outnumber the rarest

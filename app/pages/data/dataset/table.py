@@ -3,18 +3,17 @@
 from collections import OrderedDict
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from app.pages.data.cells import heading, one_line, roles_in
 from app.pages.data.dataset.state import PAGE_ROWS, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets.data_texts import split_title
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 from engine.spec.dataset import SPLITS
 
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
 CACHED_PAGES = 30
 OWN_COLUMNS = 2  # before those of the source: line and split
 SPLIT_COLUMN = 1

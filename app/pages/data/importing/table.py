@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.roles import Roles
 from app.theme import Role, colour
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip
 from engine.data.formats.reading import FirstRows
-
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
 
 
 class PreviewModel(QAbstractTableModel):

@@ -1,6 +1,6 @@
 """What a model is made of: its facts, and its parts as a tree."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,8 +19,8 @@ from app.pages.models.texts import Words
 from app.theme import SPACE, Role, colour
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
+from app.widgets.tables import Index
 
-Index = QModelIndex | QPersistentModelIndex
 SIDE = 80 * SPACE  # width of the facts
 
 

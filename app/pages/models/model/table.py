@@ -8,19 +8,17 @@ from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     Qt,
 )
 
 from app.resources import mono_font
 from app.translation import translated
 from app.widgets import numbers
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
 SHARE = Qt.ItemDataRole.UserRole  # of all parameters, 0 to 1
 LONGEST = 200  # characters of a token that are shown
 

@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from app import resources
 from app.pages.runs import texts
 from app.pages.runs.run.checkpoints_state import Saved
-from app.pages.runs.table import Index
 from app.theme import Role
 from app.translation import tr
 from app.widgets import numbers
+from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip
-
-NOWHERE = QModelIndex()
 
 
 class CheckpointTable(QAbstractTableModel):

@@ -16,14 +16,12 @@ from app.pages.runs.groups import (
 )
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.pages.runs.table import Index
 from app.theme import SPACE
 from app.widgets import numbers, run_texts
 from app.widgets.spec_texts import value_text
-from app.widgets.tables import dress
+from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text
 
-NOWHERE = QModelIndex()
 COLUMNS = 7
 FEATURES, SEED, STATE, BEST, MEAN = range(5)
 

@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.widgets.chips import painted
 from app.widgets.numbers import decimal
-
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+from app.widgets.tables import NOWHERE, Index
 
 
 class LinkRows(QAbstractTableModel):

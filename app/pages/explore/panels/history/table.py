@@ -4,8 +4,6 @@ from PySide6.QtCore import (
     QAbstractListModel,
     QDateTime,
     QLocale,
-    QModelIndex,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -18,9 +16,9 @@ from app import resources, theme
 from app.pages.explore.captions import masked_words
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
+from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
-Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
 LONGEST = 200  # characters of a text that are looked at for a line
 

@@ -4,7 +4,6 @@ from PySide6.QtCore import (
     QAbstractTableModel,
     QEvent,
     QModelIndex,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -24,10 +23,10 @@ from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets.chips import AS_STORED, painted
+from app.widgets.tables import Index
 from app.widgets.text import tooltip
 from engine.messages.explore.embeddings import Table
 
-Index = QModelIndex | QPersistentModelIndex
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
 ADDENDS: dict[Table, Role] = {
     "token": Role.CHART_1,

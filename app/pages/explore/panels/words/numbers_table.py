@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app.resources import mono_font
-from app.widgets.tables import dress
-
-Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+from app.widgets.tables import NOWHERE, Index, dress
 
 
 class Rows(QAbstractTableModel):
