@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
 T = TypeVar("T")
 
-PAUSE = 0.05  # s between two reports of progress
+PROGRESS_INTERVAL = 0.05  # s between two reports of progress
 
 
 class Progress:
@@ -36,7 +36,7 @@ class Progress:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if now - self._last >= PAUSE or done == total:
+        if now - self._last >= PROGRESS_INTERVAL or done == total:
             self._last = now
             self._report(done, total)
 

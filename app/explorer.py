@@ -269,11 +269,11 @@ def _place(question: Question) -> tuple[str, int]:
     return question.kind, question.side
 
 
-class Errand(QObject):
+class OneTimeWorker(QObject):
     """One question in a process of its own, which ends with the answer.
 
     For what takes long, measures its own memory, or reads files that are not trusted. Exactly one
-    of `done` and `refused` is called, unless the errand is cancelled or `owner` is destroyed.
+    of `done` and `refused` is called, unless the worker is cancelled or `owner` is destroyed.
     """
 
     def __init__(
@@ -292,7 +292,7 @@ class Errand(QObject):
         self._process: WorkerProcess | None = WorkerProcess(scratch, settings, self)
         self._process.told.connect(self._on_told)
         self._process.ended.connect(self._on_ended)
-        _errands.add(self)
+        _one_time_workers.add(self)
         self._process.start()
         self._process.send(question)
 
@@ -302,7 +302,7 @@ class Errand(QObject):
             self._process.gone.connect(gone)
             self._process.end()
             self._process = None
-            _errands.discard(self)
+            _one_time_workers.discard(self)
             self.deleteLater()
 
     def is_over(self) -> bool:
@@ -333,4 +333,4 @@ class Errand(QObject):
         )
 
 
-_errands: set[Errand] = set()  # under way; whoever ran one need not hold it
+_one_time_workers: set[OneTimeWorker] = set()  # under way; whoever ran one need not hold it

@@ -31,7 +31,7 @@ from app.theme import SPACE, Role
 from app.widgets.tables import Index
 from app.widgets.text import Text, font, visible
 
-MOST = 60  # shown at once; a longer word finds fewer
+MAX_RESULTS = 60  # shown at once; a longer word finds fewer
 WIDTH = 620
 
 
@@ -219,7 +219,7 @@ class Palette(QDialog):
     def _on_typed(self, typed: str) -> None:
         rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
         found = sorted((s, n, c) for s, n, c in rated if s is not None)  # n is never twice the same
-        self._found.show([c for _, _, c in found][:MOST])
+        self._found.show([c for _, _, c in found][:MAX_RESULTS])
         self.view.setVisible(bool(found))
         self.nothing.setVisible(not found)
         if found:

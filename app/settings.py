@@ -22,7 +22,7 @@ from engine.atomic_write import write_file
 log = logging.getLogger("studio")
 
 LARGEST = 4_000_000  # bytes of a settings file that is read at all
-PAUSE = 400  # ms between a change and the file
+SAVE_DELAY_MS = 400  # ms between a change and the file
 
 
 class Preferences(BaseModel):
@@ -54,7 +54,7 @@ class Settings(QObject):
         self._file = file
         self.preferences, self._places, self.was_damaged = _read(file)
         self._writing: background.Job | None = None
-        self._timer = QTimer(self, singleShot=True, interval=PAUSE)
+        self._timer = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
         self._timer.timeout.connect(self._write)
 
     def set(self, name: str, value: object) -> None:

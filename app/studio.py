@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.dispatcher import Dispatcher
-from app.explorer import Errand, Explorer
+from app.explorer import Explorer, OneTimeWorker
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.running import Running
@@ -102,16 +102,16 @@ class Studio(QObject):
         """
         return [*library.own_models(self.home), *self._models_of_runs()]
 
-    def errand(
+    def one_time_worker(
         self,
         question: Question,
         done: Callable[[Answer], object],
         refused: Callable[[Refused], object],
         working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
-    ) -> Errand:
+    ) -> OneTimeWorker:
         """Ask one question in a process of its own, which ends with the answer."""
-        return Errand(
+        return OneTimeWorker(
             question, self.explorer.scratch, self.settings, done, refused, working, owner, self
         )
 

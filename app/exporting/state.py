@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Signal
 
 from app import background
-from app.explorer import Errand
+from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.atomic_write import clear_leftovers_of
 from engine.home import folder_name, free_folder
@@ -46,7 +46,7 @@ class ExportState(QObject):
         self.working: Working | None = None
         self.exported: Exported | None = None
         self.problem: Refused | None = None
-        self._errand: Errand | None = None
+        self._worker: OneTimeWorker | None = None
         program = QCoreApplication.instance()
         assert program is not None
         program.aboutToQuit.connect(self.cancel)
@@ -81,7 +81,7 @@ class ExportState(QObject):
 
     @property
     def is_running(self) -> bool:
-        return self._errand is not None
+        return self._worker is not None
 
     def start(self) -> None:
         """Export in a process of its own."""
@@ -97,16 +97,16 @@ class ExportState(QObject):
             precision=self.precision,
             texts=self.texts,
         )
-        self._errand = self._studio.errand(
+        self._worker = self._studio.one_time_worker(
             question, self._on_exported, self._on_refused, self._on_working, self
         )
         self.changed.emit()
 
     def cancel(self) -> None:
         """Stop at once; what was written goes when the process has gone."""
-        if self._errand is not None:
-            self._errand.cancel(self._clear())
-            self._errand, self.working = None, None
+        if self._worker is not None:
+            self._worker.cancel(self._clear())
+            self._worker, self.working = None, None
             self.changed.emit()
 
     def back(self) -> None:
@@ -124,12 +124,12 @@ class ExportState(QObject):
         self.changed.emit()
 
     def _on_exported(self, answer: Answer) -> None:
-        self._errand, self.working = None, None
+        self._worker, self.working = None, None
         if isinstance(answer, Exported):
             self.exported = answer
         self.changed.emit()
 
     def _on_refused(self, refusal: Refused) -> None:
-        self._errand, self.working, self.problem = None, None, refusal
+        self._worker, self.working, self.problem = None, None, refusal
         self._clear()()
         self.changed.emit()

@@ -9,7 +9,7 @@ import gc
 
 from PySide6.QtCore import QObject, QTimer
 
-PAUSE = 500  # ms between two looks at whether there is enough to free
+COLLECT_INTERVAL_MS = 500  # ms between two looks at whether there is enough to free
 
 
 class Collector(QObject):
@@ -24,7 +24,7 @@ class Collector(QObject):
         gc.freeze()
         gc.disable()
         self.destroyed.connect(gc.enable)
-        timer = QTimer(self, interval=PAUSE)
+        timer = QTimer(self, interval=COLLECT_INTERVAL_MS)
         timer.timeout.connect(self.look)
         timer.start()
 

@@ -12,7 +12,7 @@ from app.widgets.page import MARGIN, Picture
 from app.widgets.text import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
-MOST = 3  # banners shown at once; the older ones wait behind a button
+MAX_BANNERS = 3  # banners shown at once; the older ones wait behind a button
 
 
 class Banner(QFrame):
@@ -153,8 +153,8 @@ class Banners(QWidget):
     def _arrange(self) -> None:
         newest_first = list(reversed(self._all.values()))
         for place, banner in enumerate(newest_first):
-            banner.setVisible(place < MOST or self._expanded)
-        waiting = len(newest_first) - MOST
+            banner.setVisible(place < MAX_BANNERS or self._expanded)
+        waiting = len(newest_first) - MAX_BANNERS
         self._expanded = self._expanded and waiting > 0
         self.older.setVisible(waiting > 0)
         if waiting > 0:

@@ -14,7 +14,7 @@ from app.widgets.chips import AS_STORED
 from app.widgets.text import visible
 
 ROW = 6 * SPACE
-LONGEST = 80  # characters of a label that are painted
+MAX_PAINTED_CHARACTERS = 80  # characters of a label that are painted
 LABEL_SHARE = 0.5  # of the width, at the most
 
 
@@ -117,4 +117,4 @@ def paint_share(painter: QPainter, track: QRectF, share: float | None, role: Rol
 
 
 def _line(label: str) -> str:
-    return visible(label[:LONGEST]).replace("\n", " ").replace("\t", " ")
+    return visible(label[:MAX_PAINTED_CHARACTERS]).replace("\n", " ").replace("\t", " ")

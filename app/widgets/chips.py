@@ -9,7 +9,7 @@ from app.theme import SPACE
 from app.widgets.text import visible
 from engine.messages.explore.text import Token
 
-LONGEST = 40  # characters of a token that are painted
+MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted
 INSIDE = 1.5 * SPACE  # beside the text of a token
 ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a token that runs left
@@ -17,8 +17,8 @@ AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a token th
 
 def painted(text: str) -> str:
     """A token as one short line; what cannot be seen is made visible."""
-    shown = visible(text[: LONGEST + 1]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{shown[:LONGEST]}…" if len(text) > LONGEST else shown
+    shown = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{shown[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else shown
 
 
 def goes_on(tokens: Sequence[Token], number: int) -> bool:

@@ -32,8 +32,8 @@ __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 
 DASHES: tuple[list[float], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
 SMOOTH_LINES = 3000  # points up to which a line is drawn with soft edges
-PAUSE = 60  # ms in which new points are drawn together
-NAMED = 8  # series that the legend names
+DRAW_DELAY_MS = 60  # ms in which new points are drawn together
+LEGEND_ENTRIES = 8  # series that the legend names
 
 
 class Curve(QWidget):
@@ -76,7 +76,7 @@ class Curve(QWidget):
         self._column = column
         column.addStretch()
         self.setMinimumHeight(140)
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=DRAW_DELAY_MS)
         self._pause.timeout.connect(self._draw)
         _make_soon(self)
 
@@ -237,9 +237,9 @@ class Curve(QWidget):
                 widget.deleteLater()
         if len(self._lines) > 1:
             self.legend.addSpacing(SPACE)
-            for number, name in enumerate(list(self._lines)[:NAMED]):
+            for number, name in enumerate(list(self._lines)[:LEGEND_ENTRIES]):
                 self.legend.addWidget(LegendEntry(name, self._pen(number)))
-            rest = len(self._lines) - NAMED
+            rest = len(self._lines) - LEGEND_ENTRIES
             if rest > 0:
                 self.legend.addWidget(Text(self.tr("and %Ln more", "", rest), "muted", wraps=False))
             self.legend.addStretch(1)
@@ -344,7 +344,9 @@ class Curve(QWidget):
     def _values(self, values: dict[str, float]) -> str:
         if len(values) == 1:
             return self._number(next(iter(values.values())))
-        return "   ".join(f"{n} {self._number(v)}" for n, v in list(values.items())[:NAMED])
+        return "   ".join(
+            f"{n} {self._number(v)}" for n, v in list(values.items())[:LEGEND_ENTRIES]
+        )
 
     def _number(self, value: float) -> str:
         return numbers.decimal(value, self._places)

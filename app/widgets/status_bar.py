@@ -11,8 +11,8 @@ from app.widgets import buttons
 from app.widgets.page import Picture
 from app.widgets.text import Text, plain_menu_text
 
-MOST = 2  # runs that are named; of the others the number is told
-LONGEST = 32  # characters of a name
+NAMED_RUNS = 2  # runs that are named; of the others the number is told
+MAX_NAME_CHARACTERS = 32  # characters of a name
 BLINK = 400  # ms
 
 
@@ -51,7 +51,7 @@ class StatusBar(QFrame):
         row.setContentsMargins(3 * SPACE, 0, 4 * SPACE, 0)
         row.setSpacing(3 * SPACE)
         row.addWidget(self.idle)
-        for _ in range(MOST):
+        for _ in range(NAMED_RUNS):
             button = buttons.quiet(self.tr("Show the run"), icon="activity")
             bar = QProgressBar()
             bar.setTextVisible(False)
@@ -83,13 +83,17 @@ class StatusBar(QFrame):
             if there:
                 activity = activities[place]
                 name = activity.name
-                short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+                short = (
+                    name
+                    if len(name) <= MAX_NAME_CHARACTERS
+                    else f"{name[: MAX_NAME_CHARACTERS - 1]}…"
+                )
                 button.setText(plain_menu_text(f"{short} · {activity.words}"))
                 button.setAccessibleName(f"{name}: {activity.words}")
                 bar.setAccessibleName(self.tr("Progress of {0}").format(name))
                 bar.setRange(0, 1000)
                 bar.setValue(round(max(activity.share, 0) * 1000))
-        rest = len(activities) - MOST
+        rest = len(activities) - NAMED_RUNS
         self.more.setVisible(rest > 0)
         self.more.setText(self.tr("and %Ln more", "", rest))
 

@@ -23,7 +23,7 @@ from app.widgets.text import visible
 from engine.messages.explore.text import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
-LONGEST = 40  # characters of a token that are painted
+MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted
 PAD = 1.5 * SPACE  # beside the text of a token
 
 
@@ -195,8 +195,8 @@ class TokenRow(QWidget):
 
 def _painted(token: Token) -> str:
     """The token as one short line; what cannot be seen is made visible."""
-    text = visible(token.text[: LONGEST + 1]).replace("\n", "⏎")
-    return f"{text[:LONGEST]}…" if len(text) > LONGEST else text
+    text = visible(token.text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎")
+    return f"{text[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else text
 
 
 def _id_font() -> QFont:

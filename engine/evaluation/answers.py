@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.data.packing.windows import Window
 
-LONGEST = 30  # tokens of an answer; as in run_squad.py
-KEPT = 20  # spans; as there
+MAX_ANSWER_TOKENS = 30  # tokens of an answer; as in run_squad.py
+N_BEST = 20  # spans; as there
 CERTAIN = 1e30  # no score is larger, so that sums and differences stay finite
 
 
@@ -52,8 +52,8 @@ def choose(
     found: Sequence[Window],
     starts: Sequence[ArrayLike],
     ends: Sequence[ArrayLike],
-    longest: int = LONGEST,
-    kept: int = KEPT,
+    longest: int = MAX_ANSWER_TOKENS,
+    kept: int = N_BEST,
 ) -> Choice:
     """The best spans in all windows of a context, and the score of no answer.
 

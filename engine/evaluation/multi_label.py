@@ -1,4 +1,4 @@
-"""How well guessed sets of labels fit the true ones.
+"""How well predicted sets of labels fit the true ones.
 
 C labels, N examples; an example has any number of the labels, none and all included.
 """
@@ -34,7 +34,7 @@ class MultiLabelReport(Report):
         description="Share of the examples whose set of labels is right as a whole."
     )
     f1_micro: float = Field(description="F1 of all pairs of example and label.")
-    f1_macro: float = Field(description="Mean F1 of the labels that occur, as truth or as guess.")
+    f1_macro: float = Field(description="Mean F1 of the labels that occur, true or predicted.")
     average_precision: float = Field(description="Mean over the labels that some example has.")
     loss: float = Field(description="Mean binary cross entropy, in nats.")
     labels: tuple[LabelFigures, ...]
@@ -79,18 +79,22 @@ def report(
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
-    guess = scores >= np.log(threshold / (1 - threshold))
-    right, support, guessed = (truth & guess).sum(axis=0), truth.sum(axis=0), guess.sum(axis=0)
-    precision, recall = _ratio(right, guessed), _ratio(right, support)
-    f1 = _ratio(2 * right, support + guessed)
+    prediction = scores >= np.log(threshold / (1 - threshold))
+    right, support, predicted = (
+        (truth & prediction).sum(axis=0),
+        truth.sum(axis=0),
+        prediction.sum(axis=0),
+    )
+    precision, recall = _ratio(right, predicted), _ratio(right, support)
+    f1 = _ratio(2 * right, support + predicted)
     ranked = np.array(
         [average_precision(scores[:, n], truth[:, n]) for n in range(len(labels))], dtype=np.float64
     )
     return MultiLabelReport(
         examples=len(truth),
-        exact_match=float((truth == guess).all(axis=1).mean()) if len(truth) else 0.0,
-        f1_micro=float(2 * right.sum() / max(support.sum() + guessed.sum(), 1)),
-        f1_macro=_mean(f1[support + guessed > 0]),
+        exact_match=float((truth == prediction).all(axis=1).mean()) if len(truth) else 0.0,
+        f1_micro=float(2 * right.sum() / max(support.sum() + predicted.sum(), 1)),
+        f1_macro=_mean(f1[support + predicted > 0]),
         average_precision=_mean(ranked[support > 0]),
         loss=binary_cross_entropy(scores, truth),
         labels=tuple(
@@ -101,7 +105,7 @@ def report(
                 f1=float(f1[number]),
                 average_precision=float(ranked[number]),
                 support=int(support[number]),
-                given=int(guessed[number]),
+                given=int(predicted[number]),
             )
             for number, label in enumerate(labels)
         ),

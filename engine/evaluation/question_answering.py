@@ -1,4 +1,4 @@
-"""How well guessed answers fit the true ones, as the evaluation of SQuAD defines it.
+"""How well predicted answers fit the true ones, as the evaluation of SQuAD defines it.
 
 Exact match and F1 are those of Rajpurkar et al. (2016, §6.1); unanswerable questions, and the
 threshold above which none is answered, those of Rajpurkar et al. (2018, §4) and the script of
@@ -28,7 +28,7 @@ class QuestionFigures(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     questions: int
-    exact_match: float = Field(description="Share of the guesses that are a true answer.")
+    exact_match: float = Field(description="Share of the predictions that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
 
 
@@ -45,7 +45,7 @@ class QuestionReport(Report):
     """All figures of one evaluation, as shares from 0 to 1."""
 
     questions: int
-    exact_match: float = Field(description="Share of the guesses that are a true answer.")
+    exact_match: float = Field(description="Share of the predictions that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
     loss: float = Field(0.0, description="Mean cross entropy of both ends, over windows, in nats.")
     has_answer: QuestionFigures
@@ -81,7 +81,7 @@ class QuestionReport(Report):
 
 
 def report(
-    guesses: Sequence[str],
+    predictions: Sequence[str],
     answers: Sequence[Sequence[str]],
     doubts: ArrayLike | None = None,
     threshold: float = 0.0,
@@ -89,24 +89,26 @@ def report(
     """All figures of N questions.
 
     Args:
-        guesses: N texts; empty says that there is no answer.
+        predictions: N texts; empty says that there is no answer.
         answers: N times the true answers, of which each is as good; none for a question that cannot
             be answered.
         doubts: float [N], finite; how much speaks for no answer, as a probability or as a
-            difference of scores. None: the guesses stand as they are.
-        threshold: a question with a higher doubt counts as guessed to have no answer; between 0 and
-            1 for probabilities.
+            difference of scores. None: the predictions stand as they are.
+        threshold: a question with a higher doubt counts as predicted to have no answer; between 0
+            and 1 for probabilities.
 
     Raises:
-        ValueError: where the numbers of guesses, answers and doubts differ, or a doubt is not
+        ValueError: where the numbers of predictions, answers and doubts differ, or a doubt is not
             finite.
     """
-    scores = _scores(guesses, answers)
+    scores = _scores(predictions, answers)
     if doubts is None:
-        return _report(scores, np.zeros(len(guesses), dtype=bool))
+        return _report(scores, np.zeros(len(predictions), dtype=bool))
     doubt = np.asarray(doubts, dtype=np.float64).reshape(-1)
-    if len(doubt) != len(guesses) or not np.isfinite(doubt).all():
-        raise ValueError(f"{len(doubt)} doubts for {len(guesses)} questions, or one is not finite")
+    if len(doubt) != len(predictions) or not np.isfinite(doubt).all():
+        raise ValueError(
+            f"{len(doubt)} doubts for {len(predictions)} questions, or one is not finite"
+        )
     found = _report(scores, doubt > threshold)
     best = {
         "best_exact_match": _best(scores.exact_match, scores, doubt),
@@ -121,14 +123,14 @@ def normalise(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", plain).split())
 
 
-def exact_match(guess: str, answer: str) -> float:
+def exact_match(prediction: str, answer: str) -> float:
     """1 where both are the same after `normalise`, else 0."""
-    return float(normalise(guess) == normalise(answer))
+    return float(normalise(prediction) == normalise(answer))
 
 
-def f1(guess: str, answer: str) -> float:
+def f1(prediction: str, answer: str) -> float:
     """The F1 of the bags of words after `normalise`; where one is empty, whether both are."""
-    ours, theirs = normalise(guess).split(), normalise(answer).split()
+    ours, theirs = normalise(prediction).split(), normalise(answer).split()
     if not ours or not theirs:
         return float(ours == theirs)
     shared = (Counter(ours) & Counter(theirs)).total()
@@ -140,26 +142,26 @@ class _Scores(NamedTuple):
 
     exact_match: NDArray[np.float64]
     f1: NDArray[np.float64]
-    guessed: NDArray[np.bool_]  # whether the guess is a text
+    predicted: NDArray[np.bool_]  # whether the prediction is a text
     answerable: NDArray[np.bool_]
 
 
-def _scores(guesses: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores:
+def _scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores:
     exacts, f1s = [], []
-    for guess, true in zip(guesses, answers, strict=True):
+    for prediction, true in zip(predictions, answers, strict=True):
         usable = [answer for answer in true if normalise(answer)] or [""]
-        exacts.append(max(exact_match(guess, answer) for answer in usable))
-        f1s.append(max(f1(guess, answer) for answer in usable))
+        exacts.append(max(exact_match(prediction, answer) for answer in usable))
+        f1s.append(max(f1(prediction, answer) for answer in usable))
     return _Scores(
         np.array(exacts, dtype=np.float64),
         np.array(f1s, dtype=np.float64),
-        np.array([bool(guess) for guess in guesses], dtype=bool),
+        np.array([bool(prediction) for prediction in predictions], dtype=bool),
         np.array([bool(true) for true in answers], dtype=bool),
     )
 
 
 def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
-    """The figures where the questions `withheld`, bool [N], are guessed to have no answer."""
+    """The figures where the questions `withheld`, bool [N], are predicted to have no answer."""
     exacts = np.where(withheld, ~scores.answerable, scores.exact_match)
     f1s = np.where(withheld, ~scores.answerable, scores.f1)
     return QuestionReport(
@@ -186,14 +188,14 @@ def _mean(metrics: NDArray[np.float64]) -> float:
 def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:
     """The lowest threshold that gives the highest mean of `figure`, of all that differ.
 
-    As in the script of SQuAD 2.0, any guess for a question without answer takes a point away, be it
+    As in the script of SQuAD 2.0, any prediction for a question without answer costs a point, be it
     “the” or a comma. Unlike there, equal doubts are answered together, as no threshold can part
     them; and the threshold 0 that says to answer nothing is lowered where a doubt is not above it.
     """
     if not len(figure):
         return Best(value=0.0, threshold=0.0)
     order = np.argsort(doubt, kind="stable")
-    gains = np.where(scores.answerable, figure, -scores.guessed.astype(np.float64))[order]
+    gains = np.where(scores.answerable, figure, -scores.predicted.astype(np.float64))[order]
     unanswerable = (~scores.answerable).sum()
     sums = np.cumsum(np.append(unanswerable, gains))  # [N + 1], where so many are answered
     ranked = doubt[order]

@@ -1,4 +1,4 @@
-"""How well guessed numbers fit the true ones; N examples."""
+"""How well predicted numbers fit the true ones; N examples."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,22 +37,22 @@ class RegressionReport(Report):
         ]
 
 
-def report(guessed: ArrayLike, true: ArrayLike) -> RegressionReport:
+def report(predicted: ArrayLike, true: ArrayLike) -> RegressionReport:
     """All figures of N examples, float [N] each, in float64.
 
     Raises:
         ValueError: where there are more numbers on one side.
     """
-    guesses = np.asarray(guessed, dtype=np.float64).reshape(-1)
+    predictions = np.asarray(predicted, dtype=np.float64).reshape(-1)
     truths = np.asarray(true, dtype=np.float64).reshape(-1)
-    if len(guesses) != len(truths):
-        raise ValueError(f"{len(guesses)} guesses for {len(truths)} examples")
+    if len(predictions) != len(truths):
+        raise ValueError(f"{len(predictions)} predictions for {len(truths)} examples")
     with np.errstate(over="ignore", invalid="ignore"):
-        away = np.abs(guesses - truths)
+        away = np.abs(predictions - truths)
         return RegressionReport(
             examples=len(truths),
-            pearson=pearson(guesses, truths),
-            spearman=spearman(guesses, truths),
+            pearson=pearson(predictions, truths),
+            spearman=spearman(predictions, truths),
             mean_squared_error=float((away**2).mean()) if len(away) else 0.0,
             mean_absolute_error=float(away.mean()) if len(away) else 0.0,
         )

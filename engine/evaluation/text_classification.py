@@ -1,4 +1,4 @@
-"""How well guessed classes fit the true ones.
+"""How well predicted classes fit the true ones.
 
 C classes, N examples; classes are numbers from 0 to C - 1, in the order of their labels.
 """
@@ -30,10 +30,10 @@ class ClassReport(Report):
     examples: int
     correct: int
     accuracy: float
-    f1_macro: float = Field(description="Mean F1 of the classes that occur, as truth or as guess.")
+    f1_macro: float = Field(description="Mean F1 of the classes that occur, true or predicted.")
     loss: float = Field(description="Mean cross entropy, in nats.")
     classes: tuple[ClassFigures, ...]
-    confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over guessed columns.")
+    confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over predicted columns.")
 
     def metrics(self) -> dict[str, float]:
         return {
@@ -64,17 +64,17 @@ def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassRe
     """All figures of N examples.
 
     Args:
-        logits: float [N, C]; the highest is the guess, the first of equals.
+        logits: float [N, C]; the highest is the prediction, the first of equals.
         true: int [N], from 0 to C - 1.
         labels: names of the C classes.
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     classes = np.asarray(true, dtype=np.int64)
     counts = confusion(classes, scores.argmax(axis=1), len(labels))
-    right, support, guessed = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    precision, recall = _ratio(right, guessed), _ratio(right, support)
-    f1 = _ratio(2 * right, support + guessed)
-    occurs = support + guessed > 0
+    right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    precision, recall = _ratio(right, predicted), _ratio(right, support)
+    f1 = _ratio(2 * right, support + predicted)
+    occurs = support + predicted > 0
     return ClassReport(
         examples=len(classes),
         correct=int(right.sum()),
@@ -96,10 +96,10 @@ def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassRe
 
 
 def confusion(
-    true: NDArray[np.int64], guessed: NDArray[np.int64], classes: int
+    true: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> NDArray[np.int64]:
-    """How often each true class (row) was guessed as each class (column), int64 [C, C]."""
-    counts = np.bincount(true * classes + guessed, minlength=classes * classes)
+    """How often each true class (row) was predicted as each class (column), int64 [C, C]."""
+    counts = np.bincount(true * classes + predicted, minlength=classes * classes)
     return counts.reshape(classes, classes)
 
 

@@ -1,8 +1,8 @@
-"""How well guessed tags fit the true ones, as conlleval and seqeval count them.
+"""How well predicted tags fit the true ones, as conlleval and seqeval count them.
 
-A guessed span is right where its type and both its ends are those of a true one (Tjong Kim Sang and
-De Meulder 2003, §2.2). Where the tags name no spans but a class for each word, as those of parts of
-speech do, every word is counted as a span of its own whose type is its tag.
+A predicted span is right where its type and both its ends are those of a true one (Tjong Kim Sang
+and De Meulder 2003, §2.2). Where the tags name no spans but a class for each word, as in tagging
+parts of speech, every word counts as a span of its own whose type is its tag.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ class SpanFigures(BaseModel):
     recall: float
     f1: float
     support: int = Field(description="How many spans there are in truth.")
-    found: int = Field(0, description="How many spans were guessed.")
+    found: int = Field(0, description="How many spans were predicted.")
     correct: int = Field(0, description="How many of these are right.")
 
 
@@ -34,14 +34,14 @@ class TagReport(Report):
     sentences: int
     tokens: int
     accuracy: float = Field(description="Share of the tokens whose tag is right, O included.")
-    precision: float = Field(description="Share of the guessed spans that are right.")
+    precision: float = Field(description="Share of the predicted spans that are right.")
     recall: float = Field(description="Share of the true spans that were found.")
     f1: float = Field(description="Of all spans, whatever their type (micro).")
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
     are_spans: bool = Field(True, description="Whether the tags name spans, or classes of words.")
     loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")
     unseen: int = Field(
-        0, description="Words without a piece in the input, mostly beyond its end; counted as O."
+        0, description="Words without a token in the input, mostly beyond its end; counted as O."
     )
 
     def metrics(self) -> dict[str, float]:
@@ -78,7 +78,7 @@ class TagReport(Report):
 
 def report(
     true: Sequence[Sequence[str]],
-    guessed: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
     strict: Scheme | None = None,
     are_spans: bool = True,
 ) -> TagReport:
@@ -86,7 +86,7 @@ def report(
 
     Args:
         true: the tags as they should be.
-        guessed: as many tags in every sentence.
+        predicted: as many tags in every sentence.
         strict: count only spans that are written as this scheme wants. None: count whatever
             conlleval takes for a span.
         are_spans: whether the tags name spans; else each is the class of a word.
@@ -97,7 +97,7 @@ def report(
     """
     tokens = same = 0
     right, support, found = Counter[str](), Counter[str](), Counter[str]()
-    for wanted, given in zip(true, guessed, strict=True):
+    for wanted, given in zip(true, predicted, strict=True):
         same += sum(a == b for a, b in zip(wanted, given, strict=True))
         tokens += len(wanted)
         ours, theirs = (set(_spans(tags, strict, are_spans)) for tags in (wanted, given))

@@ -13,7 +13,7 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import StoredData
 
-MOST = 24  # rows of a file or of a run
+MAX_EXAMPLES = 24  # rows of a file or of a run
 
 Sequence = tuple[str, str | None]  # a text, and the second of a pair
 Example = tuple[Sequence, ...]  # one sequence; several where one of several endings is chosen
@@ -102,7 +102,7 @@ def _of_file(path: Path) -> Rows:
             phrase("Cannot tell which column of {path} contains the text.", path=path.name),
             phrase("Add a header with the columns “text” and, for pairs, “pair”."),
         )
-    found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MOST)]
+    found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
     cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
     return Rows.of(mapping, cells)
 
@@ -123,7 +123,7 @@ def _of_run(checkpoint: Path) -> Rows | None:
         return None
     dataset = open_dataset(folder)
     mapping = dataset.spec.mapping
-    rows = dataset.page(0, MOST, "validation")
+    rows = dataset.page(0, MAX_EXAMPLES, "validation")
     cells = {name: [str(row[name] or "") for row in rows] for name in mapping.columns}
     return Rows.of(mapping, cells)
 

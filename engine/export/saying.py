@@ -25,7 +25,7 @@ Run = Callable[[Integers, Integers, Integers], dict[str, Floats]]
 by name."""
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of a Run
-LONGEST = 512  # tokens of an example
+MAX_TOKENS = 512  # tokens of an example
 FIRST_BATCHES = (1, 3)  # examples; so that each export has met several sizes
 BATCH = 8
 MOST_TOKENS = 1_024  # of a batch, with its padding, unless it is of one example
@@ -56,7 +56,7 @@ def say(
     Returns:
         For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
     """
-    longest = min(positions, LONGEST)
+    longest = min(positions, MAX_TOKENS)
     encoded = [[tokenizer.encode(*one, longest) for one in example] for example in examples]
     values: dict[str, list[Floats]] = {output.name: [] for output in outputs}
     for batch in _batches(encoded):

@@ -15,7 +15,7 @@ BOUND = 0.01  # by which a probability may differ
 TIE = 0.001  # pieces that are nearer to one another than this may change places
 NUMBERS = 0.01  # by which a number may differ, of the largest, or of 1
 FIRST = 5  # pieces that must come first in both
-EVERY = 4  # each fourth token is hidden, and guessed
+EVERY = 4  # each fourth token is hidden, and predicted
 
 TEXTS: tuple[tuple[str, str | None], ...] = (
     ("The president spoke to the people of the United States.", None),

@@ -22,7 +22,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Matmul = Callable[[Tensor], Tensor]
 """float32 [N, I] or [..., N, I] → the same with O, weights and bias included."""
 
-FEW = 32  # rows up to which reading the weights takes longer than the sums
+MEMORY_BOUND_ROWS = 32  # rows up to which reading the weights takes longer than the sums
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
@@ -44,7 +44,7 @@ def present(kind: Kind) -> bool:
     """Whether this torch has such a product on this processor, and it comes to what it should."""
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((32, 64), generator=random), torch.randn(32, generator=random)
-    for rows in (3, FEW + 1):
+    for rows in (3, MEMORY_BOUND_ROWS + 1):
         x = torch.randn((rows, 64), generator=random)
         try:
             found = matmul(kind, weight, bias)(x)
@@ -94,7 +94,7 @@ def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     held = torch.ops.quantized.linear_prepack_fp16(weight, bias)
 
     def multiply(x: Tensor) -> Tensor:
-        if x.numel() > FEW * x.size(-1):
+        if x.numel() > MEMORY_BOUND_ROWS * x.size(-1):
             return plain(x)
         y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, held)
         return y
@@ -115,7 +115,7 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     few, many = _held(signed, bias, "x86"), _held(signed, bias, "onednn")
 
     def multiply(x: Tensor) -> Tensor:
-        held = few if x.numel() <= FEW * x.size(-1) else many
+        held = few if x.numel() <= MEMORY_BOUND_ROWS * x.size(-1) else many
         y: Tensor = torch.ops.quantized.linear_dynamic(x, held)
         return y
 

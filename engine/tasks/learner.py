@@ -1,6 +1,6 @@
 """What every task provides: a head, how rows become a batch, a loss, and figures.
 
-Shapes: B sequences, T tokens in each, N tokens that are guessed.
+Shapes: B sequences, T tokens in each, N tokens that are predicted.
 """
 
 from abc import ABC, abstractmethod
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     segments: Tensor  # int64, as tokens
     real: Tensor | None  # bool, as tokens, False is padding; None where there is none
     targets: Tensor  # [B, …] or, with places, [N]: what the task wants; 0 where nobody knows
-    places: Tensor | None  # int64 [N], places in the flattened [B * T] that are guessed
+    places: Tensor | None  # int64 [N], places in the flattened [B * T] that are predicted
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
     numbers: Tensor | None = None  # int64 [B], which examples these are
     endings: int = 1  # rows of each example, one after another

@@ -1,6 +1,6 @@
 """Masked words and next sentence (Devlin et al. 2019, §3.1 and appendices A.1 and A.2).
 
-Shapes: B sequences, T tokens in each, N tokens that are guessed, V vocabulary, D width.
+Shapes: B sequences, T tokens in each, N tokens that are predicted, V vocabulary, D width.
 """
 
 from pathlib import Path
@@ -98,15 +98,15 @@ class PretrainingLearner(Learner):
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin with how frequent each piece is.
 
-        The bias of the head starts as log frequency, so that a fresh network guesses by frequency
-        at step 0. Otherwise its first thousand steps go into learning just that, by bending all
+        The bias of the head starts as log frequency, so that a new network predicts by frequency at
+        step 0. Otherwise its first thousand steps go into learning just that, by bending all
         embeddings, which are tied to the decoder, into one direction.
         """
         assert network.masked_words is not None
         counts = examples.packed.counts(tokenizer.size).astype(np.float64)
         never = special_ids(tokenizer)
         if self.causal:
-            never.remove(tokenizer.sep)  # where a document ends is guessed too
+            never.remove(tokenizer.sep)  # where a document ends is predicted too
         counts[never] = 0
         shares = (counts + 0.5) / (counts + 0.5).sum()
         network.masked_words.bias.copy_(torch.from_numpy(np.log(shares)))
@@ -134,7 +134,7 @@ class PretrainingLearner(Learner):
 
     def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         if self.causal:
-            return [phrase("each next piece")] * len(batch.tokens)
+            return [phrase("each next token")] * len(batch.tokens)
         if batch.follows is None:
             return super().wanted(batch, tokenizer)
         words = {
@@ -206,14 +206,14 @@ def _next_tokens(padded: Padded) -> Batch:
 
 
 class PretrainingMetrics(Metrics):
-    """Sums over the guessed tokens, and over the pairs where there are some."""
+    """Sums over the predicted tokens, and over the pairs where there are some."""
 
     def __init__(self) -> None:
         self._sums: dict[int, NDArray[np.float64]] = {}  # [7] of each batch, by its first example
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
-        pieces, follows = guesses(network, batch)  # [N, V], [B, 2]
+        pieces, follows = predictions(network, batch)  # [N, V], [B, 2]
         loss = float(F.cross_entropy(pieces, batch.targets, reduction="sum"))
         best = pieces.topk(min(5, pieces.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
@@ -247,7 +247,7 @@ class PretrainingMetrics(Metrics):
 def hide(
     tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose tokens to be guessed and hide them: 80 % [MASK], 10 % another piece, 10 % as it is.
+    """Choose tokens to predict and mask them: 80 % [MASK], 10 % another token, 10 % as it is.
 
     Each sequence gets round(share x its tokens) of them, at least one, as in the paper's code;
     special tokens are never chosen. Whole words are chosen as long as they fit into that number.
@@ -256,7 +256,7 @@ def hide(
         tokens: int64 [B, T], as they are in the text.
 
     Returns:
-        int64 [B, T] as the network sees them, and bool [B, T], True where a guess is asked.
+        int64 [B, T] as the network sees them, and bool [B, T], True where a prediction is asked.
     """
     ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
     count = ordinary.sum(axis=1, keepdims=True)
@@ -308,8 +308,8 @@ def _whole_words(
     return chosen
 
 
-def guesses(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
-    """Logits of the guessed tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
+def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Logits of the predicted tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
     assert network.masked_words is not None and batch.places is not None
     encoded = network.encode(batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded)
     pieces: Tensor = network.masked_words(encoded.last)  # [N, V]

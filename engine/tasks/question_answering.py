@@ -214,13 +214,13 @@ class AnswerCollector(PredictionCollector):
         if rows.answers is None:
             raise _no_answers()
         choices = self._choices()
-        guesses = [
+        predictions = [
             choice.answer(passage, np.inf)
             for choice, passage in zip(choices, rows.pairs, strict=True)
         ]
         true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
         doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
-        found = report(guesses, true, doubts, self._task.no_answer_threshold)
+        found = report(predictions, true, doubts, self._task.no_answer_threshold)
         return found.model_copy(
             update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
         )

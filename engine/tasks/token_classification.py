@@ -137,8 +137,8 @@ class TokenClassificationLearner(Learner):
         if lost := int((firsts == NOWHERE).sum()):
             notes.append(
                 phrase(
-                    "{lost:,} of {count:,} words have no piece in their input, most of them "
-                    "because it ends after {max_length} pieces; they are taken for {outside}.",
+                    "{lost:,} of {count:,} words have no token in their input, most of them "
+                    "because it is cut after {max_length} tokens; they count as {outside}.",
                     lost=lost,
                     count=len(firsts),
                     max_length=max_length,
@@ -275,7 +275,7 @@ class TagCollector(PredictionCollector):
         self._examples, self._tags = examples, tags
         count = len(examples.firsts)
         self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
-        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the guesses
+        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predictions
         self._losses = np.zeros(count)  # [W]; 0 where nobody knows
 
     def add(self, network: Network, batch: Batch) -> None:
@@ -295,13 +295,13 @@ class TagCollector(PredictionCollector):
             raise MissingColumn("tags", ["text"])
         assert self._examples.targets is not None
         wanted = [true.names[number] for number in true.numbers.tolist()]
-        found = report(self._by_row(wanted), self.guessed(), are_spans=are_spans(self._tags))
+        found = report(self._by_row(wanted), self.predicted(), are_spans=are_spans(self._tags))
         unseen = self._guesses == UNKNOWN
         losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
         return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
 
-    def guessed(self) -> list[list[str]]:
+    def predicted(self) -> list[list[str]]:
         """The tags of each example."""
         return self._by_row(
             [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
@@ -319,7 +319,7 @@ class TagCollector(PredictionCollector):
         records = []
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
         sentences = map(words_of, self._examples.cells)
-        for number, (words, tags) in enumerate(zip(sentences, self.guessed(), strict=True)):
+        for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
             shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
             record = {
                 "words": words,

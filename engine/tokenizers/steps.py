@@ -6,7 +6,7 @@ from itertools import groupby
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
-LONGEST = 2_000  # characters that are tried out
+MAX_TRACED_CHARACTERS = 2_000  # characters that are tried out
 MOST_TOKENS = 2_000
 
 
@@ -25,7 +25,7 @@ class Steps:
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
     """Take `text`, or its beginning where it is very long, through the three steps."""
-    shown = text[:LONGEST]
+    shown = text[:MAX_TRACED_CHARACTERS]
     encoding = tokenizer.encode(shown, max_length=MOST_TOKENS)
     inside = [token for token in encoding.tokens if token.word is not None]
     whole = {*tokenizer.vocabulary.special, *tokenizer.vocabulary.added}  # never changed or split
@@ -44,5 +44,5 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
         normalised=normalised + tokenizer.normalise(shown[end:]),
         words=tuple(words),
         tokens=encoding.tokens,
-        cut=encoding.cut or len(text) > LONGEST,
+        cut=encoding.cut or len(text) > MAX_TRACED_CHARACTERS,
     )

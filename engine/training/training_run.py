@@ -48,8 +48,8 @@ class TrainingRun:
     @property
     def stops_early(self) -> bool:
         """Whether the validation score has not improved for as long as the job allows."""
-        patience = self.settings.early_stopping_patience
-        return 0 < patience <= self.progress.evaluations_without_improvement
+        limit = self.settings.early_stopping_patience
+        return 0 < limit <= self.progress.evaluations_without_improvement
 
     @property
     def is_over(self) -> bool:

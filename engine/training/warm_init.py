@@ -32,7 +32,7 @@ SMOOTHING = 0.75  # power of the context's frequency
 COUNTED = 1 << 22  # pairs that are counted at once
 
 SINUSOIDS = 16  # at the most
-SHORTEST, LONGEST = 2.2, 64.0  # their wavelengths, in tokens
+SHORTEST_WAVE, LONGEST_WAVE = 2.2, 64.0  # their wavelengths, in tokens
 LOOKS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of the lowest layers
 LAST_LOOKS = (-1, 1, None, None)  # of the heads above them; None: to all tokens alike
 
@@ -70,7 +70,9 @@ def warm_init(
     embeddings.token.weight.zero_()
     embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
     embeddings.segment.weight.normal_(std=ALMOST_NOTHING)
-    pace = 2 * math.pi / torch.logspace(math.log10(SHORTEST), math.log10(LONGEST), waves)  # [P]
+    pace = (
+        2 * math.pi / torch.logspace(math.log10(SHORTEST_WAVE), math.log10(LONGEST_WAVE), waves)
+    )  # [P]
     angles = torch.arange(spec.max_positions)[:, None] * pace  # [positions, P]
     position = embeddings.position.weight.normal_(std=ALMOST_NOTHING)
     position[:, words::2] += WAVE_SIZE * angles.sin()

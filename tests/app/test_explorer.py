@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from app import explorer as module
-from app.explorer import Errand, Explorer
+from app.explorer import Explorer, OneTimeWorker
 from app.settings import Settings
 from engine.messages.explore.attention import Attend, Attended
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
@@ -214,7 +214,7 @@ def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_pat
 
 
 class Heard:
-    """What an errand called."""
+    """What an one_time_worker called."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
@@ -223,7 +223,7 @@ class Heard:
 
     def run(self, question, scratch: Path, settings: Settings, owner: QObject | None = None):
         calls = (self.done.append, self.refused.append, self.working.append)
-        return Errand(question, scratch, settings, *calls, owner)
+        return OneTimeWorker(question, scratch, settings, *calls, owner)
 
 
 def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
@@ -231,14 +231,14 @@ def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
 ):
     heard = Heard()
     into = tmp_path / "imported"
-    errand = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
+    one_time_worker = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
     qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
     assert isinstance(heard.done[0], Imported)
     assert heard.done[0].info.layers == 2
     assert "masked words" in heard.done[0].info.task_heads
     assert heard.working
     assert heard.refused == []
-    assert errand.is_over()
+    assert one_time_worker.is_over()
     assert (into / "config.json").is_file()
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
@@ -262,16 +262,16 @@ def test_an_errand_whose_process_dies_is_refused(qtbot, tmp_path, settings, monk
 
 def test_a_cancelled_errand_calls_nobody(qtbot, tmp_path, settings, tiny):
     heard = Heard()
-    errand = heard.run(Examine(folder=tiny), tmp_path, settings)
-    errand.cancel()
+    one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings)
+    one_time_worker.cancel()
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
     assert (heard.done, heard.refused) == ([], [])
 
 
 def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, tiny, light):
     heard, owner = Heard(), QObject()
-    errand = heard.run(Examine(folder=tiny), tmp_path, settings, owner)
+    one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings, owner)
     owner.deleteLater()
-    qtbot.waitUntil(errand.is_over, timeout=PATIENCE)
+    qtbot.waitUntil(one_time_worker.is_over, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
     assert (heard.done, heard.refused) == ([], [])

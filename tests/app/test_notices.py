@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.notices import Notices, catch_exceptions, log_qt_messages
 from app.shell.logs import log_to
-from app.widgets.banners import MOST, Banners
+from app.widgets.banners import MAX_BANNERS, Banners
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible
 
@@ -77,10 +77,10 @@ def test_the_same_again_is_counted_and_not_stacked(notices: Notices, banners: Ba
 
 
 def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banners) -> None:
-    for number in range(MOST + 4):
+    for number in range(MAX_BANNERS + 4):
         notices.error(f"Problem {number}.")
     shown = [n for n in notices.shown if banners.banner(n).isVisible()]
-    assert len(shown) == MOST and shown[-1].problem == f"Problem {MOST + 3}."
+    assert len(shown) == MAX_BANNERS and shown[-1].problem == f"Problem {MAX_BANNERS + 3}."
     assert banners.older.isVisible() and "4" in banners.older.text()
     banners.older.click()
     assert all(banners.banner(n).isVisible() for n in notices.shown)
@@ -117,7 +117,9 @@ def test_an_exception_in_a_slot_is_told_and_the_window_lives(qtbot, notices: Not
     QTimer.singleShot(0, bell.rung.emit)
     qtbot.waitUntil(lambda: bool(notices.shown))
     (notice,) = notices.shown
-    assert notice.problem == ("BERT Studio made a mistake: ZeroDivisionError: one by nothing")
+    assert notice.problem == (
+        "Something went wrong in BERT Studio: ZeroDivisionError: one by nothing (unexpected error)"
+    )
     assert "Traceback" in notice.details and notice.is_error
 
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 from app.pages.explore.side import MOST_CHARACTERS
 from app.theme import SPACE
 
-FEWEST, MOST = 1, 3  # lines that are shown before the editor scrolls
+FEWEST, MAX_CHARACTERS = 1, 3  # lines that are shown before the editor scrolls
 FRAME = 12  # px of border and padding, above and below together
 
 
@@ -81,8 +81,8 @@ class Editor(QPlainTextEdit):
         self.edited.emit(text)
 
     def _fit(self) -> None:
-        """Be as high as the text, between FEWEST and MOST lines."""
-        lines = min(MOST, max(FEWEST, round(self.document().size().height())))
+        """Be as high as the text, between FEWEST and MAX_CHARACTERS lines."""
+        lines = min(MAX_CHARACTERS, max(FEWEST, round(self.document().size().height())))
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()

@@ -18,7 +18,7 @@ from engine.errors import StudioError
 from engine.messages.explore.text import TextQuestion, Token
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
-LONGEST = 512  # tokens that the explorer looks at
+MAX_TOKENS = 512  # tokens that the explorer looks at
 MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
 Asked = TypeVar("Asked", bound=TextQuestion)
@@ -211,7 +211,7 @@ class Side(QObject):
         if self._work is not None:
             self._work.cancel()
         text, pair = self.text, self.pair
-        longest = min(model.info.max_positions, LONGEST) if model.info else LONGEST
+        longest = min(model.info.max_positions, MAX_TOKENS) if model.info else MAX_TOKENS
         self._work = background.run(
             self, lambda: tokenizer.encode(text, pair, longest), self._on_tokens, self._on_failed
         )

@@ -30,7 +30,7 @@ _NORTH = QTabWidget.TabPosition.North
 _ACROSS = Qt.Orientation.Horizontal
 VERSION = 2  # of what is remembered; another number forgets it
 FLOATING = QSize(760, 520)  # of a panel that floats for the first time
-KEPT = "explore.panels"
+LAYOUT_KEY = "explore.panels"
 WIDE = 5_000  # px that the middle would have, more than there ever are
 
 
@@ -91,7 +91,7 @@ class Workbench(QMainWindow):
         """
         self._front = front
         self._arrange()
-        kept = self._settings.place(KEPT)
+        kept = self._settings.place(LAYOUT_KEY)
         if isinstance(kept, dict) and kept.get("panels") == sorted(self.docks):
             state = kept.get("state")
             closed = kept.get("closed")
@@ -217,7 +217,7 @@ class Workbench(QMainWindow):
         """Remember how the panels stand."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
         closed, panels = sorted(self._closed), sorted(self.docks)
-        self._settings.keep(KEPT, {"state": state, "closed": closed, "panels": panels})
+        self._settings.keep(LAYOUT_KEY, {"state": state, "closed": closed, "panels": panels})
 
     # ── arranging ────────────────────────────────────────────────────────────────────────────
 

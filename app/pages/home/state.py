@@ -13,7 +13,7 @@ from engine.record.runs import Run, all_runs
 from engine.shipped import sample_data, starter_model
 
 RECENT = 5
-PAUSE = 1000  # ms in which changes are looked at together
+REFRESH_DELAY_MS = 1000  # ms in which changes are looked at together
 AGAIN = 10_000  # ms between two looks at memory and disk
 
 
@@ -51,7 +51,7 @@ class HomeState(QObject):
         super().__init__(parent)
         self._studio = studio
         self._reading: background.Job | None = None
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=REFRESH_DELAY_MS)
         self._pause.timeout.connect(self.read_runs)
         self._clock = QTimer(self, interval=AGAIN)
         self._clock.timeout.connect(self.look_at_machine)

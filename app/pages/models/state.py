@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
 from app.drops import MODEL_FILES
-from app.explorer import Errand
+from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
@@ -46,7 +46,7 @@ class ModelsState(QObject):
         self.imported: Imported | None = None
         self.problem: Refused | None = None
         self._reading: background.Job | None = None
-        self._errand: Errand | None = None
+        self._worker: OneTimeWorker | None = None
         studio.models_changed.connect(self.read_list)
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
@@ -69,7 +69,7 @@ class ModelsState(QObject):
 
     @property
     def is_importing(self) -> bool:
-        return self._errand is not None
+        return self._worker is not None
 
     def import_model(self, source: Path) -> None:
         """Bring the checkpoint in `source` into the home, in a process of its own."""
@@ -78,7 +78,7 @@ class ModelsState(QObject):
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
         into = free_folder(self._studio.home.models, source.name)
-        self._errand = self._studio.errand(
+        self._worker = self._studio.one_time_worker(
             Import(folder=source, into=into),
             self._on_imported,
             self._on_refused,
@@ -89,9 +89,9 @@ class ModelsState(QObject):
 
     def cancel_import(self) -> None:
         """Stop; nothing of it stays, since a folder appears whole or not at all."""
-        if self._errand is not None:
-            self._errand.cancel()
-            self._errand, self.working, self.source = None, None, None
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker, self.working, self.source = None, None, None
             self.importing_changed.emit()
 
     def _on_working(self, working: Working) -> None:
@@ -99,14 +99,14 @@ class ModelsState(QObject):
         self.importing_changed.emit()
 
     def _on_imported(self, answer: Answer) -> None:
-        self._errand, self.working = None, None
+        self._worker, self.working = None, None
         if isinstance(answer, Imported):
             self.imported = answer
         self.importing_changed.emit()
         self._studio.models_changed.emit()
 
     def _on_refused(self, refusal: Refused) -> None:
-        self._errand, self.working, self.problem = None, None, refusal
+        self._worker, self.working, self.problem = None, None, refusal
         self.importing_changed.emit()
 
     def export_of(self, model: ModelEntry) -> ExportState:

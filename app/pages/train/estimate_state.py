@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from app.explorer import Errand
+from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.errors import StudioError
 from engine.messages.estimating import Estimate, Estimated
@@ -32,7 +32,7 @@ class EstimateState(QObject):
         self._found: dict[str, Estimated] = {}
         self._measuring = ""  # the key of the job that is measured now
         self._declined = ""  # that of the job that is not measured unasked
-        self._errand: Errand | None = None
+        self._worker: OneTimeWorker | None = None
 
     @property
     def found(self) -> Estimated | None:
@@ -53,7 +53,7 @@ class EstimateState(QObject):
         self.cancel()
         self._declined, self._measuring = "", key
         self.progress = Working(stage=self.tr("Starting to measure"))
-        self._errand = self._studio.errand(
+        self._worker = self._studio.one_time_worker(
             Estimate(job=job),
             lambda answer: self._on_done(key, answer),
             lambda refusal: self._on_refused(key, refusal),
@@ -64,15 +64,15 @@ class EstimateState(QObject):
 
     def cancel(self) -> None:
         """Stop measuring; the estimate stays unknown."""
-        if self._errand is not None:
-            self._errand.cancel()
+        if self._worker is not None:
+            self._worker.cancel()
             self._declined = self._measuring
-        self._forget_errand()
+        self._forget_worker()
         self.problem = None
         self.changed.emit()
 
-    def _forget_errand(self) -> None:
-        self._errand, self._measuring, self.progress = None, "", None
+    def _forget_worker(self) -> None:
+        self._worker, self._measuring, self.progress = None, "", None
 
     def _on_progress(self, key: str, progress: Working) -> None:
         if key == self._measuring:
@@ -81,14 +81,14 @@ class EstimateState(QObject):
 
     def _on_done(self, key: str, answer: Answer) -> None:
         if key == self._measuring and isinstance(answer, Estimated):
-            self._forget_errand()
+            self._forget_worker()
             self._found[key] = answer
             self.changed.emit()
 
     def _on_refused(self, key: str, refusal: Refused) -> None:
         if key == self._measuring:
             self._declined = key
-            self._forget_errand()
+            self._forget_worker()
             self.problem = StudioError(refusal.problem, refusal.advice)
             self.changed.emit()
 

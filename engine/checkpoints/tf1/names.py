@@ -2,7 +2,7 @@
 
 import re
 
-NAMED = {  # Google's, published
+PUBLISHED_NAMES = {  # Google's, published
     "bert/embeddings/word_embeddings": "bert.embeddings.word_embeddings.weight",
     "bert/embeddings/position_embeddings": "bert.embeddings.position_embeddings.weight",
     "bert/embeddings/token_type_embeddings": "bert.embeddings.token_type_embeddings.weight",
@@ -14,7 +14,7 @@ NAMED = {  # Google's, published
     "cls/squad/output_weights": "qa_outputs.weight",
     "cls/squad/output_bias": "qa_outputs.bias",
 }
-PUBLISHED = {published: google for google, published in NAMED.items()}
+PUBLISHED = {published: google for google, published in PUBLISHED_NAMES.items()}
 LAYER = r"bert/encoder/layer_(?:0|[1-9]\d{0,8})"
 DENSE = re.compile(
     rf"(?:{LAYER}/(?:attention/self/(?:query|key|value)"
@@ -33,8 +33,8 @@ def published_name(google: str) -> str | None:
 
     What only the optimiser needs (adam_m, adam_v, global_step) has none.
     """
-    if google in NAMED or not (DENSE.fullmatch(google) or NORM.fullmatch(google)):
-        return NAMED.get(google)
+    if google in PUBLISHED_NAMES or not (DENSE.fullmatch(google) or NORM.fullmatch(google)):
+        return PUBLISHED_NAMES.get(google)
     module, _, leaf = google.rpartition("/")
     return f"{module.replace('/layer_', '/layer.').replace('/', '.')}.{LEAVES[leaf]}"
 

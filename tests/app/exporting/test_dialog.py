@@ -21,13 +21,13 @@ PATIENCE = 60_000  # ms; a worker loads torch first
 
 
 class Desk:
-    """Takes errands in the studio's place; the test answers them."""
+    """Takes one-time workers in the studio's place; the test answers them."""
 
     def __init__(self) -> None:
         self.asked: list[Export] = []
         self.cancelled = 0
 
-    def errand(
+    def one_time_worker(
         self,
         question: Export,
         done: Callable[[Answer], object],
@@ -47,7 +47,7 @@ class Desk:
 @pytest.fixture
 def desk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Desk:
     made = Desk()
-    monkeypatch.setattr(studio, "errand", made.errand)
+    monkeypatch.setattr(studio, "one_time_worker", made.one_time_worker)
     return made
 
 

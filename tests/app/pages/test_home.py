@@ -158,5 +158,5 @@ def test_nothing_is_read_while_nobody_looks(qtbot, page: HomePage, studio: Studi
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     page.hide()
-    with qtbot.assertNotEmitted(page.state.runs_changed, wait=home_state.PAUSE + 200):
+    with qtbot.assertNotEmitted(page.state.runs_changed, wait=home_state.REFRESH_DELAY_MS + 200):
         studio.dispatcher.run_changed.emit("x")

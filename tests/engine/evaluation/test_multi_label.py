@@ -28,17 +28,17 @@ examples = st.lists(
 def test_figures_are_those_of_scikit_learn(rows, threshold):
     true = np.array([labels for labels, _ in rows])
     logits = np.array([scores for _, scores in rows])
-    guessed = logits >= math.log(threshold / (1 - threshold))
+    predicted = logits >= math.log(threshold / (1 - threshold))
     found = report(logits, true, LABELS, threshold)
     assert found.examples == len(rows)
-    assert found.exact_match == pytest.approx(metrics.accuracy_score(true, guessed))
+    assert found.exact_match == pytest.approx(metrics.accuracy_score(true, predicted))
     assert found.f1_micro == pytest.approx(
-        metrics.f1_score(true, guessed, average="micro", zero_division=0)
+        metrics.f1_score(true, predicted, average="micro", zero_division=0)
     )
-    occurs = (true | guessed).any(axis=0)
-    macro = metrics.f1_score(true, guessed, average=None, zero_division=0)[occurs]
+    occurs = (true | predicted).any(axis=0)
+    macro = metrics.f1_score(true, predicted, average=None, zero_division=0)[occurs]
     assert found.f1_macro == pytest.approx(macro.mean() if occurs.any() else 0)
-    expected = metrics.precision_recall_fscore_support(true, guessed, zero_division=0)
+    expected = metrics.precision_recall_fscore_support(true, predicted, zero_division=0)
     ranked = [
         metrics.average_precision_score(true[:, n], logits[:, n]) if true[:, n].any() else 0
         for n in range(3)

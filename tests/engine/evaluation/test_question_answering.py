@@ -15,7 +15,7 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Question, read_squad
 from engine.evaluation.question_answering import exact_match, f1, normalise, report
 
-OFFICIAL = {  # percent, of the guesses below, by transformers 5.0.0
+OFFICIAL = {  # percent, of the predictions below, by transformers 5.0.0
     "exact": 46.77525501809806,
     "f1": 49.87366804835308,
     "total": 6078,
@@ -44,7 +44,7 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], list[list[str]], list[float
     """Guesses, answers and doubts, no two of these equal."""
     rows = draw(st.lists(asked, min_size=1, max_size=12))
     doubts = draw(st.lists(doubt, min_size=len(rows), max_size=len(rows), unique=True))
-    return [guess for guess, _ in rows], [answers for _, answers in rows], doubts
+    return [prediction for prediction, _ in rows], [answers for _, answers in rows], doubts
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +55,13 @@ def official():
     )
 
 
-def theirs(official, guesses, answers, doubts=None, threshold=1.0):
+def theirs(official, predictions, answers, doubts=None, threshold=1.0):
     examples = [
         SimpleNamespace(qas_id=number, answers=[{"text": one} for one in true])
         for number, true in enumerate(answers)
     ]
     probabilities = None if doubts is None else dict(enumerate(doubts))
-    return official.squad_evaluate(examples, dict(enumerate(guesses)), probabilities, threshold)
+    return official.squad_evaluate(examples, dict(enumerate(predictions)), probabilities, threshold)
 
 
 def assert_agree(found, told, best=True):
@@ -83,35 +83,37 @@ def assert_agree(found, told, best=True):
 @given(evaluations(), st.sampled_from([-100.0, 0.0, 3.0, 100.0]))
 @settings(max_examples=200, deadline=None)
 def test_figures_are_those_of_the_official_script(official, case, threshold):
-    guesses, answers, doubts = case
-    found = report(guesses, answers, doubts, threshold)
-    told = theirs(official, guesses, answers, doubts, threshold)
+    predictions, answers, doubts = case
+    found = report(predictions, answers, doubts, threshold)
+    told = theirs(official, predictions, answers, doubts, threshold)
     assert_agree(found, told)
     for best, name in ((found.best_exact_match, "best_exact"), (found.best_f1, "best_f1")):
         nothing_answered = best.threshold < min(doubts)
         assert best.threshold == told[f"{name}_thresh"] or nothing_answered
-    assert_agree(report(guesses, answers), theirs(official, guesses, answers), best=False)
+    assert_agree(report(predictions, answers), theirs(official, predictions, answers), best=False)
 
 
 @given(text, text)
 @settings(max_examples=200, deadline=None)
-def test_one_answer_is_judged_as_by_the_official_script(official, guess, answer):
-    assert exact_match(guess, answer) == official.compute_exact(answer, guess)
-    assert f1(guess, answer) == pytest.approx(official.compute_f1(answer, guess), abs=1e-12)
-    assert normalise(guess) == official.normalize_answer(guess)
+def test_one_answer_is_judged_as_by_the_official_script(official, prediction, answer):
+    assert exact_match(prediction, answer) == official.compute_exact(answer, prediction)
+    assert f1(prediction, answer) == pytest.approx(
+        official.compute_f1(answer, prediction), abs=1e-12
+    )
+    assert normalise(prediction) == official.normalize_answer(prediction)
 
 
 @given(evaluations(), st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_the_best_threshold_is_the_best_of_all(case, coarse):
-    guesses, answers, doubts = case
-    guesses = [guess if normalise(guess) else "" for guess in guesses]
+    predictions, answers, doubts = case
+    predictions = [prediction if normalise(prediction) else "" for prediction in predictions]
     doubts = [round(one / 10) for one in doubts] if coarse else doubts  # many are equal
-    found = report(guesses, answers, doubts)
-    tried = [report(guesses, answers, doubts, t) for t in [-math.inf, *doubts]]
+    found = report(predictions, answers, doubts)
+    tried = [report(predictions, answers, doubts, t) for t in [-math.inf, *doubts]]
     for name, best in (("exact_match", found.best_exact_match), ("f1", found.best_f1)):
         highest = max(getattr(one, name) for one in tried)
-        reached = getattr(report(guesses, answers, doubts, best.threshold), name)
+        reached = getattr(report(predictions, answers, doubts, best.threshold), name)
         assert best.value == pytest.approx(highest) and reached == pytest.approx(highest)
 
 
@@ -131,7 +133,7 @@ def test_answers_are_compared_in_plain_form(text, plain):
 
 
 @pytest.mark.parametrize(
-    "guess, answer, overlap",
+    "prediction, answer, overlap",
     [
         ("cat", "the cat", 1),
         ("black cat", "cat", 2 / 3),
@@ -142,8 +144,8 @@ def test_answers_are_compared_in_plain_form(text, plain):
         ("dog", "cat", 0),
     ],
 )
-def test_overlap_counts_words_as_often_as_both_have_them(guess, answer, overlap):
-    assert f1(guess, answer) == pytest.approx(overlap)
+def test_overlap_counts_words_as_often_as_both_have_them(prediction, answer, overlap):
+    assert f1(prediction, answer) == pytest.approx(overlap)
 
 
 def test_questions_with_and_without_answer_are_told_apart():
@@ -167,16 +169,16 @@ def test_nothing_gives_zeros():
 
 
 @pytest.mark.parametrize(
-    "guesses, answers, doubts",
+    "predictions, answers, doubts",
     [(["a"], [], None), (["a"], [["a"]], []), (["a"], [["a"]], [math.nan])],
 )
-def test_what_cannot_be_compared_is_refused(guesses, answers, doubts):
+def test_what_cannot_be_compared_is_refused(predictions, answers, doubts):
     with pytest.raises(ValueError, match=r"zip|doubts"):
-        report(guesses, answers, doubts)
+        report(predictions, answers, doubts)
 
 
 def made_up_guess(number: int, asked: Question) -> str:
-    """A guess that follows from the question alone: right, nearly right, empty, or wrong."""
+    """A prediction that follows from the question alone: right, nearly right, empty, or wrong."""
     words = asked.context.split()
     first = asked.answers[0].text if asked.answers else " ".join(words[:2])
     match number % 5:
@@ -195,13 +197,13 @@ def made_up_guess(number: int, asked: Question) -> str:
 def test_figures_of_published_questions_are_those_of_the_official_script(assets):
     lines = Lines(assets / "datasets" / "squad2-devhalf" / "dev-v2.0.json", "utf-8")
     questions = read_squad(lines).questions
-    guesses = [made_up_guess(number, one) for number, one in enumerate(questions)]
+    predictions = [made_up_guess(number, one) for number, one in enumerate(questions)]
     answers = [[answer.text for answer in one.answers] for one in questions]
     doubts = [
         7919 * number % len(questions) / len(questions) + one.is_impossible / 4
         for number, one in enumerate(questions)
     ]
-    found = report(guesses, answers, doubts, threshold=0.7)
+    found = report(predictions, answers, doubts, threshold=0.7)
     assert_agree(found, OFFICIAL)
     assert found.best_exact_match.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
     assert found.best_f1.threshold == pytest.approx(OFFICIAL["best_f1_thresh"])

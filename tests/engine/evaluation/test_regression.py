@@ -19,14 +19,14 @@ pairs = st.lists(st.tuples(number, number), min_size=2, max_size=60)
 @given(pairs)
 @settings(max_examples=100, deadline=None)
 def test_figures_are_those_of_scipy(rows):
-    guessed, true = np.array(rows).T
-    assume(len(set(guessed)) > 1 and len(set(true)) > 1)
-    found = report(guessed, true)
+    predicted, true = np.array(rows).T
+    assume(len(set(predicted)) > 1 and len(set(true)) > 1)
+    found = report(predicted, true)
     assert found.examples == len(rows)
-    assert found.pearson == pytest.approx(stats.pearsonr(guessed, true).statistic, abs=1e-12)
-    assert found.spearman == pytest.approx(stats.spearmanr(guessed, true).statistic, abs=1e-12)
-    assert found.mean_squared_error == pytest.approx(metrics.mean_squared_error(true, guessed))
-    assert found.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, guessed))
+    assert found.pearson == pytest.approx(stats.pearsonr(predicted, true).statistic, abs=1e-12)
+    assert found.spearman == pytest.approx(stats.spearmanr(predicted, true).statistic, abs=1e-12)
+    assert found.mean_squared_error == pytest.approx(metrics.mean_squared_error(true, predicted))
+    assert found.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, predicted))
 
 
 @given(st.lists(number, max_size=60))
@@ -45,8 +45,8 @@ def test_equal_numbers_share_their_mean_rank(numbers):
 )
 @settings(max_examples=200, deadline=None)
 def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
-    guessed, true = np.array(rows).reshape(-1, 2).T
-    found = report(guessed, true)
+    predicted, true = np.array(rows).reshape(-1, 2).T
+    found = report(predicted, true)
     assert -1 <= found.pearson <= 1 and -1 <= found.spearman <= 1
     assert not math.isnan(found.mean_squared_error) and not math.isnan(found.mean_absolute_error)
     json.dumps(found.to_json(), allow_nan=False)
@@ -59,13 +59,13 @@ def test_a_straight_line_is_straight_at_any_scale(scale):
 
 
 @pytest.mark.parametrize(
-    "guessed, true", [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]
+    "predicted, true", [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]
 )
-def test_a_constant_side_has_no_correlation(guessed, true):
-    found = report(guessed, true)
+def test_a_constant_side_has_no_correlation(predicted, true):
+    found = report(predicted, true)
     assert (found.pearson, found.spearman) == (0, 0)
     assert found.mean_absolute_error == pytest.approx(
-        np.abs(np.subtract(guessed, true)).sum() / max(len(true), 1)
+        np.abs(np.subtract(predicted, true)).sum() / max(len(true), 1)
     )
 
 
@@ -83,5 +83,5 @@ def test_guesses_of_a_network_that_blew_up_are_null_in_json():
 
 
 def test_every_example_has_a_guess():
-    with pytest.raises(ValueError, match="1 guesses for 2"):
+    with pytest.raises(ValueError, match="1 predictions for 2"):
         report([1.0], [1.0, 2.0])

@@ -24,19 +24,19 @@ examples = st.lists(
 def test_figures_are_those_of_scikit_learn(rows):
     true = np.array([label for label, _ in rows])
     logits = np.array([scores for _, scores in rows])
-    guessed = logits.argmax(axis=1)
+    predicted = logits.argmax(axis=1)
     found = report(logits, true, LABELS)
-    assert found.accuracy == pytest.approx(metrics.accuracy_score(true, guessed))
-    assert found.correct == (true == guessed).sum() and found.examples == len(rows)
-    assert found.f1_macro == pytest.approx(metrics.f1_score(true, guessed, average="macro"))
+    assert found.accuracy == pytest.approx(metrics.accuracy_score(true, predicted))
+    assert found.correct == (true == predicted).sum() and found.examples == len(rows)
+    assert found.f1_macro == pytest.approx(metrics.f1_score(true, predicted, average="macro"))
     expected = metrics.precision_recall_fscore_support(
-        true, guessed, labels=range(4), zero_division=0
+        true, predicted, labels=range(4), zero_division=0
     )
     for number, one in enumerate(found.classes):
         computed = (one.precision, one.recall, one.f1, one.support)
         assert computed == pytest.approx([column[number] for column in expected])
         assert one.label == LABELS[number]
-    matrix = metrics.confusion_matrix(true, guessed, labels=range(4))
+    matrix = metrics.confusion_matrix(true, predicted, labels=range(4))
     assert np.array_equal(found.confusion, matrix)
     shifted = logits - logits.max(axis=1, keepdims=True)
     likely = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)

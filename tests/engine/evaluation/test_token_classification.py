@@ -20,7 +20,7 @@ TYPES = ("LOC", "ORG", "PER")
 
 
 def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str]]]]:
-    """Sentences with true and guessed tags, often the same ones."""
+    """Sentences with true and predicted tags, often the same ones."""
     tags = ["O", *(f"{mark}-{type_}" for mark in marks for type_ in TYPES)]
     tag = st.sampled_from(tags)
     token = st.one_of(tag.map(lambda one: (one, one)), st.tuples(tag, tag))
@@ -30,30 +30,30 @@ def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str
     )
 
 
-def assert_agree(found, true, guessed, theirs, **options):
-    micro = theirs(true, guessed, average="micro", zero_division=0, **options)
+def assert_agree(found, true, predicted, theirs, **options):
+    micro = theirs(true, predicted, average="micro", zero_division=0, **options)
     assert (found.precision, found.recall, found.f1) == pytest.approx(micro[:3], abs=1e-12)
-    each = theirs(true, guessed, average=None, zero_division=0, **options)
+    each = theirs(true, predicted, average=None, zero_division=0, **options)
     ours = [(one.precision, one.recall, one.f1, one.support) for one in found.types]
     assert np.allclose(np.array(ours).reshape(-1, 4), np.transpose(each), rtol=0, atol=1e-12)
-    assert found.accuracy == pytest.approx(accuracy_score(true, guessed), abs=1e-12)
+    assert found.accuracy == pytest.approx(accuracy_score(true, predicted), abs=1e-12)
     assert found.sentences == len(true) and found.tokens == sum(map(len, true))
 
 
 @given(tagged("BIES"))
 @settings(max_examples=100, deadline=None)
 def test_figures_are_those_of_seqeval(rows):
-    true, guessed = rows
-    assert_agree(report(true, guessed), true, guessed, precision_recall_fscore_support)
+    true, predicted = rows
+    assert_agree(report(true, predicted), true, predicted, precision_recall_fscore_support)
 
 
 @pytest.mark.parametrize("scheme", list(ALPHABETS))
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_strict_figures_are_those_of_seqeval(scheme, data):
-    true, guessed = data.draw(tagged(ALPHABETS[scheme]))
-    found = report(true, guessed, strict=scheme)
-    assert_agree(found, true, guessed, strict_figures, scheme=THEIRS[scheme])
+    true, predicted = data.draw(tagged(ALPHABETS[scheme]))
+    found = report(true, predicted, strict=scheme)
+    assert_agree(found, true, predicted, strict_figures, scheme=THEIRS[scheme])
 
 
 def test_types_are_sorted_and_named():

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.export import exporting, report
-from engine.export.examples import ENDINGS, MOST, OURS, examples
+from engine.export.examples import ENDINGS, MAX_EXAMPLES, OURS, examples
 from engine.export.reloading import BrokenExport, Request
 from engine.messages.exporting import Export
 from engine.messages.question import Working
@@ -194,7 +194,7 @@ def test_the_examples_have_all_lengths_and_what_is_hard(tmp_path):
 
 def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
     file = tmp_path / "rows.csv"
-    rows = "".join(f"first {n},second {n},yes\n" for n in range(MOST + 5))
+    rows = "".join(f"first {n},second {n},yes\n" for n in range(MAX_EXAMPLES + 5))
     file.write_text(f"text,text_pair,label\n{rows}")
     done = exported(tmp_path, texts=file)
     assert done.report.texts[len(OURS)] == "row 1 of rows.csv"
@@ -202,10 +202,10 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
         content = (done.folder / name).read_text()
         assert "first 0" not in content, "an export is passed on; the user's rows are not"
         assert str(tmp_path) not in content
-    assert len(done.report.texts) == len(OURS) + MOST
+    assert len(done.report.texts) == len(OURS) + MAX_EXAMPLES
     assert done.report.sources == (
         f"{len(OURS)} built-in texts",
-        f"the first {MOST} rows of rows.csv",
+        f"the first {MAX_EXAMPLES} rows of rows.csv",
     )
 
 
@@ -217,8 +217,8 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     dev = resolve(job.data, run.dataset).rows("validation").texts
     saved = run.checkpoints / "step-00000001"
     found = examples(saved, None, chooses=False)
-    assert [example[0][0] for example in found.examples[len(OURS) :]] == dev[:MOST]
-    assert found.sources[1] == f"{min(len(dev), MOST)} validation rows of the run run"
+    assert [example[0][0] for example in found.examples[len(OURS) :]] == dev[:MAX_EXAMPLES]
+    assert found.sources[1] == f"{min(len(dev), MAX_EXAMPLES)} validation rows of the run run"
     assert examples(tmp_path / "elsewhere", None, chooses=False).examples == OURS
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from engine.models.heads import Heads
 from engine.serving import quantized_matmul
 from engine.serving.network import SHORTLIST, packed_network
-from engine.serving.quantized_matmul import FEW, KINDS, matmul, present
+from engine.serving.quantized_matmul import KINDS, MEMORY_BOUND_ROWS, matmul, present
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
@@ -81,7 +81,7 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
     assert torch.allclose(some.gather(1, first), right.gather(1, first), atol=1e-5)
 
 
-@pytest.mark.parametrize("rows", [0, 1, FEW, FEW + 1])
+@pytest.mark.parametrize("rows", [0, 1, MEMORY_BOUND_ROWS, MEMORY_BOUND_ROWS + 1])
 @pytest.mark.parametrize("kind", HERE)
 def test_a_product_takes_any_number_of_rows(kind, rows):
     weight, bias = torch.randn(8, 16), torch.randn(8)

@@ -95,7 +95,7 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
-        guessed = guesses(network, batch)[0].softmax(-1).mean(0).numpy()
+        predicted = guesses(network, batch)[0].softmax(-1).mean(0).numpy()
     counts = examples.packed.counts(tokenizer.size)
     counts[special_ids(tokenizer)] = 0
-    assert np.abs(guessed - counts / counts.sum()).max() < 0.02
+    assert np.abs(predicted - counts / counts.sum()).max() < 0.02

@@ -156,14 +156,14 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
     examples = packed(learner, tokenizer, tmp_path)
     (note,) = examples.notes
     metrics = evaluate(network, learner, tokenizer, examples, batch=2)
-    guessed = metrics.guessed()
-    assert [len(tags) for tags in guessed] == [len(words_of(cell)) for cell in TAGS]
-    assert guessed[0][3] == "O"  # the soft hyphen
+    predicted = metrics.predicted()
+    assert [len(tags) for tags in predicted] == [len(words_of(cell)) for cell in TAGS]
+    assert predicted[0][3] == "O"  # the soft hyphen
     found = metrics.report()
-    assert found.tokens == sum(map(len, guessed)) and found.unseen >= 1
+    assert found.tokens == sum(map(len, predicted)) and found.unseen >= 1
     assert f"{found.unseen} of {found.tokens} words" in note and "count as O" in found.lines()[-1]
     true = list(map(words_of, TAGS))
-    assert found.f1 == pytest.approx(f1_score(true, guessed, zero_division=0))
+    assert found.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
     assert metrics.compute()["examples"] == len(TEXTS)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     loss = learner.losses(network, batch)["tags"].item()

@@ -20,7 +20,7 @@ from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 
 SHARE = Qt.ItemDataRole.UserRole  # of all parameters, 0 to 1
-LONGEST = 200  # characters of a token that are shown
+MAX_TOKEN_CHARACTERS = 200  # characters of a token that are shown
 
 
 @dataclass(eq=False)
@@ -153,7 +153,7 @@ class VocabularyModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole, 0:
                 return str(number)
             case Qt.ItemDataRole.DisplayRole, 1:
-                return visible(self._vocabulary.shown(token)[:LONGEST])
+                return visible(self._vocabulary.shown(token)[:MAX_TOKEN_CHARACTERS])
             case Qt.ItemDataRole.DisplayRole, 2:
                 return self._kind(token)
             case Qt.ItemDataRole.TextAlignmentRole, 0:

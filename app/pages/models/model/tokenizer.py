@@ -13,7 +13,7 @@ from app.widgets.tokenizer_texts import step_helps
 from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAUSE = 150  # ms after a key before the text is taken
+TYPING_DELAY_MS = 150  # ms after a key before the text is taken
 
 
 class TokenizerTab(QWidget):
@@ -70,7 +70,7 @@ class TokenizerTab(QWidget):
             steps.addWidget(card)
         steps.addStretch(1)
         column.addWidget(scrolling(inner), 1)
-        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause = QTimer(self, singleShot=True, interval=TYPING_DELAY_MS)
         pause.timeout.connect(lambda: state.try_out(self.text.text()))
         self.text.textChanged.connect(pause.start)
         state.tried.connect(self._on_tried)

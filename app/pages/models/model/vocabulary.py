@@ -16,7 +16,7 @@ from app.theme import SPACE
 from app.widgets.tables import dress
 from app.widgets.text import Text
 
-PAUSE = 150  # ms after a key before the text is taken
+TYPING_DELAY_MS = 150  # ms after a key before the text is taken
 
 
 class VocabularyTab(QWidget):
@@ -45,7 +45,7 @@ class VocabularyTab(QWidget):
         column.setSpacing(3 * SPACE)
         column.addLayout(top)
         column.addWidget(self.table, 1)
-        pause = QTimer(self, singleShot=True, interval=PAUSE)
+        pause = QTimer(self, singleShot=True, interval=TYPING_DELAY_MS)
         pause.timeout.connect(lambda: state.seek(self.search.text()))
         self.search.textChanged.connect(pause.start)
         state.found.connect(self._on_found)

@@ -139,8 +139,8 @@ def spec_of(folder: Path) -> DatasetSpec:
 
 
 @dataclass
-class AskedErrand:
-    """An errand that the test answers."""
+class AskedWorker:
+    """An one_time_worker that the test answers."""
 
     question: Question
     done: Callable[[Answer], object]
@@ -153,17 +153,17 @@ class AskedErrand:
 
 
 @pytest.fixture
-def errands(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedErrand]:
+def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
     """What was asked of processes, which are not started."""
-    asked: list[AskedErrand] = []
+    asked: list[AskedWorker] = []
 
-    def errand(
+    def one_time_worker(
         question: Question, done: Any, refused: Any, working: Any, owner: Any
-    ) -> AskedErrand:
-        asked.append(AskedErrand(question, done, refused, working))
+    ) -> AskedWorker:
+        asked.append(AskedWorker(question, done, refused, working))
         return asked[-1]
 
-    monkeypatch.setattr(studio, "errand", errand)
+    monkeypatch.setattr(studio, "one_time_worker", one_time_worker)
     return asked
 
 

@@ -21,7 +21,7 @@ from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
-from tests.app.pages.train.conftest import AskedErrand, MakeData
+from tests.app.pages.train.conftest import AskedWorker, MakeData
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -32,7 +32,7 @@ def page(
     qtbot: QtBot,
     sentences: Path,
     model: Path,
-    errands: list[AskedErrand],
+    one_time_workers: list[AskedWorker],
 ) -> TrainPage:
     """The wizard on the screen, with its lists read."""
     made = TrainPage(studio)
@@ -170,16 +170,16 @@ def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot)
 def test_the_review_shows_the_job_the_command_and_the_estimate(
     page: TrainPage,
     qtbot: QtBot,
-    errands: list[AskedErrand],
+    one_time_workers: list[AskedWorker],
 ) -> None:
     go_through(qtbot, page)
     assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
     assert page.review.command.text() == "bert-studio train films-little.json --into films-little"
     many = "bert-studio cluster films-little.json --into films-little"
     assert page.review.cluster.text() == many
-    qtbot.waitUntil(lambda: len(errands) == 1)
+    qtbot.waitUntil(lambda: len(one_time_workers) == 1)
     assert not page.review.estimate.cancel.isHidden()
-    errands[0].done(
+    one_time_workers[0].done(
         Estimated(
             steps=20,
             seconds_per_step=0.25,
@@ -207,17 +207,17 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
 def test_leaving_the_estimate_is_possible_at_once(
     page: TrainPage,
     qtbot: QtBot,
-    errands: list[AskedErrand],
+    one_time_workers: list[AskedWorker],
 ) -> None:
     go_through(qtbot, page)
-    qtbot.waitUntil(lambda: len(errands) == 1)
+    qtbot.waitUntil(lambda: len(one_time_workers) == 1)
     press(qtbot, page.review.estimate.cancel)
-    assert errands[0].cancelled
+    assert one_time_workers[0].cancelled
     assert not page.review.estimate.measure.isHidden()
     page.state.estimate.measure_unasked()
-    assert len(errands) == 1
+    assert len(one_time_workers) == 1
     press(qtbot, page.review.estimate.measure)
-    assert len(errands) == 2
+    assert len(one_time_workers) == 2
 
 
 def test_the_job_file_is_copied_and_saved(page: TrainPage, qtbot: QtBot, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from app.pages.explore.panels.attention.links import Links
 from app.theme import CHART, Role
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
-FEW = 400  # lines up to which they are drawn a little thicker
+THICK_LINES = 400  # lines up to which they are drawn a little thicker
 FAINTEST = 0.005  # weight of a link that is drawn for a single token
 AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
 MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
@@ -88,7 +88,7 @@ def paint_links(
         return
     opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
     bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
-    thickness = 1.6 if len(links.weights) <= FEW else 1.0  # thicker ones take twice as long
+    thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0  # thicker ones take twice as long
     for number in range(BUCKETS):
         inside = bucket == number
         if not inside.any():

@@ -27,8 +27,8 @@ from app import background
 from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.drawing import (
     FAINTEST,
-    FEW,
     MOST_OF_TOKEN,
+    THICK_LINES,
     draw,
     head_role,
     of_token,
@@ -145,7 +145,7 @@ class Lines(QWidget):
             return
         state, ratio = self._state, self.devicePixelRatioF()
         self._place = seen.topLeft()
-        few = FEW // max(1, len(state.drawn))
+        few = THICK_LINES // max(1, len(state.drawn))
         self._base = draw(
             [links.first(few) for links in state.drawn],
             seen.size(),

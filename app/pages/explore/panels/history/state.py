@@ -23,8 +23,8 @@ from engine.phrases import phrase
 log = logging.getLogger("studio")
 
 REST = 2_000  # ms after which an input is worth an entry
-PAUSE = 500  # ms between a change and the file
-MOST = 200  # entries that are not pinned
+SAVE_DELAY_MS = 500  # ms between a change and the file
+MAX_UNPINNED = 200  # entries that are not pinned
 LARGEST = 64_000_000  # bytes of a file that is read at all
 
 
@@ -69,7 +69,7 @@ class History(QObject):
         self._writing: background.Job | None = None
         self._resting = QTimer(self, singleShot=True, interval=REST)
         self._resting.timeout.connect(self.keep_input)
-        self._saving = QTimer(self, singleShot=True, interval=PAUSE)
+        self._saving = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
         self._saving.timeout.connect(self._save)
         study.both[0].input_changed.connect(self._resting.start)
         app = QCoreApplication.instance()
@@ -130,7 +130,7 @@ class History(QObject):
         self.entries = []
         for entry in entries:
             loose += not entry.pinned
-            if entry.pinned or loose <= MOST:
+            if entry.pinned or loose <= MAX_UNPINNED:
                 self.entries.append(entry)
         self._is_due = True
         self._saving.start()

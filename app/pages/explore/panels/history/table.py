@@ -20,7 +20,7 @@ from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
 ENTRY = Qt.ItemDataRole.UserRole
-LONGEST = 200  # characters of a text that are looked at for a line
+MAX_LINE_CHARACTERS = 200  # characters of a text that are looked at for a line
 
 
 class Entries(QAbstractListModel):
@@ -69,13 +69,13 @@ class Entries(QAbstractListModel):
 
     def line(self, entry: Entry) -> str:
         """The beginning of the text."""
-        return visible(" ".join(entry.input.text[:LONGEST].split()))
+        return visible(" ".join(entry.input.text[:MAX_LINE_CHARACTERS].split()))
 
     def below(self, entry: Entry) -> str:
         """The second text, what is hidden, and when."""
         parts = []
         if entry.input.pair is not None:
-            parts.append(f"+ {' '.join(entry.input.pair[:LONGEST].split())}")
+            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE_CHARACTERS].split())}")
         hidden = masked_words(entry.input)
         if hidden:
             parts.append(self.tr("masked: {0}").format(", ".join(hidden)))

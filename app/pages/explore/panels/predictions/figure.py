@@ -16,8 +16,8 @@ from engine.messages.explore.prediction import Predicted
 from engine.spec.tasks import head_of
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
-MOST = 100  # rows that are drawn
-NAMED = 5  # differences that a sentence names
+MAX_DRAWN_ROWS = 100  # rows that are drawn
+NAMED_DIFFERENCES = 5  # differences that a sentence names
 
 
 def figure_of(state: PredictionsState) -> Figure | None:
@@ -26,7 +26,7 @@ def figure_of(state: PredictionsState) -> Figure | None:
     if answer is None:
         return None
     rows = rows_of(answer)
-    drawn = rows[:MOST]
+    drawn = rows[:MAX_DRAWN_ROWS]
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         _paint(painter, drawn)
@@ -64,7 +64,7 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
     both.sort(key=lambda name: -abs(after[name] - before[name]))
     is_number = not first.predictions and head_of(first.task).outputs == 1
     found = []
-    for name in both[:NAMED]:
+    for name in both[:NAMED_DIFFERENCES]:
         difference = after[name] - before[name]
         said = (
             f"{difference:+.3f}"

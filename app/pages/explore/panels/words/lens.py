@@ -1,4 +1,4 @@
-"""What would be guessed at hidden places after each layer, as a small grid."""
+"""What would be predicted at masked positions after each layer, as a small grid."""
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -27,7 +27,7 @@ STEPS = {
 
 
 class LayerGrid(QWidget):
-    """Rows are heights, the embeddings on top; columns are places; a cell has the first guess.
+    """Rows are heights, the embeddings on top; columns are places; a cell has the first prediction.
 
     Signals:
         pointed: row and column under the mouse or moved to by keys; -1 and -1 for none.
@@ -156,8 +156,8 @@ class LayerGrid(QWidget):
             return ""
         last = self.traced.layers[-1]
         return ", ".join(
-            f"{painted(self.traced.tokens[place].text)}: {painted(guess.ranked[0].label)}"
-            for place, guess in zip(self.traced.positions, last.predictions, strict=True)
+            f"{painted(self.traced.tokens[place].text)}: {painted(prediction.ranked[0].label)}"
+            for place, prediction in zip(self.traced.positions, last.predictions, strict=True)
         )
 
     def _left(self) -> float:
@@ -235,15 +235,15 @@ class Lens(Part):
         self._say(0, -1, -1)
 
     def _say(self, side: int, row: int, column: int) -> None:
-        """The best guesses of the cell that is pointed at."""
+        """The best predictions of the cell that is pointed at."""
         traced = self.state.traced(side)
         if traced is None or not (0 <= row < len(traced.layers)):
             self.said.setText(self.tr("Hover over a cell to see its top predictions."))
             return
-        guess = traced.layers[row].predictions[column]
-        best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in guess.ranked)
+        prediction = traced.layers[row].predictions[column]
+        best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in prediction.ranked)
         text = self.tr("Token {0}, {1}: {2}")
-        self.said.setText(text.format(guess.first + 1, height_name(row), best))
+        self.said.setText(text.format(prediction.first + 1, height_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
         """Pick the token of a column for the whole page."""
@@ -261,13 +261,15 @@ class Lens(Part):
         cells, rows = [], []
         for name, height in zip(down, traced.layers, strict=True):
             line = []
-            for head, guess, actual in zip(across, height.predictions, height.actual, strict=True):
-                best = guess.ranked[0]
+            for head, prediction, actual in zip(
+                across, height.predictions, height.actual, strict=True
+            ):
+                best = prediction.ranked[0]
                 rank = f" · #{actual.rank}" if actual else ""
                 line.append((best.label, chance(best.probability) + rank, best.probability))
                 rows += [
                     [name, head, number, one.label, one.probability]
-                    for number, one in enumerate(guess.ranked, start=1)
+                    for number, one in enumerate(prediction.ranked, start=1)
                 ]
             cells.append(line)
         caption = self.tr(

@@ -74,7 +74,7 @@ class Predictions(Part):
         self.models.setText(self._models())
 
     def _other(self, place: Place) -> Place | None:
-        """What the second model expects there: without guesses while that is not known."""
+        """What the second model expects there: without predictions while that is not known."""
         if not self.state.study.is_compared:
             return None
         return self.state.other(place) or Place(-1, (), None)
@@ -235,7 +235,7 @@ class PlaceCard(Card):
 
 
 def pairs(place: Place, other: Place | None) -> list[PairBar]:
-    """The best guesses of both models, the likeliest by either of them first, and the actual."""
+    """The top predictions of both models, the likeliest by either first, and the actual token."""
     second = other or Place(-1, (), None)
     chances = [{one.label: one.probability for one in p.likely} for p in (place, second)]
     for known, actual in zip(chances, (place.actual, second.actual), strict=True):

@@ -176,7 +176,7 @@ class PseudoPerplexity(Part):
         """Start, or stop what runs."""
         runs = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
-            scoring.stop() if runs else scoring.go_on()
+            scoring.stop() if runs else scoring.resume()
 
     def _on_by_itself(self, on: bool) -> None:
         for scoring in self.state.scorings:

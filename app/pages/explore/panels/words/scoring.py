@@ -76,9 +76,9 @@ class Scoring(QObject):
         """Whether every new text is scored without being asked to."""
         self.runs_by_itself = on
         if on:
-            self.go_on()
+            self.resume()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Score the present text, from where it was stopped."""
         self._keep_up()
         self._is_wanted = True

@@ -78,7 +78,7 @@ class WordsState(QObject):
 
     @property
     def query(self) -> LiveQuery:
-        """What the first model guesses."""
+        """What the first model predictions."""
         return self.fills[0]
 
     def places(self, side: int = 0) -> tuple[Place, ...]:
@@ -87,8 +87,8 @@ class WordsState(QObject):
         if not isinstance(filled, MaskFilled):
             return ()
         return tuple(
-            Place(guess.first, guess.ranked, actual if actual.label else None)
-            for guess, actual in zip(filled.predictions, filled.actual, strict=True)
+            Place(prediction.first, prediction.ranked, actual if actual.label else None)
+            for prediction, actual in zip(filled.predictions, filled.actual, strict=True)
         )
 
     def other(self, place: Place) -> Place | None:
@@ -101,7 +101,7 @@ class WordsState(QObject):
 
     @property
     def shortened(self) -> str:
-        """The numbers in which a guess that is shown was computed, where not in float32."""
+        """The numbers in which a prediction that is shown was computed, where not in float32."""
         found = [one.answer.computed for one in self.fills if isinstance(one.answer, MaskFilled)]
         return next((kind for kind in found if kind != "float32"), "")
 
@@ -112,7 +112,7 @@ class WordsState(QObject):
 
     @property
     def is_causal(self) -> bool:
-        """Whether the model guesses from the words to the left alone."""
+        """Whether the model predictions from the words to the left alone."""
         filled = self.query.answer
         return isinstance(filled, MaskFilled) and filled.causal
 
@@ -210,7 +210,7 @@ class WordsState(QObject):
         self._wants_search = False
 
     def _fill(self, side: Side) -> FillMask | None:
-        """Nothing is asked where nothing can be guessed."""
+        """Nothing is asked where nothing can be predicted."""
         if not can_guess(side) or not hidden_tokens(side):
             return None
         top = TOP_COMPARED if self.study.is_compared else TOP

@@ -1,4 +1,4 @@
-"""What the model expects: guesses, whole words, after each layer, everywhere; the next sentence."""
+"""Predictions, candidates, logit lens, pseudo-perplexity, and the next sentence."""
 
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
