@@ -188,9 +188,7 @@ class RunManager:
             run = self._find(session, run_id)
             if run.state not in RESUMABLE:
                 raise StudioError(
-                    phrase(
-                        "“{run}” cannot be resumed: it is {state}.", run=run.name, state=run.state
-                    ),
+                    phrase("“{run}” cannot be resumed.", run=run.name),
                     phrase("Only a run that was stopped, failed or crashed can be resumed."),
                 )
             folder = run.run_folder()

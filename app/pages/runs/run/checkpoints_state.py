@@ -114,7 +114,7 @@ class CheckpointsState(QObject):
         def removed(place: Path) -> None:
             self._match_folders()
             self._studio.notices.say(
-                self.tr("The checkpoint of step {0} was moved to the trash.").format(saved.step),
+                self.tr("The checkpoint at step {0} was moved to the trash.").format(saved.step),
                 self.tr("Undo"),
                 lambda: self._restore(place, saved.folder),
             )

@@ -157,7 +157,7 @@ class CheckpointsTab(QWidget):
     def _on_deletion_asked(self, saved: Saved, lost: str) -> None:
         ask(
             self,
-            self.tr("Delete the checkpoint of step {0}?").format(numbers.count(saved.step)),
+            self.tr("Delete the checkpoint at step {0}?").format(numbers.count(saved.step)),
             lost,
             [
                 Choice("delete", self.tr("&Delete"), "danger"),

@@ -147,9 +147,9 @@ def verdict(found: Reproducibility) -> tuple[Look, str]:
     if not found.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
     if found.obstacles:
-        return "warn", tr("Running the same job again may give slightly different weights:")
+        return "warn", tr("Repeating this run may give slightly different weights:")
     return "good", tr(
-        "The same job in the same environment reproduces the weights of step {0} exactly.",
+        "Repeating this run in the same environment gives exactly the weights of step {0}.",
     ).format(numbers.count(found.step))
 
 

@@ -97,7 +97,7 @@ class SeedsTab(QWidget):
         self.model = SeedsTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, self.tr("Runs of this job"))
+        dress(self.table, self.tr("Related runs"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
