@@ -58,7 +58,7 @@ def curve_svg(
 
 
 def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str:
-    """One head as a matrix, rows look at columns; the darker, the stronger.
+    """One head as a matrix, query tokens over key tokens; the darker, the stronger.
 
     Args:
         weights: [T, T], rows sum to 1.

@@ -50,7 +50,7 @@ class CheckpointInfo(Message):
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
-    causal: bool = Field(False, description="Left-to-right: no token looks at a later one.")
+    causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")
     dtype: str = "float32"
     bytes: int = 0
 

@@ -1,1 +1,1 @@
-"""Explore: the workbench. One text, one model, one selection; panels that look at them."""
+"""Explore: the workbench. One text, one model, one selection; panels that show them."""

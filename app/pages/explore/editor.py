@@ -4,15 +4,15 @@ from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
-from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.side import MAX_CHARACTERS
 from app.theme import SPACE
 
-FEWEST, MAX_CHARACTERS = 1, 3  # lines that are shown before the editor scrolls
+MIN_LINES, MAX_LINES = 1, 3  # lines that are shown before the editor scrolls
 FRAME = 12  # px of border and padding, above and below together
 
 
 class Editor(QPlainTextEdit):
-    """Takes at most MOST_CHARACTERS: Qt lays out a line in one go, and a megabyte takes a minute.
+    """Takes at most MAX_CHARACTERS: Qt lays out a line in one go, and a megabyte takes a minute.
 
     Signals:
         edited: the text has changed, by whatever way.
@@ -40,8 +40,8 @@ class Editor(QPlainTextEdit):
         """Show another text; what is too long is cut, and `shortened` says so."""
         if text == self.toPlainText():
             return
-        self.setPlainText(text[:MOST_CHARACTERS])
-        self.shortened.emit(len(text) if len(text) > MOST_CHARACTERS else 0)
+        self.setPlainText(text[:MAX_CHARACTERS])
+        self.shortened.emit(len(text) if len(text) > MAX_CHARACTERS else 0)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Paste or drop as plain text, and only so much as there is room for."""
@@ -49,13 +49,13 @@ class Editor(QPlainTextEdit):
         cursor = self.textCursor()
         marked = abs(cursor.selectionEnd() - cursor.selectionStart())
         before = len(self.toPlainText()) - marked
-        cursor.insertText(text[: max(0, MOST_CHARACTERS - before)])
+        cursor.insertText(text[: max(0, MAX_CHARACTERS - before)])
         self.ensureCursorVisible()
-        if before + len(text) > MOST_CHARACTERS:
+        if before + len(text) > MAX_CHARACTERS:
             self.shortened.emit(before + len(text))
 
     def sizeHint(self) -> QSize:
-        height = self.fontMetrics().lineSpacing() * max(self._lines, FEWEST) + FRAME + 2 * SPACE
+        height = self.fontMetrics().lineSpacing() * max(self._lines, MIN_LINES) + FRAME + 2 * SPACE
         return QSize(super().sizeHint().width(), height)
 
     def minimumSizeHint(self) -> QSize:
@@ -68,21 +68,21 @@ class Editor(QPlainTextEdit):
 
     def _on_changed(self) -> None:
         text = self.toPlainText()
-        if len(text) > MOST_CHARACTERS:  # typed, or come from an input method
+        if len(text) > MAX_CHARACTERS:  # typed, or come from an input method
             whole = len(text)
             cursor = self.textCursor()
-            cursor.setPosition(MOST_CHARACTERS)
+            cursor.setPosition(MAX_CHARACTERS)
             cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
             cursor.removeSelectedText()
             self.shortened.emit(whole)
             return
-        if len(text) < MOST_CHARACTERS:
+        if len(text) < MAX_CHARACTERS:
             self.shortened.emit(0)
         self.edited.emit(text)
 
     def _fit(self) -> None:
-        """Be as high as the text, between FEWEST and MAX_CHARACTERS lines."""
-        lines = min(MAX_CHARACTERS, max(FEWEST, round(self.document().size().height())))
+        """Be as high as the text, between MIN_LINES and MAX_LINES lines."""
+        lines = min(MAX_LINES, max(MIN_LINES, round(self.document().size().height())))
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()

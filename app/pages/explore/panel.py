@@ -72,4 +72,4 @@ class PanelDescription:
     place: Place = "tab"
     is_open: bool = True  # at first; one that is not gets a button on top of the page
     is_offered: Callable[[Study], bool] = always  # whether it has something to show of this model
-    is_best: Callable[[Study], bool] = never  # whether this model is best looked at in this panel
+    is_best: Callable[[Study], bool] = never  # whether this model is best explored in this panel

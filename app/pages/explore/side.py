@@ -1,4 +1,4 @@
-"""One text or pair looked at through one model: its tokens, and which of them are hidden.
+"""One text or pair read by one model: its tokens, and which of them are masked.
 
 The text is tokenised here, without the explorer, so the tokens are there at once. Masks are kept as
 stretches of characters: they stay with their words while the text around them is edited, and hold
@@ -18,8 +18,8 @@ from engine.errors import StudioError
 from engine.messages.explore.text import TextQuestion, Token
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
-MAX_TOKENS = 512  # tokens that the explorer looks at
-MOST_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
+MAX_TOKENS = 512  # that Explore reads
+MAX_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
 Asked = TypeVar("Asked", bound=TextQuestion)
 Stretch = tuple[int, int]  # characters from, to
@@ -27,7 +27,7 @@ Stretch = tuple[int, int]  # characters from, to
 
 @dataclass(frozen=True)
 class Input:
-    """What is looked at: one text or two, and the stretches of each that are hidden."""
+    """What is read: one text or two, and the spans of each that are masked."""
 
     text: str = ""
     pair: str | None = None
@@ -43,8 +43,8 @@ class Side(QObject):
 
     Signals:
         model_changed: another model, or none.
-        input_changed: another text, or other words of it are hidden.
-        tokens_changed: the tokens are known, or gone, or a word was hidden or shown.
+        input_changed: another text, or other words of it are masked.
+        tokens_changed: the tokens are known, or gone, or a word was masked or unmasked.
         problem_changed: the sentence that says why there are no tokens, or nothing.
     """
 
@@ -86,7 +86,7 @@ class Side(QObject):
 
     @property
     def masked(self) -> tuple[int, ...]:
-        """Numbers of the tokens that are hidden; those typed as a mask are not among them."""
+        """Numbers of the tokens that are masked; those typed as a mask are not among them."""
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
 
     @property
@@ -180,7 +180,7 @@ class Side(QObject):
             )
 
     def look_at(self, new: Input) -> None:
-        """Look at another text, or hide other words of the same."""
+        """Read another text, or mask other words of the same."""
         if new == self.input:
             return
         same_texts = new.texts == self.input.texts
@@ -225,8 +225,8 @@ class Side(QObject):
         self._tell_problem("")
         self.tokens_changed.emit()
 
-    def hideable(self, masks: Sequence[frozenset[Stretch]]) -> Input:
-        """The same texts with only those masks that still are a word or a piece of one."""
+    def maskable(self, masks: Sequence[frozenset[Stretch]]) -> Input:
+        """The same texts with only those masks that still are a word or a token of one."""
         if not any(masks):
             return Input(self.text, self.pair)
         possible: tuple[set[Stretch], set[Stretch]] = (set(), set())
@@ -282,7 +282,7 @@ def _is_inside(text: str, place: int) -> bool:
 
 
 def edited(old: Input, text: str, pair: str | None) -> Input:
-    """Another text in place of `old`; what is hidden stays hidden where it was not touched."""
+    """Another text in place of `old`; what is masked stays masked where it was not touched."""
     new = tuple(cleaned(each) for each in (text, pair) if each is not None)
     first, second = (
         shifted(
@@ -297,4 +297,4 @@ def edited(old: Input, text: str, pair: str | None) -> Input:
 
 def cleaned(text: str) -> str:
     """At most so many characters as the page takes, and none that JSON cannot carry."""
-    return text[:MOST_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")

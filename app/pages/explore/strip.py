@@ -1,4 +1,4 @@
-"""The text as the model sees it: a strip of tokens to pick, to hide and to point at."""
+"""The text as the model sees it: a strip of tokens to pick, to mask and to point at."""
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -22,7 +22,7 @@ from app.widgets.chips import AS_STORED, ROW_GAP, goes_on, painted, place, width
 from engine.messages.explore.text import Token
 
 SEGMENTS = (Role.CHART_1, Role.CHART_2)
-MOST_ROWS = 3  # before the strip scrolls
+MAX_ROWS = 3  # before the strip scrolls
 ROUND = 5.0
 
 
@@ -30,8 +30,8 @@ class Strip(QWidget):
     """Paints the tokens of one side of a study.
 
     A click picks a token, Ctrl and a click makes it the target: the other token of a pair. A double
-    click hides its word or shows it again, with Shift that piece alone. With the keyboard the arrow
-    keys move, with Ctrl they move the target, and Enter or Space hides.
+    click masks its word or unmasks it, with Shift that token alone. With the keyboard the arrow
+    keys move, with Ctrl they move the target, and Enter or Space masks.
 
     Signals:
         moved: the token that should be in sight.
@@ -118,7 +118,7 @@ class Strip(QWidget):
 
     def _on_tokens(self) -> None:
         if self._side.tokens is self._laid_out:
-            self.update()  # a word was hidden or shown
+            self.update()  # a word was masked or unmasked
         else:
             self._laid_out = self._side.tokens
             self._lay_out()
@@ -177,7 +177,7 @@ class Strip(QWidget):
             self._toggle(self.at(event.position()), event)
 
     def _toggle(self, number: int, event: QMouseEvent | QKeyEvent) -> None:
-        """Hide a word or show it again, where this side reads the same text as the first."""
+        """Mask a word or unmask it, where this side reads the same text as the first."""
         alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._study.toggle_mask(self._study.from_side(self._side.number, number), alone)
 
@@ -257,19 +257,19 @@ class Strip(QWidget):
         picked, target, pointed = self._marks
         token = side.tokens[number]
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
-        hidden = side.is_masked(number) or side.is_typed_mask(number)
+        masked = side.is_masked(number) or side.is_typed_mask(number)
         role = Role.MUTED if token.special else Role.WARN if side.is_unknown(number) else tint
         painter.setPen(Qt.PenStyle.NoPen)
         strength = 0.06 if token.special else 0.14
         over = number == pointed
-        painter.setBrush(colour(Role.ACCENT) if hidden else colour(role, strength + 0.12 * over))
+        painter.setBrush(colour(Role.ACCENT) if masked else colour(role, strength + 0.12 * over))
         self._fill(painter, number, box)
         if goes_on(side.tokens, number):
-            painter.setPen(QPen(colour(Role.SURFACE if hidden else role, 0.5), 1))
+            painter.setPen(QPen(colour(Role.SURFACE if masked else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
         painter.setFont(font)
-        ink = Role.ON_ACCENT if hidden else Role.MUTED if token.special else Role.TEXT
+        ink = Role.ON_ACCENT if masked else Role.MUTED if token.special else Role.TEXT
         painter.setPen(colour(ink))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
         self._paint_bar(painter, token.segment, tint, box)
@@ -310,7 +310,7 @@ class Strip(QWidget):
 
 
 class StripArea(QScrollArea):
-    """A strip that scrolls when it has more than MOST_ROWS rows."""
+    """A strip that scrolls when it has more than MAX_ROWS rows."""
 
     def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -330,7 +330,7 @@ class StripArea(QScrollArea):
         self._fit()
 
     def _fit(self) -> None:
-        most = MOST_ROWS * self.strip.row_height()
+        most = MAX_ROWS * self.strip.row_height()
         needed = self.strip.heightForWidth(self.viewport().width())
         self.setFixedHeight(min(most, needed) + 2)
 

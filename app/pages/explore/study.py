@@ -1,4 +1,4 @@
-"""The one thing that all panels share: what is looked at, and what of it is picked.
+"""The one thing that all panels share: what is read, and what of it is picked.
 
 One text or pair through one model, or through two side by side; or two texts through one model, of
 which the second is pinned. What is picked, a token, a layer, a head and a target, holds for all
@@ -15,11 +15,11 @@ from engine.messages.explore.text import Token
 from engine.phrases import joined
 from engine.tokenizers.tokenizer import Tokenizer
 
-TYPING_PAUSE = 150  # ms without a key before anything is asked
+TYPING_PAUSE_MS = 150  # ms without a key before anything is asked
 
 
 class Study(QObject):
-    """What is looked at. Its properties tell of the first side; `sides` has one or two.
+    """What is read. Its properties tell of the first side; `sides` has one or two.
 
     Signals:
         tokens_changed: the tokens of a side, or which of them are masked.
@@ -27,12 +27,12 @@ class Study(QObject):
         model_changed: another model on the first side, or none.
         sides_changed: there is something to compare with, or no more, or it is another.
         picked_changed: the number of the picked token, -1 for none.
-        target_changed: likewise for the other token of a pair: the one that the picked looks at.
+        target_changed: likewise for the other token of a pair: the one that the picked attends to.
         pointed_changed: likewise for the token under the mouse.
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
         problem_changed: the sentence that says why there are no tokens, or nothing.
         model_wanted: a panel asks for the model in this folder.
-        input_wanted: a panel asks to look at this Input.
+        input_wanted: a panel asks to show this Input.
     """
 
     tokens_changed = Signal()
@@ -55,18 +55,18 @@ class Study(QObject):
         self.pointed = -1
         self.layer = 0
         self.head = 0
-        self.pinned: Input | None = None  # what the second side looks at, if not at the same text
+        self.pinned: Input | None = None  # what the second side reads, if not the same text
         self.both = (Side(0, self), Side(1, self))  # the second without a model: not compared
         self._first, self._second = self.both
         self._is_giving = False
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._settle)
         for side in self.both:
             side.tokens_changed.connect(self._on_tokens)
             side.problem_changed.connect(self._on_problem)
         self._first.model_changed.connect(self.model_changed)
 
-    # ── what is looked at ────────────────────────────────────────────────────────────────────
+    # ── what is read ─────────────────────────────────────────────────────────────────────────
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -183,11 +183,11 @@ class Study(QObject):
         self._settle_if_at_rest()
 
     def set_texts(self, text: str, pair: str | None = None) -> None:
-        """Look at another text or pair; lone surrogates, which JSON cannot hold, are replaced."""
+        """Read another text or pair; lone surrogates, which JSON cannot hold, are replaced."""
         self.look_at(edited(self.input, text, pair))
 
     def look_at(self, new: Input) -> None:
-        """Look at another input with its hidden words."""
+        """Read another input with its masked words."""
         if new == self.input:
             return
         if new.texts != self.input.texts:
@@ -195,7 +195,7 @@ class Study(QObject):
         self._give(new)
 
     def toggle_mask(self, number: int, alone: bool = False) -> None:
-        """Hide the word of a token, or the token `alone`; or show what hides it again.
+        """Mask the word of a token, or the token `alone`; or unmask what masks it.
 
         Special tokens stay as they are.
         """
@@ -218,7 +218,7 @@ class Study(QObject):
         self._give(Input(self.text, self.pair, (masks[0], masks[1])))
 
     def unmask_all(self) -> None:
-        """Show every hidden word again."""
+        """Unmask every word."""
         if any(self.input.masks):
             self._pause.stop()
             self._give(Input(self.text, self.pair))
@@ -253,7 +253,7 @@ class Study(QObject):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _give(self, new: Input) -> None:
-        """Both sides look at the same, unless the second is pinned; they are told of as one."""
+        """Both sides read the same, unless the second is pinned; they are told of as one."""
         only_masks = new.texts == self.texts
         self._is_giving = True
         self._first.look_at(new)
@@ -267,7 +267,7 @@ class Study(QObject):
         if self._is_giving:
             return
         if self._first.is_known:
-            left = self._first.hideable(self.input.masks)
+            left = self._first.maskable(self.input.masks)
             if left != self.input:
                 self._give(left)  # which comes back here
                 return

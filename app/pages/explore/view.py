@@ -15,7 +15,7 @@ from app.pages.explore.editor import Editor
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.precision import PrecisionSwitch
-from app.pages.explore.side import MOST_CHARACTERS, Input
+from app.pages.explore.side import MAX_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.pages.explore.workbench import Workbench
@@ -28,7 +28,7 @@ from app.widgets.page import EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
 
 EXAMPLE = "The president spoke to the people of the United States."
-EXAMPLE_WORD = "people"  # of it, that is hidden at first
+EXAMPLE_WORD = "people"  # of it, that is masked at first
 
 
 class ExplorePage(Page):
@@ -69,7 +69,7 @@ class ExplorePage(Page):
         self._connect()
         self.set_pair_shown(False)
         self.text.set_text(EXAMPLE)
-        self.study.tokens_changed.connect(self._hide_example_word)
+        self.study.tokens_changed.connect(self._mask_example_word)
         self.read_models()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +217,7 @@ class ExplorePage(Page):
 
     def _on_model(self) -> None:
         """Each panel is offered where it has something to show; the best one comes to the front,
-        unless the user looks at another."""
+        unless the user has chosen another."""
         if self.study.task == "question_answering" and self.pair.isHidden():
             self.set_pair_shown(True)
         is_at_first = self.bench.is_at_first()
@@ -235,7 +235,7 @@ class ExplorePage(Page):
         self.compare.setToolTip(tooltip(what if can else why))
 
     def show_input(self, wanted: Input) -> None:
-        """Look at an input again, with the words that were hidden in it."""
+        """Show an input again, with the words that were masked in it."""
         self._is_showing = True
         self.text.set_text(wanted.text)
         self.pair.set_text(wanted.pair or "")
@@ -277,7 +277,7 @@ class ExplorePage(Page):
         said = [self._problem] if self._problem else []
         for count in filter(None, self._too_long):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
-            said.append(text.format(numbers.count(count), numbers.count(MOST_CHARACTERS)))
+            said.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
         if self.study.cut:
             text = self.tr("Truncated to the first {0} tokens, the model’s maximum.")
             said.append(text.format(numbers.count(len(self.study.tokens))))
@@ -306,7 +306,7 @@ class ExplorePage(Page):
         parts = [self.tr("Token {0}").format(number + 1), f"“{token.text}”"]
         if study.typed(number) != token.text and not token.special:
             parts.append(self.tr("typed “{0}”").format(study.typed(number)))
-        parts.append(self.tr("id {0}").format(token.id))
+        parts.append(self.tr("ID {0}").format(token.id))
         if study.target == number and study.picked >= 0 and study.picked != number:
             parts.append(self.tr("key token"))
         if study.pair is not None:
@@ -315,11 +315,11 @@ class ExplorePage(Page):
             parts.append(self.tr("masked"))
         return " · ".join(parts)
 
-    def _hide_example_word(self) -> None:
+    def _mask_example_word(self) -> None:
         """Once, at the first look: so there is something to see."""
         if not self.study.tokens:
             return
-        self.study.tokens_changed.disconnect(self._hide_example_word)
+        self.study.tokens_changed.disconnect(self._mask_example_word)
         for number, token in enumerate(self.study.tokens):
             if self.study.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
                 self.study.toggle_mask(number)

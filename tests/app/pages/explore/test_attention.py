@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
 from app.pages.explore.panels.attention import readout
-from app.pages.explore.panels.attention.drawing import MOST_OF_TOKEN, of_token
+from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.overview import MEASURES
@@ -301,9 +301,9 @@ def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, expl
     wait(lambda: len(state.drawn) == MAX_HEADS)
     drawn = sum(len(links.weights) for links in state.drawn)
     assert MAX_HEADS * 700 < drawn <= MAX_LINES
-    assert MAX_LINES + MOST_OF_TOKEN <= 20_000
-    of_one = of_token(np.full((512, 512), 1 / 100, np.float32), 3, -1, most=MOST_OF_TOKEN)
-    assert len(of_one.weights) == MOST_OF_TOKEN
+    assert MAX_LINES + MAX_LINES_OF_TOKEN <= 20_000
+    of_one = of_token(np.full((512, 512), 1 / 100, np.float32), 3, -1, most=MAX_LINES_OF_TOKEN)
+    assert len(of_one.weights) == MAX_LINES_OF_TOKEN
     assert not view.lines.grab().isNull()
 
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.pages.explore.editor import Editor
-from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.side import MAX_CHARACTERS
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def pasted(text: str) -> QMimeData:
 @pytest.mark.parametrize("text", ["word " * 20_000, "x" * 100_000, "\n" * 100_000])
 def test_a_hundred_thousand_pasted_characters_are_cut_and_told(qtbot, editor, text):
     editor.insertFromMimeData(pasted(text))
-    assert len(editor.toPlainText()) == MOST_CHARACTERS
+    assert len(editor.toPlainText()) == MAX_CHARACTERS
     assert editor.told[-1] == 100_000
     with qtbot.waitSignal(editor.edited):
         editor.clear()
@@ -37,12 +37,12 @@ def test_a_hundred_thousand_pasted_characters_are_cut_and_told(qtbot, editor, te
 
 def test_a_text_set_by_the_program_is_cut_too(editor):
     editor.set_text("x" * 100_000)
-    assert len(editor.toPlainText()) == MOST_CHARACTERS
+    assert len(editor.toPlainText()) == MAX_CHARACTERS
     assert editor.told[-1] == 100_000
 
 
 def test_what_is_pasted_over_a_selection_has_its_room(editor):
-    editor.set_text("x" * MOST_CHARACTERS)
+    editor.set_text("x" * MAX_CHARACTERS)
     editor.selectAll()
     editor.insertFromMimeData(pasted("short"))
     assert editor.toPlainText() == "short"
@@ -50,13 +50,13 @@ def test_what_is_pasted_over_a_selection_has_its_room(editor):
 
 
 def test_typing_beyond_the_end_of_the_room_changes_nothing(qtbot, editor):
-    editor.set_text("x" * MOST_CHARACTERS)
+    editor.set_text("x" * MAX_CHARACTERS)
     cursor = editor.textCursor()
     cursor.movePosition(cursor.MoveOperation.End)
     editor.setTextCursor(cursor)
     qtbot.keyClicks(editor, "yz")
-    assert editor.toPlainText() == "x" * MOST_CHARACTERS
-    assert editor.told[-1] == MOST_CHARACTERS + 1
+    assert editor.toPlainText() == "x" * MAX_CHARACTERS
+    assert editor.told[-1] == MAX_CHARACTERS + 1
 
 
 def test_pasted_markup_stays_text(editor):

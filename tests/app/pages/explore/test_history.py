@@ -99,7 +99,7 @@ def test_a_change_is_written_by_itself(study, history, wait, file):
 
 
 def test_pinned_ones_stay_however_many_come(study, history, monkeypatch):
-    monkeypatch.setattr(module, "MAX_UNPINNED", 3)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     study.look_at(HIDDEN)
     history.keep_input()
     history.pin(history.entries[0], True)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
-from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.side import MAX_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 
@@ -121,7 +121,7 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     said = page.notice.text()
     assert page.notice.isVisible()
     assert "100008 characters" in said.replace(",", "")
-    assert f"first {MOST_CHARACTERS} " in said.replace(",", "")
+    assert f"first {MAX_CHARACTERS} " in said.replace(",", "")
     assert "first 32 tokens" in said
     page.text.set_text("the cat")
     wait(lambda: page.study.is_settled and not page.study.cut)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel
 from app.pages.explore import study
 from app.pages.explore.panels.predictions import choices
 from app.pages.explore.panels.words import candidates as whole
-from app.pages.explore.side import MOST_CHARACTERS
+from app.pages.explore.side import MAX_CHARACTERS
 from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed
 from engine.models.checkpoint import load, write
@@ -52,7 +52,7 @@ def model(home):
 @pytest.fixture
 def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
     for module in (study, choices, whole):
-        monkeypatch.setattr(module, "TYPING_PAUSE", PAUSE)
+        monkeypatch.setattr(module, "TYPING_PAUSE_MS", PAUSE)
     made = ExplorePage(workshop)
     qtbot.addWidget(made)
     made.resize(1100, 700)
@@ -131,4 +131,4 @@ def test_any_text_is_shown_as_it_is_and_without_a_pause(
 def shown_of(text: str) -> str:
     """What Qt's editor makes of line ends, cut as the page cuts it."""
     lines = text.replace("\r\n", "\n").replace("\u2028", "\n")
-    return lines[:MOST_CHARACTERS]
+    return lines[:MAX_CHARACTERS]

@@ -3,7 +3,7 @@
 import pytest
 
 from app.library import describe_model
-from app.pages.explore.side import MOST_CHARACTERS, shifted
+from app.pages.explore.side import MAX_CHARACTERS, shifted
 from app.pages.explore.study import Study
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import make_model
@@ -153,6 +153,6 @@ def test_a_text_that_no_encoding_holds_is_made_whole(study, wait):
 def test_a_hundred_thousand_characters_are_cut(study, wait):
     study.set_texts("a " * 50_000)
     wait(lambda: study.is_settled)
-    assert len(study.text) == MOST_CHARACTERS
+    assert len(study.text) == MAX_CHARACTERS
     assert study.cut
     assert len(study.tokens) == 32

@@ -96,7 +96,7 @@ def test_a_hidden_word_has_the_number_of_the_mask(view, study, answer):
     study.toggle_mask(2)
     answer()
     assert cells(view, 2)[:2] == ["cat", "4"]
-    assert view.tables[0].itemDelegate()._is_hidden(2)
+    assert view.tables[0].itemDelegate()._is_masked(2)
 
 
 def test_what_the_model_does_not_know_is_said(view, study, wait):
@@ -110,7 +110,7 @@ def test_what_the_model_does_not_read_is_said(view, study, wait):
     study.set_texts("the cat sat on " * 20 + "mat")
     wait(lambda: study.is_settled and study.cut)
     assert "Truncated to 32 tokens" in view.notes.text()
-    assert "begins with “sat on the cat sat on the cat" in view.notes.text()
+    assert "starts with “sat on the cat sat on the cat" in view.notes.text()
     assert len(view.tables[0].rows.rows) == 32
 
 

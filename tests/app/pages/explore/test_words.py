@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 
-from app.pages.explore.panels.words.state import MOST_PLACES, WordsState
+from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
 from app.pages.explore.study import Study
@@ -141,11 +141,11 @@ def test_a_refusal_is_shown_in_its_words(view, study, explorer):
 
 
 def test_more_places_than_cards_are_counted(view, study, explorer, wait):
-    study.set_texts("[MASK] " * (MOST_PLACES + 5))
+    study.set_texts("[MASK] " * (MAX_POSITIONS + 5))
     wait(lambda: study.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
-    assert len(shown(view)) == MOST_PLACES
-    assert f"{MOST_PLACES} of {MOST_PLACES + 5}" in view.predictions.note.whole()
+    assert len(shown(view)) == MAX_POSITIONS
+    assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.whole()
 
 
 def test_bars_are_told_in_words(view, study, explorer):

@@ -93,7 +93,7 @@ def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, study, explor
     assert shown[-1][0] == "typed: un ##happy"
     study.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
-    view.candidates.by_itself.setChecked(True)
+    view.candidates.automatic.setChecked(True)
     study.pick(4)
     assert [(one.first, one.last) for one in explorer.of_kind("find_candidates")[1:]] == [
         (2, 3),
@@ -116,21 +116,21 @@ def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, stud
     study.pick(3)
     asked = explorer.of_kind("apply_lens")[-1]
     assert asked.positions == (2, 3)
-    traced = explorer.truly(asked)
+    applied = explorer.truly(asked)
     grid = view.lens.grids[0]
-    assert grid.traced == traced
-    assert len(traced.layers) == 4
+    assert grid.applied == applied
+    assert len(applied.layers) == 4
     place = grid.box(1, 0).center().toPoint()
     qtbot.mouseMove(grid, place + QPoint(3, 3))
     qtbot.mouseMove(grid, place)
-    best = traced.layers[1].predictions[0].ranked[0]
+    best = applied.layers[1].predictions[0].ranked[0]
     assert "layer 1" in view.lens.said.whole()
     assert f"“{best.label}” {chance(best.probability)}" in view.lens.said.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert study.picked == 2
     table = saved(view.figure())
     assert len(table) == 1 + 4 * 2 * 5
-    assert float(table[1][4]) == traced.layers[0].predictions[0].ranked[0].probability
+    assert float(table[1][4]) == applied.layers[0].predictions[0].ranked[0].probability
 
 
 def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explorer, monkeypatch):
@@ -176,7 +176,7 @@ def test_another_text_is_computed_by_itself_only_where_that_is_wished(qtbot, vie
     qtbot.waitUntil(lambda: study.is_settled)
     assert view.pseudo_perplexity.said.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
-    view.pseudo_perplexity.by_itself.setChecked(True)
+    view.pseudo_perplexity.automatic.setChecked(True)
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     study.set_texts("the cat")
     qtbot.waitUntil(lambda: study.is_settled)
@@ -199,16 +199,16 @@ def test_a_click_on_a_token_picks_it(qtbot, view, study, explorer):
 
 
 def test_the_next_sentence_is_told_where_there_are_two_texts(view, study, explorer, other, wait):
-    assert view.follows.isHidden()
+    assert view.next_sentences.isHidden()
     study.set_texts("the cat sat", "on the mat")
     wait(lambda: study.is_settled)
-    assert "no next-sentence" in view.follows.said[0].text()
+    assert "no next-sentence" in view.next_sentences.said[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
     study.choose_model(other)
     wait(lambda: study.is_settled)
     answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
-    assert chance(answer.probability) in view.follows.said[0].text()
-    assert view.follows.gauges[0].value == answer.probability
+    assert chance(answer.probability) in view.next_sentences.said[0].text()
+    assert view.next_sentences.gauges[0].value == answer.probability
 
 
 def test_two_models_stand_side_by_side_with_their_differences(view, study, explorer, other, wait):
@@ -238,7 +238,7 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
     for one in explorer.of_kind("apply_lens")[-2:]:
         explorer.truly(one)
-    assert view.lens.grids[1].traced.positions == (2,)
+    assert view.lens.grids[1].applied.positions == (2,)
     view.show_part(WHOLE)
     view.candidates.typed.setText("dog")
     view.candidates._on_typed()

@@ -16,7 +16,7 @@ BUCKETS = 12  # of opacity; lines of one are drawn in one go
 THICK_LINES = 400  # lines up to which they are drawn a little thicker
 FAINTEST = 0.005  # weight of a link that is drawn for a single token
 AT_ONCE = 25  # lines of one call, in which no other thread of Python goes on
-MOST_OF_TOKEN = 400  # lines that are drawn while the mouse moves
+MAX_LINES_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 
 
 def of_token(
@@ -24,7 +24,7 @@ def of_token(
     row: int,
     column: int,
     faintest: float = FAINTEST,
-    most: int = MOST_OF_TOKEN,
+    most: int = MAX_LINES_OF_TOKEN,
 ) -> Links:
     """The strongest links of one token of float32 [S, S]: of a row, or of a column."""
     own = weights[row] if row >= 0 else weights[:, column]

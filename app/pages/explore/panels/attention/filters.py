@@ -51,7 +51,7 @@ class LinkFilters(QWidget):
         column.addWidget(self.left_out)
         self.threshold.valueChanged.connect(self._on_threshold)
         self.block.currentIndexChanged.connect(lambda n: state.show_block(BLOCKS[n]))
-        self.special.toggled.connect(state.hide_special)
+        self.special.toggled.connect(state.exclude_special)
         state.head_changed.connect(self.show_state)
         self.show_state()
 
@@ -77,7 +77,7 @@ class LinkFilters(QWidget):
         if state.maps.weights is None:
             return ""
         parts = []
-        if state.hides_special:
+        if state.excludes_special:
             parts.append(self.tr("{0} are excluded.").format(_listed(state.special_names)))
         if state.block is not None:
             parts.append(self.tr("Only links between the selected texts are shown."))

@@ -1,4 +1,4 @@
-"""The chosen heads as lines: from the tokens that look, at the left, to those looked at.
+"""The chosen heads as lines: from the query tokens, at the left, to the key tokens.
 
 Thousands of lines take too long for the window's thread: the base picture, of what is in sight and
 a little more, is drawn off it, and only the lines of the token under the mouse are drawn on top.
@@ -27,7 +27,7 @@ from app import background
 from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.drawing import (
     FAINTEST,
-    MOST_OF_TOKEN,
+    MAX_LINES_OF_TOKEN,
     THICK_LINES,
     draw,
     head_role,
@@ -191,7 +191,7 @@ class Lines(QWidget):
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def at(self, point: QPointF) -> tuple[int, int]:
-        """The token that looks, or the one looked at, whose name is under a point; -1 for none."""
+        """The query token, or the key token, whose name is under a point; -1 for none."""
         left, right = self.ends()
         row = self.row_at(point.y())
         if point.x() <= left:
@@ -259,7 +259,7 @@ class Lines(QWidget):
         if stands_out:
             painter.translate(left, 0)
             for weights, ink in zip(state.shown, self._inks(), strict=True):
-                most = MOST_OF_TOKEN // len(state.shown)
+                most = MAX_LINES_OF_TOKEN // len(state.shown)
                 links = of_token(weights, row, column, FAINTEST * state.maps.largest, most)
                 paint_links(
                     painter, links, right - left, self.row_height(), ink, state.maps.largest
@@ -325,11 +325,11 @@ class Lines(QWidget):
         painter = QPainter(made)
         painter.translate(0, -first * height)
         painter.setFont(mono_font())
-        hidden = set(self._state.masked)
+        masked = set(self._state.masked)
         for number in range(first, last):
             token = self._state.tokens[number]
             role = Role.MUTED if token.special else Role.TEXT
-            painter.setPen(colour(Role.ACCENT if number in hidden else role))
+            painter.setPen(colour(Role.ACCENT if number in masked else role))
             for at_left in (True, False):
                 self._write(painter, painted(token.text), self._box(number, at_left), at_left)
         painter.end()

@@ -14,8 +14,8 @@ MAX_LINKS = 2_000  # links of a head that are drawn or listed
 class Links(NamedTuple):
     """Links of one head, strongest first."""
 
-    rows: np.ndarray  # int [N], the tokens that look
-    columns: np.ndarray  # int [N], the tokens looked at
+    rows: np.ndarray  # int [N], the query tokens
+    columns: np.ndarray  # int [N], the key tokens
     weights: np.ndarray  # float32 [N]
     wanted: int  # how many make up the share of the mass; more than N where they are too many
 

@@ -1,4 +1,4 @@
-"""One head as a matrix: rows look at columns.
+"""One head as a matrix: query tokens over key tokens.
 
 Shapes: S tokens that are shown.
 """

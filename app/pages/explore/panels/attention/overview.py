@@ -54,7 +54,7 @@ class Overview(QWidget):
         column.addWidget(area, 1)
         column.addWidget(self.said)
         column.addWidget(self.legend)
-        self.setMinimumWidth(50 * SPACE)
+        self.setMinimumWidth(57 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)
         self.wall.picked.connect(state.selection.pick)

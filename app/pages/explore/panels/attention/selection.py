@@ -1,4 +1,4 @@
-"""Which heads are looked at."""
+"""Which heads are selected."""
 
 from PySide6.QtCore import QObject, Signal
 
@@ -33,12 +33,12 @@ class HeadSelection(QObject):
             self.heads = tuple(dict.fromkeys(fitting))
 
     def pick(self, layer: int, head: int) -> None:
-        """Look at this head alone."""
+        """Select this head alone."""
         if self._exists(layer, head) and self.heads != ((layer, head),):
             self._choose(((layer, head),))
 
     def toggle(self, layer: int, head: int) -> None:
-        """Look at this head as well, as the current one, or no more; one always stays."""
+        """Add this head, as the current one, or remove it; one always stays."""
         one = layer, head
         if not self._exists(layer, head):
             return

@@ -1,4 +1,4 @@
-"""What is shown of the attention: the chosen heads, without what is hidden, and what is picked.
+"""What is shown of the attention: the chosen heads, without what is excluded, and what is picked.
 
 `AttentionMaps` has the numbers, `HeadSelection` the heads that are chosen, `StrongestLinks` the
 links that are drawn. Shapes: T tokens, S of them shown.
@@ -43,7 +43,7 @@ class AttentionState(QObject):
         self.maps = AttentionMaps(study, explorer)
         self.selection = HeadSelection(self)
         self.strongest = StrongestLinks(self)
-        self.hides_special = False
+        self.excludes_special = False
         self.block: Block | None = None  # the only one that is shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
@@ -156,14 +156,14 @@ class AttentionState(QObject):
             query.set_seen(seen and number == self.maps.shows_second and self._is_seen)
 
     def show_side(self, second: bool) -> None:
-        """Look at the second model, or at the first one again."""
+        """Show the second model, or the first one again."""
         self.maps.show_side(second)
         self.see_pair(self._sees_pair)
 
-    def hide_special(self, hide: bool) -> None:
+    def exclude_special(self, exclude: bool) -> None:
         """Leave out [CLS] and [SEP]; the weights between the others stay as they are."""
-        if hide != self.hides_special:
-            self.hides_special = hide
+        if exclude != self.excludes_special:
+            self.excludes_special = exclude
             self._show()
 
     def show_block(self, block: Block | None) -> None:
@@ -215,13 +215,13 @@ class AttentionState(QObject):
         self.links_changed.emit()
 
     def _show(self) -> None:
-        """Take the chosen heads out of the file, without what is hidden."""
+        """Take the chosen heads out of the file, without what is excluded."""
         weights = self.maps.weights
         if weights is None:
             return
         special = np.array([token.special for token in self.maps.tokens])
-        hide = self.hides_special and not special.all()
-        self._kept = np.flatnonzero(~special) if hide else np.arange(len(special))
+        exclude = self.excludes_special and not special.all()
+        self._kept = np.flatnonzero(~special) if exclude else np.arange(len(special))
         tokens = tuple(self.maps.tokens[n] for n in self._kept)
         if tokens != self.tokens:
             self.tokens = tokens
@@ -261,7 +261,7 @@ class AttentionState(QObject):
         self.point(self._place(self._own(number)), -1)
 
     def _on_study_head(self, layer: int, head: int) -> None:
-        """Another panel looks at another head."""
+        """Another panel has picked another head."""
         if self.maps.has_heads and (layer, head) != self.selection.current:
             layers, heads = self.maps.size
             self.selection.pick(min(layer, layers - 1), min(head, heads - 1))

@@ -28,7 +28,7 @@ class LinkRows(QAbstractTableModel):
         return 0 if parent.isValid() else 3
 
     def ends(self, row: int) -> tuple[int, int]:
-        """The tokens of a link: which looks, and which is looked at."""
+        """The tokens of a link: query, and key."""
         return int(self._links.rows[row]), int(self._links.columns[row])
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -117,7 +117,7 @@ class AttentionView(Panel):
             row.addWidget(label)
             row.addWidget(box)
         self.form = buttons.Segments(
-            [self.tr("Lines and matrix"), self.tr("Table"), self.tr("Query and key")],
+            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")],
             self.tr("View"),
         )
         self.form.choose(0)
@@ -132,7 +132,7 @@ class AttentionView(Panel):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def show_form(self, form: int) -> None:
-        """Lines and matrix, table, or query and key."""
+        """Maps (lines and matrix), table, or query and key."""
         self.form.choose(form)
         self.forms.setCurrentIndex(form)
         self._state.see_pair(form == PAIR)

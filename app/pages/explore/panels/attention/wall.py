@@ -45,7 +45,7 @@ class Wall(QWidget):
 
     Signals:
         toggled: layer and head, from 0, of a click.
-        picked: likewise of a double click or an arrow key: look at this one alone.
+        picked: likewise of a double click or an arrow key: select this one alone.
         pointed: likewise for the head under the mouse; -1 and -1 for none.
     """
 
@@ -83,7 +83,7 @@ class Wall(QWidget):
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
-        """Mark the heads that are looked at; the last is the current one."""
+        """Mark the heads that are selected; the last is the current one."""
         self._chosen = chosen
         layer, head = chosen[-1]
         self.setAccessibleDescription(

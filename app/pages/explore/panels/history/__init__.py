@@ -1,1 +1,1 @@
-"""Every input that was looked at: to come back to, to pin, to compare with."""
+"""Every input that was viewed: to come back to, to pin, to compare with."""

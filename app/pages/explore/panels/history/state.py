@@ -1,4 +1,4 @@
-"""The inputs that were looked at, kept in the home between sessions.
+"""The inputs that were viewed, kept in the home between sessions.
 
 An input that rests for a moment becomes an entry; an edit makes another entry and changes none. The
 file is read and written off the window's thread, and once more at the end of the program.
@@ -22,15 +22,15 @@ from engine.phrases import phrase
 
 log = logging.getLogger("studio")
 
-REST = 2_000  # ms after which an input is worth an entry
+REST_MS = 2_000  # ms after which an input is worth an entry
 SAVE_DELAY_MS = 500  # ms between a change and the file
-MAX_UNPINNED = 200  # entries that are not pinned
-LARGEST = 64_000_000  # bytes of a file that is read at all
+MAX_ENTRIES = 200  # entries that are not pinned
+MAX_FILE_BYTES = 64_000_000  # bytes of a file that is read at all
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One input; `at` is when it was last looked at, in the words of ISO 8601."""
+    """One input; `at` is when it was last viewed, in the words of ISO 8601."""
 
     input: Input
     at: str
@@ -67,7 +67,7 @@ class History(QObject):
         self._is_read = False
         self._is_due = False  # whether the file lacks something
         self._writing: background.Job | None = None
-        self._resting = QTimer(self, singleShot=True, interval=REST)
+        self._resting = QTimer(self, singleShot=True, interval=REST_MS)
         self._resting.timeout.connect(self.keep_input)
         self._saving = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
         self._saving.timeout.connect(self._save)
@@ -80,7 +80,7 @@ class History(QObject):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def open(self, entry: Entry) -> None:
-        """Look at an input again; the present one is kept first."""
+        """Open an input again; the present one is kept first."""
         self.keep_input()
         self.study.input_wanted.emit(entry.input)
 
@@ -107,7 +107,7 @@ class History(QObject):
         self.study.compare(self.study.model, entry.input)
 
     def keep_input(self) -> None:
-        """Make an entry of what is looked at, or move the one that it has to the top."""
+        """Make an entry of the present input, or move the one that it has to the top."""
         self._resting.stop()
         now = self.study.input
         if not "".join(now.texts).strip():
@@ -130,14 +130,14 @@ class History(QObject):
         self.entries = []
         for entry in entries:
             loose += not entry.pinned
-            if entry.pinned or loose <= MAX_UNPINNED:
+            if entry.pinned or loose <= MAX_ENTRIES:
                 self.entries.append(entry)
         self._is_due = True
         self._saving.start()
         self.changed.emit()
 
     def _on_read(self, read: list[Entry]) -> None:
-        """What was looked at meanwhile is newer than all that was read."""
+        """What was viewed meanwhile is newer than all that was read."""
         self._is_read = True
         new = {entry.input for entry in self.entries}
         self.entries += [entry for entry in read if entry.input not in new]
@@ -179,7 +179,7 @@ def _read(file: Path) -> list[Entry]:
     Raises StudioError where the file is there and cannot be read.
     """
     try:
-        if file.stat().st_size > LARGEST:
+        if file.stat().st_size > MAX_FILE_BYTES:
             raise ValueError("too large")
         return [_entry(kept) for kept in FILE.validate_json(file.read_bytes())]
     except FileNotFoundError:

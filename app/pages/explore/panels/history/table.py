@@ -4,6 +4,8 @@ from PySide6.QtCore import (
     QAbstractListModel,
     QDateTime,
     QLocale,
+    QModelIndex,
+    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -16,11 +18,11 @@ from app import resources, theme
 from app.pages.explore.captions import masked_words
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
-from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
+Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
-MAX_LINE_CHARACTERS = 200  # characters of a text that are looked at for a line
+MAX_LINE = 200  # characters of a text that are read for a line
 
 
 class Entries(QAbstractListModel):
@@ -69,16 +71,16 @@ class Entries(QAbstractListModel):
 
     def line(self, entry: Entry) -> str:
         """The beginning of the text."""
-        return visible(" ".join(entry.input.text[:MAX_LINE_CHARACTERS].split()))
+        return visible(" ".join(entry.input.text[:MAX_LINE].split()))
 
     def below(self, entry: Entry) -> str:
-        """The second text, what is hidden, and when."""
+        """The second text, what is masked, and when."""
         parts = []
         if entry.input.pair is not None:
-            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE_CHARACTERS].split())}")
-        hidden = masked_words(entry.input)
-        if hidden:
-            parts.append(self.tr("masked: {0}").format(", ".join(hidden)))
+            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE].split())}")
+        masked = masked_words(entry.input)
+        if masked:
+            parts.append(self.tr("masked: {0}").format(", ".join(masked)))
         at = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)
         if at.isValid():
             parts.append(QLocale().toString(at, QLocale.FormatType.ShortFormat))
@@ -86,7 +88,7 @@ class Entries(QAbstractListModel):
 
 
 class Rows(QStyledItemDelegate):
-    """The text, and below it what is hidden and when; a pin at the right."""
+    """The text, and below it what is masked and when; a pin at the right."""
 
     def __init__(self, entries: Entries, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The three steps from a text to its pieces, one below the other."""
+"""The three steps from a text to its tokens, one below the other."""
 
 from PySide6.QtCore import QSizeF, Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, QWidget
@@ -12,11 +12,11 @@ from app.widgets.tokenizer_texts import step_helps
 
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
 MOST_LINES = 3  # before a text scrolls
-MOST_PIECES = 160
+MAX_TOKENS_SHOWN = 160
 
 
 class Flow(QWidget):
-    """Normalise, split, find pieces: what each step does, and what came of it on the first side."""
+    """Normalise, split, tokenise: what each step does, and what came of it on the first side."""
 
     def __init__(self, state: TokensState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,7 +24,7 @@ class Flow(QWidget):
         self.helps = [Text("", "small") for _ in range(3)]
         self.normalised = _Shown(self.tr("Normalised text"))
         self.words = _Shown(self.tr("Words"))
-        self.pieces = [TokenRow(MOST_PIECES), TokenRow(MOST_PIECES)]  # of each text
+        self.pieces = [TokenRow(MAX_TOKENS_SHOWN), TokenRow(MAX_TOKENS_SHOWN)]  # of each text
         self.count = Text("", "muted")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

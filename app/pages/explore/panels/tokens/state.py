@@ -15,7 +15,7 @@ from engine.messages.explore.embeddings import Embed, Embedded, Table
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
-MOST_NAMED = 5  # unknown or different words that a sentence names
+MAX_NAMED = 5  # unknown or different words that a sentence names
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Row:
     """One token. `norms` are those of the addends, the sum and the outcome; empty while unknown."""
 
     token: Token
-    id: int  # that the model sees: of a hidden token the mask's
+    id: int  # that the model sees: of a masked token the mask's
     position: int  # the row of the table of positions
     norms: tuple[float, ...]
 
@@ -105,7 +105,7 @@ class TokensState(QObject):
         return rests
 
     def differences(self) -> list[tuple[str, str]]:
-        """The words that the two sides cut in different pieces, as both write them."""
+        """The words that the two sides tokenise differently, as both write them."""
         first, second = (_by_word(side) for side in self.study.both)
         found = []
         for here in first:
@@ -152,7 +152,7 @@ class TokensState(QObject):
 
 
 def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
-    """The pieces of every word, by its text, its letters and where it begins."""
+    """The tokens of every word, by its text, its letters and where it begins."""
     words: dict[tuple[int, str, int], list[str]] = {}
     seen: set[tuple[int, ...]] = set()
     for number, token in enumerate(side.tokens):
@@ -168,4 +168,4 @@ def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
 
 def named(words: Sequence[str]) -> list[str]:
     """Different ones in the order of the text, so many as a sentence can name."""
-    return list(dict.fromkeys(words))[:MOST_NAMED]
+    return list(dict.fromkeys(words))[:MAX_NAMED]

@@ -213,7 +213,7 @@ class _Cells(QStyledItemDelegate):
             painter.fillRect(box, colour(Role.ACCENT_SOFT))
         font = mono_font()
         if index.column() == TOKEN:
-            font.setStrikeOut(self._is_hidden(index.row()))
+            font.setStrikeOut(self._is_masked(index.row()))
             self._paint_segment(painter, box, row.token.segment)
         else:
             self._paint_bar(painter, box, index, row)
@@ -249,7 +249,7 @@ class _Cells(QStyledItemDelegate):
         painter.setBrush(colour(ADDENDS[rows.tables[number]], 0.22))
         painter.drawRoundedRect(room, 2, 2)
 
-    def _is_hidden(self, number: int) -> bool:
+    def _is_masked(self, number: int) -> bool:
         side = self._state.study.both[self._side]
         return number < len(side.tokens) and side.is_masked(number)
 
@@ -260,6 +260,6 @@ class _Cells(QStyledItemDelegate):
         if index.column() <= ID and index.row() < len(side.tokens):
             if side.is_unknown(index.row()):
                 return colour(Role.WARN)
-            if self._is_hidden(index.row()) or side.is_typed_mask(index.row()):
+            if self._is_masked(index.row()) or side.is_typed_mask(index.row()):
                 return colour(Role.ACCENT)
         return colour(Role.TEXT)

@@ -9,7 +9,7 @@ from app.pages.explore.captions import quoted
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.tokens.figure import figure_of
 from app.pages.explore.panels.tokens.flow import Flow
-from app.pages.explore.panels.tokens.state import MOST_NAMED, TokensState, named
+from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, named
 from app.pages.explore.panels.tokens.table import TokenTable
 from app.theme import SPACE
 from app.widgets import numbers
@@ -96,7 +96,7 @@ class TokensView(Panel):
         unknown = state.unknown(side)
         if unknown and shown.tokenizer is not None:
             names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))
-            more = ", …" if len(set(unknown)) > MOST_NAMED else ""
+            more = ", …" if len(set(unknown)) > MAX_NAMED else ""
             text = self.tr("Not in the vocabulary: {0}{1}. The model sees only {2} there.")
             piece = shown.tokenizer.token(shown.tokenizer.unknown)
             said.append(text.format(names, more, piece))
@@ -123,9 +123,9 @@ class TokensView(Panel):
             if study.both[0].texts == study.both[1].texts:
                 return f"{counts} {self.tr('All words are tokenised the same way.')}"
             return counts
-        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MOST_NAMED])
+        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MAX_NAMED])
         text = self.tr("%n word(s) tokenised differently: {0}", "", len(found)).format(some)
-        return f"{counts} {text}{'; …' if len(found) > MOST_NAMED else ''}"
+        return f"{counts} {text}{'; …' if len(found) > MAX_NAMED else ''}"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 

@@ -1,1 +1,1 @@
-"""Words: what the model expects at hidden places."""
+"""Words: what the model predicts at masked positions."""

@@ -1,4 +1,4 @@
-"""Whole words in a hidden place: one's own, weighed; and good ones, searched."""
+"""Whole words in a masked place: one's own, scored; and good ones, found."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words import drawn
-from app.pages.explore.panels.words.drawn import Column
+from app.pages.explore.panels.words import painting
 from app.pages.explore.panels.words.numbers_table import NumbersTable
+from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
-from app.pages.explore.study import TYPING_PAUSE
+from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons
@@ -37,21 +37,21 @@ class Candidates(Part):
     """Two tables: own words, and those that a search found."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, (*state.weighs, *state.searches), parent)
+        super().__init__(state, (*state.candidate_scores, *state.candidate_searches), parent)
         self.place = OneLine("", "strong")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
         self.typed.setAccessibleName(self.tr("Your words"))
         self.own = NumbersTable(self.tr("Your words, scored"), 1)
         self.found = NumbersTable(self.tr("Most likely words"), 1)
-        self.by_itself = QCheckBox(self.tr("Search automatically"))
+        self.automatic = QCheckBox(self.tr("Search automatically"))
         self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
         self.said_own, self.said_found = Text("", "small"), Text("", "small")
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE)
+        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._on_typed)
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
-        self.by_itself.toggled.connect(state.set_searches_by_itself)
+        self.automatic.toggled.connect(state.set_searches_automatically)
         self.stack = QStackedWidget()
         self.stack.addWidget(self._tables())
         self.nothing = EmptyState(
@@ -72,7 +72,7 @@ class Candidates(Part):
         row = QHBoxLayout()
         row.addWidget(Text(self.tr("Most likely words"), "strong", wraps=False))
         row.addStretch()
-        row.addWidget(self.by_itself)
+        row.addWidget(self.automatic)
         row.addWidget(self.go)
         right.addLayout(row)
         right.addWidget(self.found, 1)
@@ -91,7 +91,7 @@ class Candidates(Part):
 
     def _on_typed(self) -> None:
         self._pause.stop()
-        self.state.weigh_own(tuple(self.typed.text().split(",")))
+        self.state.score_own(tuple(self.typed.text().split(",")))
 
     def show_state(self) -> None:
         state = self.state
@@ -106,7 +106,7 @@ class Candidates(Part):
         self.said_own.setText(self._told_own())
         self.found.show_rows(*self._found_rows())
         self.said_found.setText(self._told_found())
-        self.go.setEnabled(not state.searches_by_itself)
+        self.go.setEnabled(not state.searches_automatically)
 
     # ── own words ────────────────────────────────────────────────────────────────────────────
 
@@ -117,7 +117,7 @@ class Candidates(Part):
             header += [self.tr("Second model"), self.tr("Difference")]
         rows = []
         for one, other in self._ranked():
-            row = [shown(one), told(one), logarithm(one)]
+            row = [shown(one), told(one), log_probability_text(one)]
             if compared:
                 row += [told(other), difference(one, other)]
             rows.append(row)
@@ -125,17 +125,17 @@ class Candidates(Part):
 
     def _ranked(self) -> list[tuple[Candidate, Candidate | None]]:
         """Own words with the second model's, the likeliest first; those without a score last."""
-        others = {one.text: one for one in self.state.weighed(1)}
-        both = [(one, others.get(one.text)) for one in self.state.weighed()]
+        others = {one.text: one for one in self.state.scored(1)}
+        both = [(one, others.get(one.text)) for one in self.state.scored()]
         return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
     def _told_own(self) -> str:
-        refusal = self.state.weighs[0].refusal
+        refusal = self.state.candidate_scores[0].refusal
         if refusal is not None:
             return refusal.phrase
         if not self.state.own:
             return self.tr("Type words to see how likely each one is here.")
-        if self.state.weighs[0].is_waiting:
+        if self.state.candidate_scores[0].is_waiting:
             return self.tr("Running the model …")
         return self.tr(
             "Joint probability of a word’s tokens, predicted from left to right with one "
@@ -146,7 +146,7 @@ class Candidates(Part):
 
     def _found_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
-        answers = [self.state.searched(side.number) for side in self.state.study.sides]
+        answers = [self.state.found(side.number) for side in self.state.study.sides]
         rows = []
         for number, answer in enumerate(answers):
             if answer is None:
@@ -154,19 +154,21 @@ class Candidates(Part):
             if len(answers) > 1:
                 model = self.state.study.both[number].model
                 rows.append([f"— {model.name if model else ''} —", "", ""])
-            rows += [[pieces(one), told(one), logarithm(one)] for one in answer.found]
+            rows += [
+                [token_names(one), told(one), log_probability_text(one)] for one in answer.found
+            ]
             if answer.actual is not None:
-                typed = self.tr("typed: {0}").format(pieces(answer.actual))
-                rows.append([typed, told(answer.actual), logarithm(answer.actual)])
+                typed = self.tr("typed: {0}").format(token_names(answer.actual))
+                rows.append([typed, told(answer.actual), log_probability_text(answer.actual)])
         return header, rows
 
     def _told_found(self) -> str:
-        query = self.state.searches[0]
+        query = self.state.candidate_searches[0]
         if query.refusal is not None:
             return query.refusal.phrase
         if query.is_waiting:
             return self.tr("Searching …")
-        if self.state.searched() is None:
+        if self.state.found() is None:
             return self.tr(
                 "Beam search over all masks of this word. It takes a moment, so it runs on request."
             )
@@ -175,7 +177,7 @@ class Candidates(Part):
     def figure(self) -> Figure | None:
         gap, study = self.state.gap(), self.state.study
         own = [pair for pair in self._ranked() if not pair[0].problem]
-        found = self.state.searched()
+        found = self.state.found()
         if gap is None or not (own or found):
             return None
         compared = study.is_compared
@@ -187,7 +189,7 @@ class Candidates(Part):
             columns.append(Column(self.tr("Your words"), tuple(bars)))
             rows += [["own", *row(one, other)] for one, other in own]
         if found is not None:
-            best = tuple((pieces(one), (one.probability,), False) for one in found.found)
+            best = tuple((token_names(one), (one.probability,), False) for one in found.found)
             columns.append(Column(self.tr("Found by beam search"), best))
             rows += [["found", *row(one, None)] for one in found.found]
         place = painted(self.state.gap_text())
@@ -196,14 +198,14 @@ class Candidates(Part):
             "left to right, each predicted with the tokens before it shown and those "
             "after it masked."
         ).format(place)
-        size = drawn.size(columns)
+        size = painting.size(columns)
         header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
         return Figure(
             name="candidates",
             title=self.tr("Candidates for “{0}”").format(place),
             caption=f"{caption} {source(study)}",
             size=QSize(size.width(), size.height()),
-            paint=lambda painter, _: drawn.paint(painter, columns),
+            paint=lambda painter, _: painting.paint(painter, columns),
             table=lambda: Table(header, rows),
         )
 
@@ -218,15 +220,17 @@ def row(one: Candidate, other: Candidate | None) -> Sequence[object]:
     return one.text, " ".join(one.tokens), one.log_probability, second
 
 
-def pieces(one: Candidate) -> str:
+def token_names(one: Candidate) -> str:
     return " ".join(painted(piece) for piece in one.tokens)
 
 
 def shown(one: Candidate) -> str:
-    """A word, with its pieces where it has several, or with what is wrong with it."""
+    """A word, with its token_names where it has several, or with what is wrong with it."""
     if one.problem:
         return f"{painted(one.text)}: {translated(one.problem)}"
-    return painted(one.text) if len(one.tokens) == 1 else f"{painted(one.text)} = {pieces(one)}"
+    return (
+        painted(one.text) if len(one.tokens) == 1 else f"{painted(one.text)} = {token_names(one)}"
+    )
 
 
 def told(one: Candidate | None) -> str:
@@ -236,12 +240,12 @@ def told(one: Candidate | None) -> str:
     return chance(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
 
 
-def logarithm(one: Candidate) -> str:
+def log_probability_text(one: Candidate) -> str:
     return "–" if one.problem else decimal(one.log_probability, 2)
 
 
 def difference(one: Candidate, other: Candidate | None) -> str:
-    """The second logarithm less the first."""
+    """The second log_probability_text less the first."""
     if one.problem or other is None or other.problem:
         return "–"
     apart = other.log_probability - one.log_probability

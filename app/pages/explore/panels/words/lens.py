@@ -5,7 +5,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words import drawn
+from app.pages.explore.panels.words import painting
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
@@ -27,7 +27,7 @@ STEPS = {
 
 
 class LayerGrid(QWidget):
-    """Rows are heights, the embeddings on top; columns are places; a cell has the first prediction.
+    """Rows are rows, the embeddings on top; columns are places; a cell has the first prediction.
 
     Signals:
         pointed: row and column under the mouse or moved to by keys; -1 and -1 for none.
@@ -39,42 +39,42 @@ class LayerGrid(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.traced: LensApplied | None = None
+        self.applied: LensApplied | None = None
         self._at = (-1, -1)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Top prediction after each layer"))
 
-    def show_traced(self, traced: LensApplied | None) -> None:
-        if traced is self.traced:
+    def show_lens(self, applied: LensApplied | None) -> None:
+        if applied is self.applied:
             return
-        self.traced = traced
+        self.applied = applied
         self.setAccessibleDescription(self._told())
         self.updateGeometry()
         self.update()
 
-    def heights(self) -> int:
-        return len(self.traced.layers) if self.traced else 0
+    def rows(self) -> int:
+        return len(self.applied.layers) if self.applied else 0
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
     def sizeHint(self) -> QSize:
-        if self.traced is None:
+        if self.applied is None:
             return QSize(0, 0)
-        wide = self._left() + CELL.width() * len(self.traced.positions)
-        return QSize(round(wide) + 1, CELL.height() * self.heights() + self._top() + 1)
+        wide = self._left() + CELL.width() * len(self.applied.positions)
+        return QSize(round(wide) + 1, CELL.height() * self.rows() + self._top() + 1)
 
     def box(self, row: int, column: int) -> QRectF:
         left = self._left() + column * CELL.width()
         return QRectF(left, self._top() + row * CELL.height(), CELL.width(), CELL.height())
 
     def at(self, point: QPoint) -> tuple[int, int]:
-        if self.traced is None:
+        if self.applied is None:
             return -1, -1
         row = (point.y() - self._top()) // CELL.height()
         column = int((point.x() - self._left()) // CELL.width())
-        inside = 0 <= row < self.heights() and 0 <= column < len(self.traced.positions)
+        inside = 0 <= row < self.rows() and 0 <= column < len(self.applied.positions)
         return (row, column) if inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -91,11 +91,11 @@ class LayerGrid(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = STEPS.get(Qt.Key(event.key()))
-        if step is None or self.traced is None:
+        if step is None or self.applied is None:
             super().keyPressEvent(event)
             return
         row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
-        last = self.heights() - 1, len(self.traced.positions) - 1
+        last = self.rows() - 1, len(self.applied.positions) - 1
         self._point((min(max(row, 0), last[0]), min(max(column, 0), last[1])))
 
     def _point(self, at: tuple[int, int]) -> None:
@@ -105,29 +105,29 @@ class LayerGrid(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self.traced is None:
+        if self.applied is None:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.setFont(font("small"))
-        for row in range(self.heights()):
+        for row in range(self.rows()):
             painter.setPen(colour(Role.MUTED))
             box = QRectF(0, self.box(row, 0).top(), self._left() - 2 * SPACE, CELL.height())
-            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, height_name(row))
-        for column, place in enumerate(self.traced.positions):
+            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, layer_name(row))
+        for column, place in enumerate(self.applied.positions):
             painter.setFont(mono_font())
             painter.setPen(colour(Role.TEXT))
             head = self.box(0, column)
             box = QRectF(head.left(), 0, head.width(), self._top())
-            name = painted(self.traced.tokens[place].text)
+            name = painted(self.applied.tokens[place].text)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, name)
-            for row in range(self.heights()):
+            for row in range(self.rows()):
                 self._paint_cell(painter, row, column)
 
     def _paint_cell(self, painter: QPainter, row: int, column: int) -> None:
-        assert self.traced is not None
-        height = self.traced.layers[row]
+        assert self.applied is not None
+        height = self.applied.layers[row]
         best, actual = height.predictions[column].ranked[0], height.actual[column]
         box = self.box(row, column).adjusted(1, 1, -1, -1)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -152,16 +152,16 @@ class LayerGrid(QWidget):
         painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, said)
 
     def _told(self) -> str:
-        if self.traced is None:
+        if self.applied is None:
             return ""
-        last = self.traced.layers[-1]
+        last = self.applied.layers[-1]
         return ", ".join(
-            f"{painted(self.traced.tokens[place].text)}: {painted(prediction.ranked[0].label)}"
-            for place, prediction in zip(self.traced.positions, last.predictions, strict=True)
+            f"{painted(self.applied.tokens[place].text)}: {painted(prediction.ranked[0].label)}"
+            for place, prediction in zip(self.applied.positions, last.predictions, strict=True)
         )
 
     def _left(self) -> float:
-        return QFontMetricsF(font("small")).horizontalAdvance(height_name(0)) + 4 * SPACE
+        return QFontMetricsF(font("small")).horizontalAdvance(layer_name(0)) + 4 * SPACE
 
     def _top(self) -> int:
         return 8 * SPACE
@@ -171,7 +171,7 @@ class Lens(Part):
     """A grid for each model."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, state.traces, parent)
+        super().__init__(state, state.lens_queries, parent)
         self.grids = (LayerGrid(), LayerGrid())
         self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
         self.said = OneLine("", "body")
@@ -217,12 +217,12 @@ class Lens(Part):
         whole.addWidget(self.stack)
 
     def show_state(self) -> None:
-        query = self.state.traces[0]
+        query = self.state.lens_queries[0]
         if query.refusal is not None:
             self.problem.title.setText(query.refusal.problem)
             self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(2)
-        elif self.state.traced() is None and not query.is_waiting:
+        elif self.state.applied() is None and not query.is_waiting:
             self.stack.setCurrentIndex(1)
         else:
             self.stack.setCurrentIndex(0)
@@ -230,36 +230,36 @@ class Lens(Part):
             model = self.state.study.both[side].model
             name.setText(model.name if model else "")
             name.setVisible(self.state.study.is_compared)
-            grid.show_traced(self.state.traced(side))
+            grid.show_lens(self.state.applied(side))
             grid.setVisible(side < len(self.state.study.sides))
         self._say(0, -1, -1)
 
     def _say(self, side: int, row: int, column: int) -> None:
-        """The best predictions of the cell that is pointed at."""
-        traced = self.state.traced(side)
-        if traced is None or not (0 <= row < len(traced.layers)):
+        """The top predictions of the cell that is pointed at."""
+        applied = self.state.applied(side)
+        if applied is None or not (0 <= row < len(applied.layers)):
             self.said.setText(self.tr("Hover over a cell to see its top predictions."))
             return
-        prediction = traced.layers[row].predictions[column]
+        prediction = applied.layers[row].predictions[column]
         best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in prediction.ranked)
         text = self.tr("Token {0}, {1}: {2}")
-        self.said.setText(text.format(prediction.first + 1, height_name(row), best))
+        self.said.setText(text.format(prediction.first + 1, layer_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
         """Pick the token of a column for the whole page."""
-        traced, study = self.state.traced(side), self.state.study
-        if traced is not None:
-            number = traced.positions[column]
-            study.pick(number if side == 0 else study.both[0].counterpart(traced.tokens[number]))
+        applied, study = self.state.applied(side), self.state.study
+        if applied is not None:
+            number = applied.positions[column]
+            study.pick(number if side == 0 else study.both[0].counterpart(applied.tokens[number]))
 
     def figure(self) -> Figure | None:
-        traced = self.state.traced()
-        if traced is None:
+        applied = self.state.applied()
+        if applied is None:
             return None
-        across = [f"{place + 1} {traced.tokens[place].text}" for place in traced.positions]
-        down = [height_name(number) for number in range(len(traced.layers))]
+        across = [f"{place + 1} {applied.tokens[place].text}" for place in applied.positions]
+        down = [layer_name(number) for number in range(len(applied.layers))]
         cells, rows = [], []
-        for name, height in zip(down, traced.layers, strict=True):
+        for name, height in zip(down, applied.layers, strict=True):
             line = []
             for head, prediction, actual in zip(
                 across, height.predictions, height.actual, strict=True
@@ -282,12 +282,12 @@ class Lens(Part):
             title=self.tr("Top predictions after each layer"),
             caption=f"{caption} {source(self.state.study)}",
             size=size,
-            paint=lambda painter, area: drawn.paint_grid(painter, area, across, down, cells),
+            paint=lambda painter, area: painting.paint_grid(painter, area, across, down, cells),
             table=lambda: Table(("layer", "token", "rank", "prediction", "probability"), rows),
         )
 
 
-def height_name(number: int) -> str:
+def layer_name(number: int) -> str:
     """Of a row: the embeddings, or a layer."""
     if not number:
         return QCoreApplication.translate("Logit lens", "embeddings")

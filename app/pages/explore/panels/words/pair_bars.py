@@ -1,4 +1,4 @@
-"""What two models expect, side by side: two bars for each piece, and their difference."""
+"""What two models predict, side by side: two bars for each token, and their difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LABEL_SHARE = 0.4  # of the width, at the most
 
 @dataclass(frozen=True)
 class PairBar:
-    """One piece; a probability is None where it is not among those that the model named."""
+    """One token; a probability is None where it is not among those that the model named."""
 
     label: str
     first: float | None

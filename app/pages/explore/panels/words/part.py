@@ -16,7 +16,7 @@ class Asks(Protocol):
 
 
 class Part(QWidget):
-    """One way to look at what is expected. It asks only while it is on the screen."""
+    """One view of what is predicted. It asks only while it is on the screen."""
 
     def __init__(
         self, state: WordsState, queries: Sequence[Asks], parent: QWidget | None = None

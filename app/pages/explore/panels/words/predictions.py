@@ -1,14 +1,14 @@
-"""A card for each hidden place: what is likely there, as bars; of two models as pairs of bars."""
+"""A card for each masked position: its predictions as bars; of two models as pairs of bars."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words import drawn
-from app.pages.explore.panels.words.drawn import Column
+from app.pages.explore.panels.words import painting
+from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
-from app.pages.explore.panels.words.state import MOST_PLACES, TOP, TOP_COMPARED, Place, WordsState
+from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, TOP_COMPARED, Place, WordsState
 from app.theme import SPACE
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.chips import painted
@@ -20,13 +20,13 @@ NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
 
 class Predictions(Part):
-    """What is expected at every hidden place."""
+    """What is predicted at every masked position."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(state, state.fills, parent)
         self.note = OneLine("", "muted")
         self.models = Text("", "small")
-        self.cards: list[PlaceCard] = []
+        self.cards: list[PositionCard] = []
         self._row = QHBoxLayout()
         self._row.setContentsMargins(0, 0, 0, 2 * SPACE)
         self._row.setSpacing(3 * SPACE)
@@ -58,8 +58,8 @@ class Predictions(Part):
             self.stack.setCurrentIndex(1)
 
     def _show_places(self, places: tuple[Place, ...]) -> None:
-        while len(self.cards) < min(len(places), MOST_PLACES):
-            card = PlaceCard()
+        while len(self.cards) < min(len(places), MAX_POSITIONS):
+            card = PositionCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
         study = self.state.study
@@ -74,7 +74,7 @@ class Predictions(Part):
         self.models.setText(self._models())
 
     def _other(self, place: Place) -> Place | None:
-        """What the second model expects there: without predictions while that is not known."""
+        """What the second model predicts there: without predictions while that is not known."""
         if not self.state.study.is_compared:
             return None
         return self.state.other(place) or Place(-1, (), None)
@@ -93,9 +93,9 @@ class Predictions(Part):
             return self.tr("Running the model …")
         state = self.state
         parts = [self.tr("Computed in {0} ms.").format(max(1, round(state.milliseconds)))]
-        if len(places) > MOST_PLACES:
+        if len(places) > MAX_POSITIONS:
             text = self.tr("The first {0} of {1} masked positions are shown.")
-            parts.append(text.format(MOST_PLACES, len(places)))
+            parts.append(text.format(MAX_POSITIONS, len(places)))
         elif len(places) > 1 and not state.is_causal:
             parts.append(
                 self.tr("Each position is predicted independently, with all others masked.")
@@ -141,7 +141,7 @@ class Predictions(Part):
         ).format(self.state.study.mask)
 
     def figure(self) -> Figure | None:
-        places, study = self.state.places()[:MOST_PLACES], self.state.study
+        places, study = self.state.places()[:MAX_POSITIONS], self.state.study
         if not places:
             return None
         columns, rows = [], []
@@ -176,14 +176,14 @@ class Predictions(Part):
             name="predictions",
             title=self.tr("Predictions for masked words"),
             caption=f"{caption} {source(study)}",
-            size=drawn.size(columns),
-            paint=lambda painter, _: drawn.paint(painter, columns),
+            size=painting.size(columns),
+            paint=lambda painter, _: painting.paint(painter, columns),
             table=lambda: Table(tuple(header), rows),
         )
 
 
-class PlaceCard(Card):
-    """One hidden place."""
+class PositionCard(Card):
+    """One masked position."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, padding=4 * SPACE)
@@ -198,7 +198,7 @@ class PlaceCard(Card):
             self.body.addWidget(part)
 
     def show_place(self, place: Place, other: Place | None, picked: bool, mask: str) -> None:
-        """Show a place; the actual piece stands out, at its rank or below the others.
+        """Show a position; the actual token stands out, at its rank or below the others.
 
         `other` is the same place of a second model; None where nothing is compared.
         """
@@ -235,7 +235,7 @@ class PlaceCard(Card):
 
 
 def pairs(place: Place, other: Place | None) -> list[PairBar]:
-    """The top predictions of both models, the likeliest by either first, and the actual token."""
+    """The top predictions of both models, the likeliest by either of them first, and the actual."""
     second = other or Place(-1, (), None)
     chances = [{one.label: one.probability for one in p.likely} for p in (place, second)]
     for known, actual in zip(chances, (place.actual, second.actual), strict=True):

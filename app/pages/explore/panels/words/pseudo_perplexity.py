@@ -139,17 +139,17 @@ class PseudoPerplexity(Part):
         super().__init__(state, state.scorings, parent)
         self.said = Text("", "strong", wraps=False)
         self.more = Text("", "small")
-        self.by_itself = QCheckBox(self.tr("Compute automatically"))
+        self.automatic = QCheckBox(self.tr("Compute automatically"))
         self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
         self.strip = ScoreStrip()
         self.table = NumbersTable(self.tr("Token scores"), 2)
-        self.by_itself.toggled.connect(self._on_by_itself)
+        self.automatic.toggled.connect(self._on_automatic)
         self.strip.picked.connect(state.study.pick)
         self.table.row_picked.connect(self._on_row)
         head = QHBoxLayout()
         head.addWidget(self.said)
         head.addStretch()
-        head.addWidget(self.by_itself)
+        head.addWidget(self.automatic)
         head.addWidget(self.go)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -178,9 +178,9 @@ class PseudoPerplexity(Part):
         for scoring in self._shown():
             scoring.stop() if runs else scoring.resume()
 
-    def _on_by_itself(self, on: bool) -> None:
+    def _on_automatic(self, on: bool) -> None:
         for scoring in self.state.scorings:
-            scoring.set_runs_by_itself(on)
+            scoring.set_automatic(on)
 
     def _on_row(self, row: int) -> None:
         places = self.state.scorings[0].places

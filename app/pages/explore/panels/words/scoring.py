@@ -36,7 +36,7 @@ class Scoring(QObject):
         self.side = study.both[side]
         self.total = 0  # places that there are
         self.causal = False
-        self.runs_by_itself = False
+        self.is_automatic = False
         self._places: tuple[TokenScore, ...] = ()
         self._key: Key = (None, ())  # what they are of
         self._start = 0
@@ -72,9 +72,9 @@ class Scoring(QObject):
         """Whether it is on the screen; it continues where it was left."""
         self.query.set_seen(seen)
 
-    def set_runs_by_itself(self, on: bool) -> None:
+    def set_automatic(self, on: bool) -> None:
         """Whether every new text is scored without being asked to."""
-        self.runs_by_itself = on
+        self.is_automatic = on
         if on:
             self.resume()
 
@@ -97,7 +97,7 @@ class Scoring(QObject):
         """Forget what is known of another text."""
         if self._key != self._now():
             self._key, self._places, self._start, self.total = self._now(), (), 0, 0
-            self._is_wanted, self._is_complete = self.runs_by_itself, False
+            self._is_wanted, self._is_complete = self.is_automatic, False
 
     def _question(self, side: Side) -> ScoreTokens | None:
         self._keep_up()

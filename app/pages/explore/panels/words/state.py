@@ -1,4 +1,4 @@
-"""What the model expects: at hidden places, of whole words, after each layer, everywhere."""
+"""What the model predicts: at masked positions, of whole words, after each layer, everywhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from engine.messages.question import Question
 
 TOP = 10
 TOP_COMPARED = 100  # so that what one model expects is nearly always found in the other's list
-MOST_PLACES = 24  # that are shown; each is a card
-MOST_OWN = 50  # words of one's own
+MAX_POSITIONS = 24  # that are shown; each is a card
+MAX_OWN_WORDS = 50  # words of one's own
 
 
 @dataclass(frozen=True)
 class Place:
-    """One hidden token, what is likely there, and the piece that stood there if one did."""
+    """One masked token, what is predicted there, and the token that was typed there if one was."""
 
     token: int
     likely: tuple[LabelProbability, ...]
@@ -39,7 +39,7 @@ class Place:
 
     @property
     def rank(self) -> int:
-        """Which of the likely ones the actual piece is, from 1; 0 where it is none of them."""
+        """Which of the predictions the actual token is, from 1; 0 where it is none of them."""
         if self.actual is None:
             return 0
         labels = [one.label for one in self.likely]
@@ -59,16 +59,16 @@ class WordsState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.own: tuple[str, ...] = ()  # words that are weighed
-        self.searches_by_itself = False
+        self.own: tuple[str, ...] = ()  # words that are scored
+        self.searches_automatically = False
         self._wants_search = False
         self._explorer = explorer
         study.settled.connect(self._on_settled)  # before those of the questions
         self.fills = self._both(self._fill)
-        self.weighs = self._both(self._weigh)
-        self.searches = self._both(self._search)
-        self.traces = self._both(self._trace)
-        self.follows = self._both(self._follow)
+        self.candidate_scores = self._both(self._score_candidates)
+        self.candidate_searches = self._both(self._find_candidates)
+        self.lens_queries = self._both(self._apply_lens)
+        self.next_sentences = self._both(self._predict_next_sentence)
         self.scorings = tuple(Scoring(study, explorer, side) for side in (0, 1))
         for scoring in self.scorings:
             scoring.changed.connect(self.changed)
@@ -78,11 +78,11 @@ class WordsState(QObject):
 
     @property
     def query(self) -> LiveQuery:
-        """What the first model predictions."""
+        """What the first model predicts."""
         return self.fills[0]
 
     def places(self, side: int = 0) -> tuple[Place, ...]:
-        """All hidden places, from left to right."""
+        """All masked positions, from left to right."""
         filled = self.fills[side].answer
         if not isinstance(filled, MaskFilled):
             return ()
@@ -101,7 +101,7 @@ class WordsState(QObject):
 
     @property
     def shortened(self) -> str:
-        """The numbers in which a prediction that is shown was computed, where not in float32."""
+        """The precision in which a prediction that is shown was computed, where not float32."""
         found = [one.answer.computed for one in self.fills if isinstance(one.answer, MaskFilled)]
         return next((kind for kind in found if kind != "float32"), "")
 
@@ -112,36 +112,36 @@ class WordsState(QObject):
 
     @property
     def is_causal(self) -> bool:
-        """Whether the model predictions from the words to the left alone."""
+        """Whether the model predicts from the tokens to the left alone."""
         filled = self.query.answer
         return isinstance(filled, MaskFilled) and filled.causal
 
     @property
-    def can_guess(self) -> bool:
-        """Whether the model has a head for masked words; a model not looked at yet may have one."""
-        return can_guess(self.study.both[0])
+    def can_predict(self) -> bool:
+        """Whether the model has an MLM head; a model not read yet may have one."""
+        return can_predict(self.study.both[0])
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
-        """The first and last token of the hidden word that is picked, or else of the first one.
+        """The first and last token of the masked word that is picked, or else of the first one.
 
         Masks that were typed side by side are one gap.
         """
         shown = self.study.both[side]
-        hidden = hidden_tokens(shown)
+        masked = masked_tokens(shown)
         if side == 0:
-            at = self.study.picked if self.study.picked in hidden else next(iter(hidden), -1)
+            at = self.study.picked if self.study.picked in masked else next(iter(masked), -1)
         else:
             first = self.gap(0)
             at = -1 if first is None else shown.counterpart(self.study.tokens[first[0]])
-        if at not in hidden:
+        if at not in masked:
             return None
         if not shown.is_typed_mask(at):
             word = shown.word(at)
             return word[0], word[-1]
         first_number, last_number = at, at
-        while first_number - 1 in hidden and shown.is_typed_mask(first_number - 1):
+        while first_number - 1 in masked and shown.is_typed_mask(first_number - 1):
             first_number -= 1
-        while last_number + 1 in hidden and shown.is_typed_mask(last_number + 1):
+        while last_number + 1 in masked and shown.is_typed_mask(last_number + 1):
             last_number += 1
         return first_number, last_number
 
@@ -153,42 +153,42 @@ class WordsState(QObject):
         tokens, study = self.study.tokens, self.study
         return study.texts[tokens[gap[0]].segment][tokens[gap[0]].start : tokens[gap[1]].end]
 
-    def weighed(self, side: int = 0) -> tuple[Candidate, ...]:
-        answer = self.weighs[side].answer
+    def scored(self, side: int = 0) -> tuple[Candidate, ...]:
+        answer = self.candidate_scores[side].answer
         return answer.candidates if isinstance(answer, CandidatesScored) else ()
 
-    def searched(self, side: int = 0) -> CandidatesFound | None:
-        answer = self.searches[side].answer
+    def found(self, side: int = 0) -> CandidatesFound | None:
+        answer = self.candidate_searches[side].answer
         return answer if isinstance(answer, CandidatesFound) else None
 
-    def traced(self, side: int = 0) -> LensApplied | None:
-        answer = self.traces[side].answer
+    def applied(self, side: int = 0) -> LensApplied | None:
+        answer = self.lens_queries[side].answer
         return answer if isinstance(answer, LensApplied) else None
 
-    def follows_by(self, side: int = 0) -> float | None:
+    def next_sentence_probability(self, side: int = 0) -> float | None:
         """How likely the second text follows the first; None where that is not known."""
-        answer = self.follows[side].answer
+        answer = self.next_sentences[side].answer
         return answer.probability if isinstance(answer, NextSentencePredicted) else None
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
-    def weigh_own(self, words: tuple[str, ...]) -> None:
+    def score_own(self, words: tuple[str, ...]) -> None:
         """Weigh these words in the gap, each once."""
-        own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MOST_OWN]
+        own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MAX_OWN_WORDS]
         if own != self.own:
             self.own = own
-            for query in self.weighs:
+            for query in self.candidate_scores:
                 query.renew()
 
     def search(self) -> None:
         """Search once for whole words in the gap."""
         self._wants_search = True
-        for query in self.searches:
+        for query in self.candidate_searches:
             query.renew()
 
-    def set_searches_by_itself(self, on: bool) -> None:
-        self.searches_by_itself = on
-        for query in self.searches:
+    def set_searches_automatically(self, on: bool) -> None:
+        self.searches_automatically = on
+        for query in self.candidate_searches:
             query.renew()
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
@@ -203,7 +203,7 @@ class WordsState(QObject):
         """Another gap, and other places to trace."""
         if self.study.is_settled:
             self._wants_search = False
-            for query in (*self.weighs, *self.searches, *self.traces):
+            for query in (*self.candidate_scores, *self.candidate_searches, *self.lens_queries):
                 query.renew()
 
     def _on_settled(self) -> None:
@@ -211,27 +211,27 @@ class WordsState(QObject):
 
     def _fill(self, side: Side) -> FillMask | None:
         """Nothing is asked where nothing can be predicted."""
-        if not can_guess(side) or not hidden_tokens(side):
+        if not can_predict(side) or not masked_tokens(side):
             return None
         top = TOP_COMPARED if self.study.is_compared else TOP
         return side.asked(FillMask, top=top, exact=self.study.is_exact)
 
-    def _weigh(self, side: Side) -> ScoreCandidates | None:
+    def _score_candidates(self, side: Side) -> ScoreCandidates | None:
         gap = self.gap(side.number)
-        if not can_guess(side) or gap is None or not self.own:
+        if not can_predict(side) or gap is None or not self.own:
             return None
         return side.asked(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
 
-    def _search(self, side: Side) -> FindCandidates | None:
-        wanted = self.searches_by_itself or self._wants_search
+    def _find_candidates(self, side: Side) -> FindCandidates | None:
+        wanted = self.searches_automatically or self._wants_search
         gap = self.gap(side.number)
-        if not wanted or not can_guess(side) or gap is None:
+        if not wanted or not can_predict(side) or gap is None:
             return None
         return side.asked(FindCandidates, first=gap[0], last=gap[1])
 
-    def _trace(self, side: Side) -> ApplyLens | None:
-        """The hidden places, and the one that is picked."""
-        places = set(hidden_tokens(side))
+    def _apply_lens(self, side: Side) -> ApplyLens | None:
+        """The masked positions, and the one that is picked."""
+        places = set(masked_tokens(side))
         picked = self.study.picked
         if 0 <= picked < len(self.study.tokens):
             token = self.study.tokens[picked]
@@ -239,11 +239,11 @@ class WordsState(QObject):
         is_causal = side.model is not None and side.model.info is not None
         is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
         places = {place for place in places if place >= int(is_causal)}
-        if not can_guess(side) or not places:
+        if not can_predict(side) or not places:
             return None
-        return side.asked(ApplyLens, positions=tuple(sorted(places))[:MOST_PLACES])
+        return side.asked(ApplyLens, positions=tuple(sorted(places))[:MAX_POSITIONS])
 
-    def _follow(self, side: Side) -> PredictNextSentence | None:
+    def _predict_next_sentence(self, side: Side) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
         if not has_pair or not side.has_head("next sentence"):
             return None
@@ -259,11 +259,11 @@ def same_token(side: Side, token: Token) -> int:
     return number if (own.start, own.end) == (token.start, token.end) else -1
 
 
-def can_guess(side: Side) -> bool:
-    """Whether a model has a head for masked words; one that was not looked at yet may have one."""
+def can_predict(side: Side) -> bool:
+    """Whether a model has an MLM head; one that was not read yet may have one."""
     return side.model is None or side.model.info is None or side.has_head("masked words")
 
 
-def hidden_tokens(side: Side) -> dict[int, None]:
-    """The numbers of all hidden tokens, typed masks among them, in their order."""
+def masked_tokens(side: Side) -> dict[int, None]:
+    """The numbers of all masked tokens, typed masks among them, in their order."""
     return {n: None for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)}

@@ -1,12 +1,12 @@
-"""Predictions, candidates, logit lens, pseudo-perplexity, and the next sentence."""
+"""What the model predicts: masked tokens, candidates, after each layer, every token; NSP."""
 
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.words.candidates import Candidates
-from app.pages.explore.panels.words.follows import Follows
 from app.pages.explore.panels.words.lens import Lens
+from app.pages.explore.panels.words.next_sentence import NextSentence
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.predictions import Predictions
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
@@ -37,7 +37,7 @@ class WordsView(Panel):
             self.lens,
             self.pseudo_perplexity,
         )
-        self.follows = Follows(state)
+        self.next_sentences = NextSentence(state)
         self.choice = buttons.Segments(
             [
                 self.tr("Predictions"),
@@ -75,7 +75,7 @@ class WordsView(Panel):
         self._is_seen = seen
         for part in self.parts:
             part.set_seen(seen and part is self.shown.currentWidget())
-        self.follows.set_seen(seen)
+        self.next_sentences.set_seen(seen)
 
     def show_part(self, number: int) -> None:
         """Another way to look."""
@@ -87,9 +87,9 @@ class WordsView(Panel):
 
     def show_state(self) -> None:
         """Bring everything in line with the state."""
-        self.stack.setCurrentIndex(0 if self._state.can_guess else 1)
+        self.stack.setCurrentIndex(0 if self._state.can_predict else 1)
         self.unmask.setEnabled(bool(self._state.study.masked))
-        self.follows.show_state()
+        self.next_sentences.show_state()
         part = self.shown.currentWidget()
         assert isinstance(part, Part)
         part.show_state()
@@ -115,7 +115,7 @@ class WordsView(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2 * SPACE)
         column.addLayout(head)
-        column.addWidget(self.follows)
+        column.addWidget(self.next_sentences)
         column.addWidget(self.shown, 1)
         return page
 

@@ -38,7 +38,7 @@ class Share(QWidget):
         painter.drawRoundedRect(track, 4, 4)
 
 
-class Follows(QWidget):
+class NextSentence(QWidget):
     """Shown where there is a second text."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
@@ -57,7 +57,7 @@ class Follows(QWidget):
         grid.setColumnStretch(3, 1)
 
     def set_seen(self, seen: bool) -> None:
-        for query in self._state.follows:
+        for query in self._state.next_sentences:
             query.set_seen(seen)
 
     def show_state(self) -> None:
@@ -65,7 +65,7 @@ class Follows(QWidget):
         self.setVisible(bool(study.pair and study.pair.strip()))
         for number, (said, gauge) in enumerate(zip(self.said, self.gauges, strict=True)):
             is_there = number < len(study.sides)
-            value = self._state.follows_by(number) if is_there else None
+            value = self._state.next_sentence_probability(number) if is_there else None
             said.setVisible(is_there)
             gauge.setVisible(value is not None)
             if is_there:
@@ -75,7 +75,7 @@ class Follows(QWidget):
                 gauge.setAccessibleDescription(chance(value))
 
     def _told(self, number: int, value: float | None) -> str:
-        side, query = self._state.study.both[number], self._state.follows[number]
+        side, query = self._state.study.both[number], self._state.next_sentences[number]
         name = f"{side.model.name}: " if self._state.study.is_compared and side.model else ""
         if query.refusal is not None:
             return name + query.refusal.problem
