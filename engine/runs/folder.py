@@ -149,7 +149,7 @@ class RunFolder:
         return events
 
     def last_started(self) -> Started | None:
-        """What the present or the last worker said of itself."""
+        """The start of the present or the last worker."""
         started, byte, before = None, 0, -1
         while byte != before:
             before = byte

@@ -18,7 +18,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 RESERVE_SIZE = 64 << 10  # bytes
-FREE_SPACE_POLL = 0.5  # s between two looks at what is free
+FREE_SPACE_POLL = 0.5  # s between two checks of the free space
 RETRY_AFTER = 30.0  # s after which a write is tried anyway: quotas do not show in what is free
 
 Written = TypeVar("Written")

@@ -1,6 +1,6 @@
 """Reproducibility of a run: what its weights depend on, and whether they can be had again.
 
-All of it stands in the events of the run folder; nothing is kept twice.
+All of it comes from the events of the run folder; nothing is stored twice.
 """
 
 import json
@@ -93,7 +93,7 @@ def reproducibility_of(run: RunFolder) -> Reproducibility:
 def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress) -> list[str]:
     """A sentence for each checkpoint that is not what was saved; reads every byte of them.
 
-    Each is compared with its manifest, and with the sums that were told when it was saved.
+    Each is compared with its manifest, and with the checksums that were recorded when it was saved.
     """
     told = {e.step: e for e in run.milestones() if isinstance(e, Saved) and e.weights}
     folders = run.checkpoint_folders()

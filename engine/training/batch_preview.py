@@ -100,31 +100,31 @@ def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
         length=len(ids) if batch.real is None else int(batch.real[row].sum()),
-        targets=tuple(_asked(batch, row, data)),
+        targets=tuple(_targets(batch, row, data)),
         wanted=wanted,
     )
 
 
-def _asked(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
-    """The places of a row at which something is wanted.
+def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
+    """The positions of a row at which the network is to predict something.
 
-    A random piece that happens to be the right one is shown as itself. Of a left-to-right model
-    each next piece is wanted, which need not be said at each place.
+    A random token that happens to be the right one is shown as kept. A causal model predicts each
+    next token, which need not be said at each position.
     """
     if batch.places is None or data.learner.causal:
         return
     width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
     inside = (batch.places >= row * width) & (batch.places < (row + 1) * width)
-    places: list[int] = (batch.places[inside] - row * width).tolist()
-    for place, wanted in zip(places, batch.targets[inside].tolist(), strict=True):
+    positions: list[int] = (batch.places[inside] - row * width).tolist()
+    for position, wanted in zip(positions, batch.targets[inside].tolist(), strict=True):
         if not data.learner.heads.masked_words:
             if wanted >= 0:
-                yield Target(position=place, wanted=labels[wanted], shown_as="label")
+                yield Target(position=position, wanted=labels[wanted], shown_as="label")
             continue
-        piece, shown = tokenizer.token(wanted), int(batch.tokens[row, place])
+        token, shown = tokenizer.token(wanted), int(batch.tokens[row, position])
         if shown == wanted:
-            yield Target(position=place, wanted=piece, shown_as="kept")
+            yield Target(position=position, wanted=token, shown_as="kept")
         elif shown == tokenizer.mask:
-            yield Target(position=place, wanted=piece, shown_as="mask")
+            yield Target(position=position, wanted=token, shown_as="mask")
         else:
-            yield Target(position=place, wanted=piece, shown_as="random")
+            yield Target(position=position, wanted=token, shown_as="random")

@@ -158,7 +158,7 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
 
 
 def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
-    """The event of the checkpoint of `progress.step`, which stands in its place."""
+    """The event of the checkpoint of `progress.step`, which has been written."""
     folder = run.checkpoint(progress.step)
     files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     return Saved(

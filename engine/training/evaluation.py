@@ -34,7 +34,7 @@ def evaluate(run: TrainingRun) -> bool:
 
 
 def early_stopping_note(progress: TrainingProgress) -> str:
-    """What is said where a run stops early."""
+    """The note of a run that stops early."""
     count = progress.evaluations_without_improvement
     return phrase(
         "Early stopping at step {step}: no improvement in the last {n} evaluation(s) (best at step "

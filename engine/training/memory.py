@@ -19,7 +19,7 @@ class Peak(NamedTuple):
 
     @property
     def decisive(self) -> int:
-        """Of the memory that the network lies in."""
+        """Of the memory that holds the network."""
         return self.device or self.process
 
 

@@ -31,7 +31,7 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
 
 
 def out_of_memory_note(progress: TrainingProgress) -> str:
-    """What is said where the micro-batch size was lowered."""
+    """The note of a lower micro-batch size."""
     return phrase(
         "Out of memory at step {step}: continuing with a micro-batch size of {size}. Each update "
         "still uses the whole batch.",

@@ -17,7 +17,7 @@ from engine.models.network import Network, shell
 def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> None:
     """Keep only this rank's slices of a network that is the same on every rank.
 
-    From here on the network is used by calling it, which gathers what lies outside of its layers.
+    From here on the network is used by calling it, which gathers the weights outside of its layers.
     """
     mesh = DeviceMesh.from_group(group, device.type)
     for layer in network.encoder.layers:

@@ -1,4 +1,4 @@
-"""`train RUN_FOLDER` fills a run folder, and `wait` is told later which; `explore SCRATCH_FOLDER`
+"""`train RUN_FOLDER` fills a run folder, and `wait` gets one later; `explore SCRATCH_FOLDER`
 answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was just written.
 """
 

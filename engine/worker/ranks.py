@@ -27,7 +27,7 @@ from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import RANK_LOST, Rank
 
-RANK_POLL = 0.1  # s between two looks at the ranks
+RANK_POLL = 0.1  # s between two checks of the ranks
 GRACE_PERIOD = 10.0  # s in which the others may end by themselves after one has failed
 
 
@@ -45,14 +45,14 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
     """
     byte = run.events_size()
     with _folder(run) as store, _started(run, processes, store) as ranks:
-        told = False
+        asked = False
         failed: tuple[int, int] | None = None  # the first rank that did, and its exit code
         end = float("inf")
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
             byte = _read(run, byte, events.listen)
-            if events.stop_wanted() and not told:
-                told = True
+            if events.stop_wanted() and not asked:
+                asked = True
                 _say_stop(ranks[0])
             if failed is None and (failed := _failed(ranks)) is not None:
                 end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
@@ -73,7 +73,7 @@ def write_last_word(store: Path, rank: int, ended: Ended) -> None:
 
 
 def end_with_worker(wish: Callable[[], None]) -> None:
-    """Let this rank end with its worker, and hear its wish to stop."""
+    """Let this rank end with its worker, and stop when that asks it to."""
 
     def listen() -> None:
         while os.read(0, 64):
@@ -132,14 +132,14 @@ def loopback() -> dict[str, str]:
     return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
 
 
-def _read(run: RunFolder, byte: int, hear: Callable[[Event], None]) -> int:
-    """Hear the new events; gives the byte up to which they reach."""
+def _read(run: RunFolder, byte: int, listen: Callable[[Event], None]) -> int:
+    """Pass on the new events; returns the byte up to which they reach."""
     before = -1
     while byte != before:
         before = byte
         events, byte = run.events_after(byte)
         for event in events:
-            hear(event)
+            listen(event)
     return byte
 
 

@@ -87,7 +87,7 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
         return 0
     except RankLost:
         return RANK_LOST
-    except Exception as error:  # noqa: BLE001 (the edge: it is told by the worker, or by torchrun)
+    except Exception as error:  # noqa: BLE001 (the edge: the worker or torchrun reports it)
         ended = _failed(error)
         if rank.store is not None:
             write_last_word(rank.store, rank.number, ended)

@@ -1,4 +1,4 @@
-"""A training worker that loads torch first, and is told then in which folder to train."""
+"""A training worker that loads torch first, and then gets the folder in which to train."""
 
 import json
 import os

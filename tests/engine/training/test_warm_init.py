@@ -13,7 +13,7 @@ from engine.spec.model import BertSpec
 from engine.tasks.learner import special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
-from engine.training.warm_init import LOOKS, warm_init, word_vectors
+from engine.training.warm_init import LOWER_OFFSETS, warm_init, word_vectors
 from tests.engine.training.small import new_run, pretraining
 
 DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]
@@ -90,7 +90,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
         weights = network.encoder(tokens, torch.zeros_like(tokens), keep_weights=True).weights[0][0]
-    for head, look in enumerate(LOOKS[0]):
+    for head, look in enumerate(LOWER_OFFSETS[0]):
         shares = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
         assert max(shares, key=lambda o: shares[o]) == look
         assert shares[look] > 0.25
