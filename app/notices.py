@@ -27,7 +27,9 @@ from engine.errors import StudioError
 
 log = logging.getLogger("studio")
 
-CUT = 300  # characters of a sentence that a banner shows; the rest stands in its details
+SENTENCE_LENGTH = (
+    300  # characters of a sentence that a banner shows; the rest stands in its details
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Notices(QObject):
         self.added.emit(notice)
 
 
-def shortened(text: str, characters: int = CUT) -> str:
+def shortened(text: str, characters: int = SENTENCE_LENGTH) -> str:
     """One line of at most `characters`, without control characters."""
     line = one_line(text)
     return line if len(line) <= characters else line[: characters - 1] + "…"

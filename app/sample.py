@@ -25,8 +25,8 @@ def sample_entry(home: Home) -> DataEntry:
     file = sample_data()
     if not file.is_file():
         raise StudioError(
-            phrase("The sample data set did not come with this program."),
-            phrase("Choose a data set of your own."),
+            phrase("The sample data set is missing from this installation."),
+            phrase("Use a data set of your own."),
         )
     recognised = recognise(file)
     if recognised.mapping is None:

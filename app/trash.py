@@ -19,8 +19,10 @@ def move_to_trash(folder: Path) -> Path:
     file = QFile(str(folder))
     if not file.moveToTrash():
         raise StudioError(
-            phrase("{folder} could not be moved to the trash of this system.", folder=folder.name),
-            phrase("If you are sure, delete this folder yourself: {folder}.", folder=folder),
+            phrase("{folder} could not be moved to the system trash.", folder=folder.name),
+            phrase(
+                "To remove it permanently, delete this folder yourself: {folder}.", folder=folder
+            ),
         )
     return Path(file.fileName())
 
@@ -32,15 +34,15 @@ def bring_back(place: Path, folder: Path) -> None:
     """
     if folder.exists():
         raise StudioError(
-            phrase("There is another folder at {folder} now.", folder=folder),
-            phrase("Move that one away and try again."),
+            phrase("Another folder now exists at {folder}.", folder=folder),
+            phrase("Move it elsewhere and try again."),
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.rename(place, folder)
     except OSError as error:
         raise StudioError(
-            phrase("{folder} could not be brought back from the trash.", folder=folder.name),
+            phrase("{folder} could not be restored from the trash.", folder=folder.name),
             phrase("It was at {place}.", place=place),
         ) from error
     # a desktop's trash keeps a note beside each thing that lies in it

@@ -184,13 +184,13 @@ class Choices(QWidget):
         state = self._state
         self.form.setCurrentIndex(self.form.findData(state.form))
         self.form_help.setText(self._forms()[state.form][1])
-        words = self._precisions()
+        precisions = self._precisions()
         self.precision.clear()
         for precision in PRECISIONS[state.form]:
-            self.precision.addItem(words[precision][0], precision)
+            self.precision.addItem(precisions[precision][0], precision)
         self.precision.setCurrentIndex(self.precision.findData(state.precision))
         self.precision.setEnabled(self.precision.count() > 1)
-        self.precision_help.setText(words[state.precision][1])
+        self.precision_help.setText(precisions[state.precision][1])
         where = self.tr("{0} in {1}")
         self.target.setText(where.format(state.target.name, state.place))
         if state.texts is None:

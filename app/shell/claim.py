@@ -16,7 +16,7 @@ class Claim:
 
     def take(self, home: Home) -> bool:
         """Whether this process is the one; False where another window has the home."""
-        taken = StudioError(phrase("Another window of BERT Studio is open on this home."))
+        taken = StudioError(phrase("BERT Studio is already running with this home folder."))
         try:
             self._held.enter_context(hold(home.lock, taken))
         except StudioError as error:

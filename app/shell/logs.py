@@ -5,7 +5,7 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-LARGEST = 2_000_000  # bytes of one file; two older ones are kept
+MAX_LOG_BYTES = 2_000_000  # bytes of one file; two older ones are kept
 
 
 class OneLine(logging.Formatter):
@@ -21,7 +21,7 @@ def log_to(file: Path) -> logging.Handler:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.close(descriptor)
     handler = RotatingFileHandler(
-        file, maxBytes=LARGEST, backupCount=2, encoding="utf-8", errors="backslashreplace"
+        file, maxBytes=MAX_LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace"
     )
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     log = logging.getLogger("studio")

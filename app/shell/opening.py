@@ -12,7 +12,7 @@ from app.shell.claim import Claim
 from app.shell.garbage import Collector
 from app.shell.logs import log_to
 from app.shell.signals import Ending
-from app.shell.single import Doorbell, ring
+from app.shell.single import InstanceServer, activate_running
 from app.studio import Studio
 from app.translation import Translator, language_of, translated
 from app.widgets.dialogs import Choice, Question
@@ -39,7 +39,7 @@ def run_window() -> int:
         print(f"bert-studio: {error}", file=sys.stderr)
         return 1
     if not is_first:
-        came = ring(home)
+        came = activate_running(home)
         print(
             "BERT Studio is already running; switching to its window."
             if came
@@ -95,8 +95,8 @@ def _load_drawing() -> None:
 def _show(app: QApplication, home: Home, studio: Studio) -> int:
     """Show the window until it is closed."""
     window = MainWindow(studio)
-    doorbell = Doorbell(home, window.come_to_front, studio)
-    if not doorbell.is_listening:
+    server = InstanceServer(home, window.come_to_front, studio)
+    if not server.is_listening:
         log.warning("no local socket: a second start cannot bring this window to the front")
     ending = Ending(window.end, studio)
     window.show()

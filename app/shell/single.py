@@ -14,7 +14,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from engine.home import Home
 
-PATIENCE = 5.0  # s for the first window to begin to listen
+ANSWER_SECONDS = 5.0  # s for the first window to begin to listen
 
 
 def server_name(home: Home) -> str:
@@ -24,7 +24,7 @@ def server_name(home: Home) -> str:
     return f"bert-studio-{hashlib.sha256(path).hexdigest()[:24]}"
 
 
-class Doorbell(QObject):
+class InstanceServer(QObject):
     """Listens for a second start and calls `answer`."""
 
     def __init__(self, home: Home, answer: Callable[[], None], parent: QObject) -> None:
@@ -45,9 +45,9 @@ class Doorbell(QObject):
             self._answer()
 
 
-def ring(home: Home) -> bool:
+def activate_running(home: Home) -> bool:
     """Ask the window that has the home to come to the front; whether it answered."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + ANSWER_SECONDS
     while time.monotonic() < end:
         caller = QLocalSocket()
         caller.connectToServer(server_name(home))

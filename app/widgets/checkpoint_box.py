@@ -124,7 +124,7 @@ class _Rows(QStyledItemDelegate):
             "check" if chosen else ICONS[entry.origin],
             Role.ACCENT if usable else Role.DISABLED,
         ).paint(painter, place)
-        words = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
+        room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
         for look, text, role, align in (
             ("strong", visible(entry.name), Role.TEXT, Qt.AlignmentFlag.AlignTop),
             ("small", self._model.line(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
@@ -132,9 +132,9 @@ class _Rows(QStyledItemDelegate):
             painter.setFont(font("strong" if look == "strong" else "small"))
             painter.setPen(theme.colour(role if usable or look == "small" else Role.DISABLED))
             cut = painter.fontMetrics().elidedText(
-                text[:500], Qt.TextElideMode.ElideRight, words.width()
+                text[:500], Qt.TextElideMode.ElideRight, room.width()
             )
-            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, cut)
+            painter.drawText(room, align | Qt.AlignmentFlag.AlignLeft, cut)
         painter.restore()
 
 

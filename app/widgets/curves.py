@@ -190,8 +190,8 @@ class Curve(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         entries: list[tuple[str, Callable[[], None]]] = [
             (self.tr("Show &all"), self.reset_view),
-            (self.tr("Copy the &picture"), self.copy_picture),
-            (self.tr("Copy the &numbers"), self.copy_numbers),
+            (self.tr("Copy &picture"), self.copy_picture),
+            (self.tr("Copy &numbers"), self.copy_numbers),
         ]
         for text, act in entries:
             menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
@@ -362,7 +362,7 @@ class Curve(QWidget):
                 continue
             low = finite[int(np.argmin(values[finite]))]
             high = finite[int(np.argmax(values[finite]))]
-            words = self.tr(
+            text = self.tr(
                 "{0}: from {1} at step {2} to {3} at step {4}; lowest {5} at step {6}, "
                 "highest {7} at step {8}"
             ).format(
@@ -377,8 +377,8 @@ class Curve(QWidget):
                 ),
             )
             if series.gaps():
-                words += self.tr("; %Ln gap(s) without a number", "", series.gaps())
-            said.append(words)
+                text += self.tr("; %Ln point(s) not finite", "", series.gaps())
+            said.append(text)
         self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
         self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))
         if self._plot is not None:

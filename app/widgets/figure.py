@@ -34,7 +34,7 @@ from engine.phrases import phrase
 MARGIN = 24  # px around the drawing
 NARROWEST = 480  # px of a sheet, so that its caption can be read
 TITLE, CAPTION = 17, 11  # px of the letters
-LARGEST = 20_000  # px of a side of a picture
+MAX_PICTURE_SIDE = 20_000  # px of a side of a picture
 POINTS = 0.75  # of a page to a pixel: 72 to the inch over 96
 DOTS = 96  # px to the inch
 
@@ -88,7 +88,7 @@ def image(figure: Figure, scale: int = 1) -> QImage:
     Raises StudioError where it is too large for a picture.
     """
     size = sheet_size(figure) * scale
-    if max(size.width(), size.height()) > LARGEST:
+    if max(size.width(), size.height()) > MAX_PICTURE_SIDE:
         raise StudioError(
             phrase(
                 "The figure is too large for a picture: {width} × {height} pixels.",

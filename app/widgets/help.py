@@ -26,8 +26,8 @@ from app.widgets import buttons
 from app.widgets.text import font
 from engine.shipped import resources
 
-KEY = Qt.ItemDataRole.UserRole
-SIZE = (820, 600)
+PAGE_KEY = Qt.ItemDataRole.UserRole
+WINDOW_SIZE = (820, 600)
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ class HelpWindow(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Help"))
-        self.resize(*SIZE)
+        self.resize(*WINDOW_SIZE)
         self.titles = QListWidget()
         self.titles.setAccessibleName(self.tr("Pages"))
         self.titles.setFixedWidth(52 * SPACE)
         self.titles.setTextElideMode(Qt.TextElideMode.ElideRight)
         for each in concepts():
             item = QListWidgetItem(each.title)
-            item.setData(KEY, each.key)
+            item.setData(PAGE_KEY, each.key)
             item.setToolTip(each.line)
             self.titles.addItem(item)
         self.page = QTextBrowser()
@@ -124,13 +124,13 @@ class HelpWindow(QDialog):
         """Show the page of a concept."""
         for row in range(self.titles.count()):
             item = self.titles.item(row)
-            if item is not None and item.data(KEY) == key:
+            if item is not None and item.data(PAGE_KEY) == key:
                 self.titles.setCurrentRow(row)
 
     def shown(self) -> str:
         """The key of the page that is shown, or nothing."""
         item = self.titles.currentItem()
-        return str(item.data(KEY)) if item is not None else ""
+        return str(item.data(PAGE_KEY)) if item is not None else ""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -69,8 +69,8 @@ class NavigationButton(QAbstractButton):
         small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
         painter.setFont(small)
         painter.setPen(theme.colour(Role.TEXT if shown else Role.MUTED))
-        words = QRect(2, 34, self.width() - 4, 20)
-        painter.drawText(words, Qt.AlignmentFlag.AlignCenter, self.text())
+        label = QRect(2, 34, self.width() - 4, 20)
+        painter.drawText(label, Qt.AlignmentFlag.AlignCenter, self.text())
 
 
 class Navigation(QWidget):

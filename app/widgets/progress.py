@@ -13,7 +13,7 @@ SETTLED = 1.0  # s after which a rate is worth telling
 
 
 class ProgressLine(QWidget):
-    """A bar with a line of words; hidden until `begin`.
+    """A bar with a line of text; hidden until `begin`.
 
     Signals:
         cancelled: the user wants it to stop.
@@ -32,15 +32,15 @@ class ProgressLine(QWidget):
         self.bar.setTextVisible(False)
         self.cancel = buttons.plain(self.tr("Cancel"), self.cancelled.emit)
         self.cancel.setAccessibleName(self.tr("Cancel: {0}").format(name))
-        words = QVBoxLayout()
-        words.setSpacing(SPACE)
-        words.addWidget(self.stage)
-        words.addWidget(self.bar)
-        words.addWidget(self.amount)
+        texts = QVBoxLayout()
+        texts.setSpacing(SPACE)
+        texts.addWidget(self.stage)
+        texts.addWidget(self.bar)
+        texts.addWidget(self.amount)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4 * SPACE)
-        row.addLayout(words, 1)
+        row.addLayout(texts, 1)
         row.addWidget(self.cancel)
         self.hide()
 
@@ -59,22 +59,24 @@ class ProgressLine(QWidget):
         self.bar.setRange(0, 1000 if total else 0)
         if total:
             self.bar.setValue(min(1000, 1000 * done // total))
-        self.amount.setText(" · ".join(self._words(done, total)))
+        self.amount.setText(" · ".join(self._amounts(done, total)))
 
     def end(self) -> None:
         self.hide()
 
-    def _words(self, done: int, total: int) -> list[str]:
-        said = self._number(done)
-        words = [self.tr("{0} of {1}").format(said, self._number(total)) if total else said]
+    def _amounts(self, done: int, total: int) -> list[str]:
+        amount = self._number(done)
+        if total:
+            amount = self.tr("{0} of {1}").format(amount, self._number(total))
+        said = [amount]
         passed = time.monotonic() - self._since
         if passed > SETTLED and done > 0:
             rate = done / passed
-            words.append(self.tr("{0} per second").format(self._number(round(rate))))
+            said.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
                 left = numbers.duration((total - done) / rate)
-                words.append(self.tr("about {0} left").format(left))
-        return words
+                said.append(self.tr("about {0} left").format(left))
+        return said
 
     def _number(self, value: int) -> str:
         return numbers.size(value) if self._in_bytes else numbers.count(value)

@@ -22,7 +22,7 @@ class Activity:
 
     run: str
     name: str
-    words: str
+    text: str
     share: float
 
 
@@ -88,8 +88,8 @@ class StatusBar(QFrame):
                     if len(name) <= MAX_NAME_CHARACTERS
                     else f"{name[: MAX_NAME_CHARACTERS - 1]}…"
                 )
-                button.setText(plain_menu_text(f"{short} · {activity.words}"))
-                button.setAccessibleName(f"{name}: {activity.words}")
+                button.setText(plain_menu_text(f"{short} · {activity.text}"))
+                button.setAccessibleName(f"{name}: {activity.text}")
                 bar.setAccessibleName(self.tr("Progress of {0}").format(name))
                 bar.setRange(0, 1000)
                 bar.setValue(round(max(activity.share, 0) * 1000))
@@ -105,8 +105,8 @@ class StatusBar(QFrame):
             self._blink.stop()
             self.explorer.hide()
 
-    def show_device(self, words: str) -> None:
-        self.device.setText(words)
+    def show_device(self, text: str) -> None:
+        self.device.setText(text)
 
     def _on_run(self, place: int) -> None:
         if place < len(self._shown):

@@ -187,7 +187,7 @@ class TokenRow(QWidget):
         for token, box in zip(self._tokens, self._boxes, strict=False):
             if box.contains(at):
                 segment = self.tr("first text") if token.segment == 0 else self.tr("second text")
-                text = self.tr("id {0}, {1}").format(token.id, segment)
+                text = self.tr("ID {0}, {1}").format(token.id, segment)
                 QToolTip.showText(event.globalPos(), text, self, box.toRect())
                 return
         QToolTip.hideText()

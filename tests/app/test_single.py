@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QDir
 
 from app.shell.claim import Claim
-from app.shell.single import Doorbell, ring, server_name
+from app.shell.single import InstanceServer, activate_running, server_name
 from engine.home import Home
 
 CODE = Path(__file__).resolve().parents[2]
@@ -30,9 +30,9 @@ sys.stdin.read()
 RINGING = """
 import sys
 from pathlib import Path
-from app.shell.single import ring
+from app.shell.single import activate_running
 from engine.home import Home
-print("heard" if ring(Home(Path(sys.argv[1]))) else "silence", flush=True)
+print("heard" if activate_running(Home(Path(sys.argv[1]))) else "silence", flush=True)
 """
 
 
@@ -115,13 +115,13 @@ def test_every_home_has_its_own_name(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.shell.single.PATIENCE", 0.1)
-    assert not ring(home)
+    monkeypatch.setattr("app.shell.single.ANSWER_SECONDS", 0.1)
+    assert not activate_running(home)
 
 
-def _owner(home: Home, rings: list[bool]) -> Doorbell:
+def _owner(home: Home, rings: list[bool]) -> InstanceServer:
     application = QCoreApplication.instance()
     assert application is not None
-    bell = Doorbell(home, lambda: rings.append(True), application)
+    bell = InstanceServer(home, lambda: rings.append(True), application)
     assert bell.is_listening
     return bell

@@ -44,7 +44,9 @@ class About(Card):
         version = program_version()
         self.body.addWidget(
             Text(
-                self.tr("BERT Studio {0}, Apache-2.0. It sends nothing anywhere.").format(version),
+                self.tr("BERT Studio {0}, Apache-2.0. No data leaves this machine.").format(
+                    version
+                ),
                 selectable=True,
             )
         )
@@ -77,7 +79,7 @@ class About(Card):
             )
         )
         self.copy = buttons.plain(self.tr("&Copy all"), self._on_copy, icon="copy")
-        self.licences = buttons.plain(self.tr("Show the licence &texts"), self._on_licences)
+        self.licences = buttons.plain(self.tr("Show &licences"), self._on_licences)
         row_of_buttons = QHBoxLayout()
         row_of_buttons.addWidget(self.copy)
         row_of_buttons.addWidget(self.licences)
@@ -87,10 +89,10 @@ class About(Card):
 
     def show_machine(self, machine: Machine) -> None:
         """Name the torch build, and what it runs on."""
-        build = {"cpu": self.tr("for the processor"), "metal": self.tr("for Apple Metal")}.get(
+        build = {"cpu": self.tr("for CPU only"), "metal": self.tr("for Apple Metal")}.get(
             machine.torch_build, self.tr("for NVIDIA GPUs ({0})").format(machine.torch_build)
         )
-        self.torch.setText(self.tr("torch {0}, the build {1}").format(machine.torch, build))
+        self.torch.setText(self.tr("torch {0}, built {1}").format(machine.torch, build))
         self.machine.setText(
             self.tr("{0}, {1}, %Ln core(s), {2} of memory; Python {3}", "", machine.cores).format(
                 machine.system,
@@ -117,7 +119,7 @@ class About(Card):
     def _on_licences(self) -> None:
         if self.texts is None:
             self.texts = QPlainTextEdit(readOnly=True)
-            self.texts.setAccessibleName(self.tr("Licence texts"))
+            self.texts.setAccessibleName(self.tr("Licences"))
             self.texts.setFont(resources.mono_font())
             self.texts.setFixedHeight(320)
             self.texts.setPlainText("\n\n".join(_texts()))
@@ -125,9 +127,7 @@ class About(Card):
             self.body.addWidget(self.texts)
         self.texts.setVisible(self.texts.isHidden())
         self.licences.setText(
-            self.tr("Show the licence &texts")
-            if self.texts.isHidden()
-            else self.tr("Hide the licence &texts")
+            self.tr("Show &licences") if self.texts.isHidden() else self.tr("Hide &licences")
         )
 
 

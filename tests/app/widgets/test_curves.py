@@ -53,7 +53,7 @@ def test_the_curve_is_told_in_words(curve: Curve) -> None:
     curve.draw_now()
     told = curve.accessibleDescription()
     assert "from 0.7000 at step 0 to 0.3000 at step 100" in told
-    assert "lowest 0.2000 at step 50" in told and "gap" in told
+    assert "lowest 0.2000 at step 50" in told and "not finite" in told
     assert_accessible(curve)
 
 

@@ -26,7 +26,7 @@ class TokenizerTab(QWidget):
         self._ends = ""
         self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
         self.text = QLineEdit()
-        self.text.setAccessibleName(self.tr("Text to tokenize"))
+        self.text.setAccessibleName(self.tr("Text to tokenise"))
         self.text.setPlaceholderText(self.tr("Type a sentence"))
         self.text.setMaxLength(10_000)
         self.problem = Text("", "bad")
@@ -61,7 +61,7 @@ class TokenizerTab(QWidget):
                 self.words,
             ),
             _step(
-                self.tr("3. Tokenize"),
+                self.tr("3. Tokenise"),
                 self._find,
                 self.tokens,
                 self.count,
