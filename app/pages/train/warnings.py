@@ -64,7 +64,7 @@ def _of_model(choices: Choices) -> list[str]:
         return [
             translate(
                 "Train",
-                "The model has no head for masked-language modelling (MLM); a new one is trained.",
+                "The model has no head for masked language modelling (MLM); a new one is trained.",
             )
         ]
     return []

@@ -7,6 +7,7 @@ from typing import Self
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
+from app.widgets.data_texts import split_title
 from engine.data.columns.fit import likely_task, problems_of
 from engine.data.datasets.collecting import Collected
 from engine.errors import StudioError
@@ -37,7 +38,9 @@ def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
     if twice is not None:
         return [
             Problem(
-                translate("Import", "Two files are assigned to the same split: {0}.").format(twice),
+                translate("Import", "Two files are assigned to the same split: {0}.").format(
+                    split_title(twice)
+                ),
                 translate("Import", "Choose another split for one of them, or skip it."),
             )
         ]

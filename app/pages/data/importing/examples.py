@@ -39,12 +39,12 @@ class Examples(QWidget):
         self.problem.setVisible(bool(problem))
         while len(self.rows) < len(examples):
             self._add_row()
-        for number, (line, pieces, label) in enumerate(self.rows):
+        for number, (line, tokens, label) in enumerate(self.rows):
             is_used = number < len(examples)
-            for widget in (line, pieces, label):
+            for widget in (line, tokens, label):
                 widget.setVisible(is_used)
             if is_used:
-                self._show(examples[number], unknown, line, pieces, label)
+                self._show(examples[number], unknown, line, tokens, label)
 
     def _add_row(self) -> None:
         row = len(self.rows)
@@ -55,14 +55,14 @@ class Examples(QWidget):
         self.rows.append(widgets)
 
     def _show(
-        self, example: Example, unknown: int, line: Text, pieces: TokenRow, label: Text
+        self, example: Example, unknown: int, line: Text, tokens: TokenRow, label: Text
     ) -> None:
         line.setText(self.tr("line {0}").format(example.line))
-        pieces.show_tokens(example.tokens, unknown)
+        tokens.show_tokens(example.tokens, unknown)
         said = []
         if example.label is not None:
             name = one_line(example.label)
             said.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
         if example.cut:
-            said.append(self.tr("cut at {0} tokens").format(EXAMPLE_LENGTH))
+            said.append(self.tr("truncated to {0} tokens").format(EXAMPLE_LENGTH))
         label.setText("\n".join(said))

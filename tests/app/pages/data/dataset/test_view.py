@@ -7,9 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from app.pages.data.dataset.histogram import Histogram, _round_step
-from app.pages.data.dataset.labels import Balance, LabelsModel
-from app.pages.data.dataset.lengths import Lengths
+from app.pages.data.dataset.labels import LabelsModel
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import line_of
@@ -209,40 +207,6 @@ def test_the_models_are_sound(qtbot, page, reviews, qtmodeltester) -> None:
     view = opened(qtbot, page, reviews)
     qtmodeltester.check(RowsModel(view.state))
     qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
-
-
-@pytest.mark.parametrize(
-    "labels, begins",
-    [
-        ({"a": 10, "b": 11}, "Balanced"),
-        ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
-        ({"a": 90}, "There is only one label"),
-    ],
-)
-def test_imbalance_is_named(labels: dict[str, int], begins: str) -> None:
-    assert Balance().sentence(labels).startswith(begins)
-
-
-def test_lengths_know_their_median_and_what_is_cut() -> None:
-    lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
-    assert (lengths.rows, lengths.median(), lengths.longest) == (5, 4, 200)
-    assert lengths.cut_at(128) == 1
-    assert lengths.cut_at(200) == 0
-
-
-def test_the_histogram_holds_every_row(qtbot) -> None:
-    histogram = Histogram()
-    qtbot.addWidget(histogram)
-    for found in ([3], [0, 1, 2], list(range(2_000)), [5] * 1_000 + [9_000]):
-        histogram.show_lengths(Lengths(np.bincount(found)), 128)
-        bars, _ = histogram._bars()
-        assert bars.sum() == len(found)
-        histogram.grab()
-
-
-@pytest.mark.parametrize("reach, most, step", [(8, 10, 1), (48, 6, 10), (500, 6, 100), (9, 2, 5)])
-def test_the_axis_has_round_numbers(reach: int, most: float, step: int) -> None:
-    assert _round_step(reach, most) == step
 
 
 def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
