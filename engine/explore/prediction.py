@@ -20,7 +20,7 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
     if learner is None:
         raise StudioError(
             phrase("This model has not been fine-tuned: it has no task head."),
-            phrase("Choose a fine-tuned model, or mask a word and look at the predictions."),
+            phrase("Choose a fine-tuned model, or mask a word and see its predictions."),
         )
     given = inputs(checkpoint, question)
     found = learner.explain(checkpoint, given, question)

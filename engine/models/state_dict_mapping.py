@@ -220,7 +220,7 @@ class Fitting:
         self._notes.append(
             phrase(
                 "The task head in the file is for something else ({kind}, {count} outputs); "
-                "the one that is needed ({kind2}, {outputs}) was newly made.",
+                "the one that is needed ({kind2}, {outputs}) is newly initialised.",
                 kind=kind,
                 count=count,
                 kind2=wanted.kind,
@@ -265,7 +265,7 @@ class Fitting:
             self._notes.append(
                 phrase(
                     "The file has {found} {layers} and {file} describes {wanted}; "
-                    "those above were left over.",
+                    "those above are not used.",
                     found=found,
                     layers=layers,
                     file=self._file,

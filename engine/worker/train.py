@@ -102,10 +102,11 @@ def _failed(error: Exception) -> Ended:
             outcome="failed", problem=error.problem, advice=error.advice, details=error.details
         )
     details = "".join(traceback.format_exception(error))
+    shown = f"{type(error).__name__}: {error}"[:300]
     print(details, file=sys.stderr)
     return Ended(
         outcome="failed",
-        problem=f"BERT Studio made a mistake: {type(error).__name__}: {error}"[:300],
+        problem=phrase("Something went wrong in BERT Studio: {error}", error=shown),
         advice=phrase("Please report it with the details. The checkpoints of this run are kept."),
         details=details,
         bug=True,

@@ -112,4 +112,4 @@ def test_the_window_is_used_by_mouse_and_keys(home: Home, tmp_path: Path, told: 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "mistake" not in home.log.read_text(encoding="utf-8")
+    assert "Traceback" not in home.log.read_text(encoding="utf-8")
