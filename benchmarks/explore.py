@@ -74,7 +74,7 @@ def make_base(folder: Path) -> None:
     tokenizer = Tokenizer.from_vocabulary(listed, lowercase=True)
     listed.unlink()
     torch.manual_seed(1)
-    network = Network(spec, Heads(masked_words=True, next_sentence=True))
+    network = Network(spec, Heads(mlm=True, nsp=True))
     with torch.no_grad():
         for layer in network.encoder.layers:
             layer.attention.query.weight.mul_(PEAKED)

@@ -143,7 +143,7 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
     if not into.is_dir():
         torch.manual_seed(0)
         tokenizer = Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True)
-        save(into, Network(model, Heads(masked_words=True)), tokenizer)
+        save(into, Network(model, Heads(mlm=True)), tokenizer)
     return into
 
 

@@ -112,7 +112,7 @@ def base(work: Path) -> Path:
         tokenizer = Tokenizer.from_folder(STARTER)
         torch.manual_seed(0)
         spec = PRESETS["base"].model_copy(update={"vocab_size": tokenizer.size})
-        checkpoint.save(folder, Network(spec, Heads(masked_words=True)), tokenizer)
+        checkpoint.save(folder, Network(spec, Heads(mlm=True)), tokenizer)
     return folder
 
 

@@ -45,7 +45,7 @@ def make(folder: Path, layers: int) -> None:
         intermediate_size=3072,
         max_positions=512,
     )
-    for name, heads in ((WORDS, Heads(masked_words=True)), (CLASSES, Heads(outputs=2))):
+    for name, heads in ((WORDS, Heads(mlm=True)), (CLASSES, Heads(outputs=2))):
         if not (folder / name).exists():
             torch.manual_seed(0)
             labels = ("no", "yes") if heads.outputs else ()

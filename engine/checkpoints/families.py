@@ -123,9 +123,9 @@ class Family:
         return found
 
     @property
-    def knows_next_sentence(self) -> bool:
+    def has_nsp_head(self) -> bool:
         """Whether it has a head for two sentences."""
-        return "next_sentence.dense." in self.names
+        return "nsp.dense." in self.names
 
     def pooler(self, head: Head | None) -> str:
         """The published name of the pooler in a network with such a task head; None: with none."""
@@ -155,10 +155,10 @@ BERT = Family(
     names={
         **_embeddings("bert"),
         "encoder.pooler.dense.": "bert.pooler.dense.",
-        "masked_words.dense.": "cls.predictions.transform.dense.",
-        "masked_words.norm.": "cls.predictions.transform.LayerNorm.",
-        "masked_words.bias": "cls.predictions.bias",
-        "next_sentence.dense.": "cls.seq_relationship.",
+        "mlm.dense.": "cls.predictions.transform.dense.",
+        "mlm.norm.": "cls.predictions.transform.LayerNorm.",
+        "mlm.bias": "cls.predictions.bias",
+        "nsp.dense.": "cls.seq_relationship.",
     },
     decoder=("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
     causal=True,
@@ -200,9 +200,9 @@ DISTILBERT = Family(
     names={
         **_embeddings("distilbert"),
         "encoder.pooler.dense.": "pre_classifier.",
-        "masked_words.dense.": "vocab_transform.",
-        "masked_words.norm.": "vocab_layer_norm.",
-        "masked_words.bias": "vocab_projector.bias",
+        "mlm.dense.": "vocab_transform.",
+        "mlm.norm.": "vocab_layer_norm.",
+        "mlm.bias": "vocab_projector.bias",
     },
     decoder=("vocab_projector.weight", ""),
     parts=("embeddings.", "transformer."),
@@ -222,9 +222,9 @@ ROBERTA = Family(
     names={
         **_embeddings("roberta"),
         "encoder.pooler.dense.": "roberta.pooler.dense.",
-        "masked_words.dense.": "lm_head.dense.",
-        "masked_words.norm.": "lm_head.layer_norm.",
-        "masked_words.bias": "lm_head.bias",
+        "mlm.dense.": "lm_head.dense.",
+        "mlm.norm.": "lm_head.layer_norm.",
+        "mlm.bias": "lm_head.bias",
     },
     decoder=("lm_head.decoder.weight", "lm_head.decoder.bias"),
     own_pooler=("classifier.dense.", "classifier.out_proj."),
@@ -260,10 +260,10 @@ ALBERT = Family(
         **_embeddings("albert"),
         "encoder.embeddings.widen.": "albert.encoder.embedding_hidden_mapping_in.",
         "encoder.pooler.dense.": "albert.pooler.",
-        "masked_words.dense.": "predictions.dense.",
-        "masked_words.norm.": "predictions.LayerNorm.",
-        "masked_words.bias": "predictions.bias",
-        "next_sentence.dense.": "sop_classifier.classifier.",
+        "mlm.dense.": "predictions.dense.",
+        "mlm.norm.": "predictions.LayerNorm.",
+        "mlm.bias": "predictions.bias",
+        "nsp.dense.": "sop_classifier.classifier.",
     },
     decoder=("predictions.decoder.weight", "predictions.decoder.bias"),
     others=NOT_CAUSAL | {"inner_group_num": (None, 1)},

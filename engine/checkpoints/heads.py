@@ -7,8 +7,14 @@ from engine.spec.task import SEQUENCE, Head
 from engine.spec.tasks import heads
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
-READER = ("vectors", "layer", "probe", "probe_size", "pooling")  # what config.json says of a reader
-READER_ANSWER = "reader.dense.weight"
+PROBE_FIELDS = (
+    "vectors",
+    "layer",
+    "probe",
+    "probe_size",
+    "pooling",
+)  # what config.json says of a probe
+PROBE_OUTPUT = "probe.dense.weight"
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.checkpoints.config import family_of
 from engine.checkpoints.families import Family
-from engine.checkpoints.heads import READER_ANSWER, head_kind
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import published_name
@@ -117,7 +117,7 @@ def _lowercase(folder: Path, family: Family) -> bool:
 
 def _heads(family: Family, kind: str | None, tensors: Tensors) -> list[str]:
     """The heads of pre-training that have tensors, and the pooler."""
-    beginnings = {"masked words": "masked_words.", "next sentence": "next_sentence."}
+    beginnings = {"mlm": "mlm.", "nsp": "nsp."}
     names = {
         head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
         for head, beginning in beginnings.items()
@@ -128,8 +128,8 @@ def _heads(family: Family, kind: str | None, tensors: Tensors) -> list[str]:
 
 def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> str | None:
     """The task of the layer that fine-tuning added; None where there is none."""
-    if READER_ANSWER in tensors:
-        return head_kind(config, tensors[READER_ANSWER][1][0])
+    if PROBE_OUTPUT in tensors:
+        return head_kind(config, tensors[PROBE_OUTPUT][1][0])
     for (weight, _), kinds in family.all_task_names().items():
         if weight in tensors:
             shape = tensors[weight][1]

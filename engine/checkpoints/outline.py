@@ -49,9 +49,9 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
         blocks.append(_norm(spec, spec.hidden_size))
     if "pooler" in heads:
         blocks.append(Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size)))
-    if "masked words" in heads:
+    if "mlm" in heads:
         blocks.append(_mlm_head(spec))
-    if "next sentence" in heads:
+    if "nsp" in heads:
         blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
     for kind, head in task_heads():
         if kind in heads:

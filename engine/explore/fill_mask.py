@@ -12,7 +12,7 @@ from engine.errors import StudioError
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
-from engine.models.heads import MaskedWordHead
+from engine.models.heads import MlmHead
 from engine.phrases import phrase
 from engine.tasks.finite import not_finite, softmax
 from engine.tasks.inputs import Inputs, inputs
@@ -54,10 +54,10 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
 def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
     """Logits at the masked positions, [N, V]."""
     network = checkpoint.network
-    assert network.masked_words is not None
+    assert network.mlm is not None
     positions = torch.tensor([given.masked], device=given.tokens.device)
     last = network.encode_at(given.tokens, given.segments, positions)[0]  # [N, D]
-    logits: Tensor = network.masked_words(last)
+    logits: Tensor = network.mlm(last)
     return logits
 
 
@@ -87,9 +87,9 @@ def _predicted_in_turn(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, T
     return tokens, torch.stack(found)
 
 
-def mlm_head(checkpoint: Checkpoint) -> MaskedWordHead:
+def mlm_head(checkpoint: Checkpoint) -> MlmHead:
     """The MLM head. Raises StudioError where the model has none."""
-    head = checkpoint.network.masked_words
+    head = checkpoint.network.mlm
     if head is None:
         raise StudioError(
             phrase("This model has no MLM head."),

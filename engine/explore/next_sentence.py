@@ -20,7 +20,7 @@ def predict(checkpoint: Checkpoint, question: PredictNextSentence) -> NextSenten
     """
     began = time.perf_counter()
     network = checkpoint.network
-    if network.next_sentence is None:
+    if network.nsp is None:
         raise StudioError(
             phrase("This model has no next-sentence (NSP) head."),
             phrase("Choose one that was pre-trained with NSP, such as Google's BERT."),
@@ -34,6 +34,6 @@ def predict(checkpoint: Checkpoint, question: PredictNextSentence) -> NextSenten
     pooled = network.pooled(given.tokens, given.segments)
     return NextSentencePredicted(
         to=question.number,
-        probability=float(softmax(network.next_sentence(pooled))[0, 0]),
+        probability=float(softmax(network.nsp(pooled))[0, 0]),
         milliseconds=(time.perf_counter() - began) * 1000,
     )

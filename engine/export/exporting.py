@@ -121,14 +121,14 @@ def _check(wanted: Export) -> None:
 
 
 def _check_head(loaded: Checkpoint, form: Form) -> None:
-    """Refuse a reader where a form has no place for it."""
-    reader = loaded.network.heads.reader
-    if reader is not None and form == "tf1":
+    """Refuse a probe where a form has no place for it."""
+    probe = loaded.network.heads.features
+    if probe is not None and form == "tf1":
         raise StudioError(
             phrase("The TensorFlow 1 format cannot store a probe on a frozen encoder."),
             phrase("Choose the Hugging Face layout."),
         )
-    if reader is not None and form == "onnx" and reader.probe == "bilstm":
+    if probe is not None and form == "onnx" and probe.probe == "bilstm":
         raise StudioError(
             phrase("A BiLSTM probe cannot be exported to ONNX."),
             phrase("Choose the Hugging Face layout, or train a linear probe."),
@@ -198,8 +198,8 @@ def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | 
         raise broken(phrase("its labels differ"))
     if found.heads is not None and found.heads != str(loaded.network.heads):
         raise broken(phrase("its heads differ"))
-    if found.fresh or found.left_over:
-        names = ", ".join((*found.fresh, *found.left_over)[:3])
+    if found.missing or found.unexpected:
+        names = ", ".join((*found.missing, *found.unexpected)[:3])
         raise broken(phrase("it has missing or unexpected weights ({names})", names=names))
     if found.weights is None:
         return None

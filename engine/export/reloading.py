@@ -54,14 +54,14 @@ class Request(Spec):
 class Reloaded(Spec):
     """What was found in the export, besides what it says.
 
-    `heads`, `fresh`, `left_over` and `weights` (see `fingerprint`) are not known of a graph.
+    `heads`, `missing`, `unexpected` and `weights` (see `fingerprint`) are not known of a graph.
     """
 
     tokens: tuple[tuple[tuple[int, ...], ...], ...] = ()
     labels: tuple[str, ...] = ()
     heads: str | None = None
-    fresh: tuple[str, ...] = ()
-    left_over: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
     weights: str | None = None
     problem: str = ""
 
@@ -163,8 +163,8 @@ def _folder(request: Request) -> tuple[Reloaded, Said]:
     found = Reloaded(
         labels=loaded.labels,
         heads=str(loaded.network.heads),
-        fresh=loaded.report.fresh,
-        left_over=loaded.report.left_over,
+        missing=loaded.report.missing,
+        unexpected=loaded.report.unexpected,
         weights=fingerprint(loaded.network),
     )
     outputs = outputs_of(loaded.network.heads)

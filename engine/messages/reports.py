@@ -13,19 +13,19 @@ class LoadReport(Message):
     """What became of the tensors of a checkpoint, in our names where we have one."""
 
     loaded: tuple[str, ...] = ()
-    fresh: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
-    left_over: tuple[str, ...] = Field((), description="In the file and not used.")
+    missing: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
+    unexpected: tuple[str, ...] = Field((), description="In the file and not used.")
     notes: tuple[PhraseField, ...] = ()
 
     def sentence(self) -> Phrase:
         parts = [phrase("{n} tensor(s) loaded", n=len(self.loaded))]
-        if self.fresh:
-            names, count = _first_few(self.fresh), len(self.fresh)
+        if self.missing:
+            names, count = _first_few(self.missing), len(self.missing)
             parts.append(
                 phrase("{n} missing in the file, newly initialised ({names})", n=count, names=names)
             )
-        if self.left_over:
-            names, count = _first_few(self.left_over), len(self.left_over)
+        if self.unexpected:
+            names, count = _first_few(self.unexpected), len(self.unexpected)
             parts.append(phrase("{n} not used ({names})", n=count, names=names))
         return joined("; ", parts) + "."
 
@@ -46,7 +46,7 @@ class CheckpointInfo(Message):
     vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
-        (), description="Of “masked words”, “next sentence”, “pooler”, and the kind of a task."
+        (), description="Of “mlm”, “nsp”, “pooler”, and the kind of a task."
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True

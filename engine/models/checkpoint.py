@@ -21,10 +21,15 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
 from engine.models.lora import merged
-from engine.models.network import Network, fresh, shell
+from engine.models.network import Network, init_parameter, shell
 from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
-from engine.models.state_dict_mapping import Fit, Fitting, as_float32, is_finite
-from engine.models.weight_files import SAFE, Stored, check_memory, open_stored
+from engine.models.state_dict_mapping import (
+    StateDictMapper,
+    StateDictMapping,
+    as_float32,
+    is_finite,
+)
+from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
@@ -63,8 +68,8 @@ class Checkpoint:
         """The same in numbers and words."""
         heads = self.network.heads
         present = {
-            "masked words": heads.masked_words,
-            "next sentence": heads.next_sentence,
+            "mlm": heads.mlm,
+            "nsp": heads.nsp,
             "pooler": heads.pooler,
             heads.kind: heads.outputs > 0,
         }
@@ -98,18 +103,18 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     file, config = read_config(folder)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
-    with open_stored(folder) as stored:
-        files = [file, *TOKENIZER, *stored.files]
+    with open_weight_files(folder) as weights:
+        files = [file, *TOKENIZER, *weights.files]
         with unchanged_meanwhile(folder, files):
-            plan = Fitting(stored, spec, config, file).fit(heads, labels)
-            network = _filled(folder, spec, plan, stored)
+            plan = StateDictMapper(weights, spec, config, file).map(heads, labels)
+            network = _filled(folder, spec, plan, weights)
     named = labels or labels_of(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.take),
-        fresh=tuple(plan.fresh),
-        left_over=tuple(shown(name) for name in plan.left_over),
-        notes=(*notes_of(config), *stored.notes, *plan.notes),
+        missing=tuple(plan.missing),
+        unexpected=tuple(shown(name) for name in plan.unexpected),
+        notes=(*notes_of(config), *weights.notes, *plan.notes),
     )
     return Checkpoint(
         spec,
@@ -118,8 +123,8 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
         named if len(named) == count else unnamed(count),
         report,
         config,
-        stored.dtype,
-        stored.bytes,
+        weights.dtype,
+        weights.bytes,
     )
 
 
@@ -296,17 +301,19 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     return tokenizer
 
 
-def _filled(folder: Path, spec: EncoderSpec, plan: Fit, stored: Stored) -> Network:
+def _filled(
+    folder: Path, spec: EncoderSpec, plan: StateDictMapping, weights: WeightFiles
+) -> Network:
     """The network with its tensors from the file; nothing is made that is then thrown away."""
     network = shell(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
     check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)
     for ours, shape in shapes.items():
         if (name := plan.take.get(ours)) is not None:
-            tensor = as_float32(name, stored.read(name))
+            tensor = as_float32(name, weights.read(name))
         else:
             tensor = torch.empty(shape)
-            fresh(ours, tensor, spec)
+            init_parameter(ours, tensor, spec)
         module, _, leaf = ours.rpartition(".")
         setattr(network.get_submodule(module), leaf, nn.Parameter(tensor))
     network.tie()

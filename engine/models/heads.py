@@ -25,16 +25,16 @@ class Heads:
     that read the pooled vector bring the pooler along.
     """
 
-    masked_words: bool = False
-    next_sentence: bool = False
+    mlm: bool = False
+    nsp: bool = False
     outputs: int = 0
     pooler: bool = False
     kind: str = "text_classification"
-    reader: Features | None = None  # answers in the place of one layer, from an encoder as it is
+    features: Features | None = None  # answers in the place of one layer, from an encoder as it is
 
     def __post_init__(self) -> None:
-        on_pooled = self.outputs and not self.reads_tokens and self.reader is None
-        if self.next_sentence or on_pooled:
+        on_pooled = self.outputs and not self.reads_tokens and self.features is None
+        if self.nsp or on_pooled:
             object.__setattr__(self, "pooler", True)
 
     @property
@@ -65,7 +65,7 @@ class Pooler(nn.Module):
         return pooled
 
 
-class MaskedWordHead(nn.Module):
+class MlmHead(nn.Module):
     """Logits over the vocabulary: [..., D] → [..., V]. The decoder is the token embedding itself.
 
     It takes any vectors of the encoder: those at the chosen places alone, [N, D], are far cheaper.
@@ -95,7 +95,7 @@ class MaskedWordHead(nn.Module):
         return turned  # [..., D]
 
 
-class NextSentenceHead(nn.Module):
+class NspHead(nn.Module):
     """Does the second sentence follow the first? [B, D] → [B, 2]; class 0 means it does."""
 
     def __init__(self, spec: EncoderSpec) -> None:

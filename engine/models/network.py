@@ -16,8 +16,8 @@ from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, plan, pooled
 from engine.models.fast.rectangles import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
-from engine.models.heads import Heads, MaskedWordHead, NextSentenceHead, TaskHead
-from engine.models.probe import Reader, chosen
+from engine.models.heads import Heads, MlmHead, NspHead, TaskHead
+from engine.models.probe import Probe, chosen
 from engine.spec.model import EncoderSpec
 from engine.spec.tasks import head_of
 
@@ -37,19 +37,19 @@ class Network(nn.Module):
     """The encoder and its heads."""
 
     def __init__(self, spec: EncoderSpec, heads: Heads) -> None:
-        """Make fresh weights, drawn from torch's present random state; see `fresh`."""
+        """Make fresh weights, drawn from torch's present random state; see `init_parameter`."""
         super().__init__()
         self.spec = spec
         self.encoder = encoder_for(spec, heads.pooler)
         token = self.encoder.embeddings.token
-        self.masked_words = MaskedWordHead(spec, token) if heads.masked_words else None
-        self.next_sentence = NextSentenceHead(spec) if heads.next_sentence else None
+        self.mlm = MlmHead(spec, token) if heads.mlm else None
+        self.nsp = NspHead(spec) if heads.nsp else None
         self.task: TaskHead | None = None
-        self.reader: Reader | None = None
+        self.probe: Probe | None = None
         self._kind = heads.kind
-        if heads.reader is not None:
-            self.reader = Reader(
-                heads.reader,
+        if heads.features is not None:
+            self.probe = Probe(
+                heads.features,
                 spec.hidden_size,
                 spec.layers,
                 heads.outputs,
@@ -59,19 +59,19 @@ class Network(nn.Module):
         elif heads.outputs:
             self.task = TaskHead(spec, heads.outputs, head_of(heads.kind))
         for name, parameter in self.named_parameters():
-            fresh(name, parameter, spec)
+            init_parameter(name, parameter, spec)
 
     @property
     def heads(self) -> Heads:
         """Which heads it has."""
-        head = self.reader or self.task
+        head = self.probe or self.task
         return Heads(
-            masked_words=self.masked_words is not None,
-            next_sentence=self.next_sentence is not None,
+            mlm=self.mlm is not None,
+            nsp=self.nsp is not None,
             outputs=0 if head is None else head.dense.out_features,
             pooler=self.encoder.pooler is not None,
             kind=NO_TASK_HEAD.kind if head is None else self._kind,
-            reader=None if self.reader is None else self.reader.features,
+            features=None if self.probe is None else self.probe.features,
         )
 
     def forward(self, work: Callable[..., Done], *given: object) -> Done:
@@ -140,18 +140,18 @@ class Network(nn.Module):
 
         Args:
             tokens: int64 [B, T]; segments and attention_mask as the encoder takes them. For a
-                reader they may be the vectors that it reads, float [B, T, N, D].
+                probe they may be the vectors that it reads, float [B, T, N, D].
             unpadded: the plan of this batch, made by `unpad`; None: it is made here.
 
         Returns:
             [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
         """
-        if self.reader is not None:
+        if self.probe is not None:
             if not tokens.is_floating_point():
                 with torch.no_grad():
                     encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
-                    tokens = chosen(encoded.hidden, self.reader.heights)
-            answers: Tensor = self.reader(tokens, attention_mask)
+                    tokens = chosen(encoded.hidden, self.probe.heights)
+            answers: Tensor = self.probe(tokens, attention_mask)
             return answers
         assert self.task is not None
         if self.heads.reads_tokens:
@@ -163,8 +163,8 @@ class Network(nn.Module):
 
     def tie(self) -> None:
         """Make the decoder of masked words the token embedding again, after that was replaced."""
-        if self.masked_words is not None:
-            self.masked_words.decoder = self.encoder.embeddings.token.weight
+        if self.mlm is not None:
+            self.mlm.decoder = self.encoder.embeddings.token.weight
 
 
 def shell(spec: EncoderSpec, heads: Heads) -> Network:
@@ -193,7 +193,7 @@ class _Undrawn(TorchFunctionMode):
 
 
 @torch.no_grad()
-def fresh(name: str, parameter: Tensor, spec: EncoderSpec) -> None:
+def init_parameter(name: str, parameter: Tensor, spec: EncoderSpec) -> None:
     """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
     if parameter.dim() > 1:
         parameter.normal_(std=spec.initializer_range)

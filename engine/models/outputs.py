@@ -17,12 +17,12 @@ def outputs_of(heads: Heads) -> tuple[Output, ...]:
     """
     if heads.task is not None:
         return heads.task.said
-    both = heads.masked_words and heads.next_sentence
+    both = heads.mlm and heads.nsp
     found = []
-    if heads.masked_words:
+    if heads.mlm:
         name = "prediction_logits" if both else "logits"
         found.append(Output(name=name, of="token", meaning="one"))
-    if heads.next_sentence:
+    if heads.nsp:
         name = "seq_relationship_logits" if both else "logits"
         found.append(Output(name=name, of="input", meaning="one"))
     if not found:
@@ -32,7 +32,9 @@ def outputs_of(heads: Heads) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def said_by(network: Network, tokens: Tensor, segments: Tensor, real: Tensor) -> dict[str, Tensor]:
+def said_by(
+    network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor
+) -> dict[str, Tensor]:
     """The outputs of a batch, float32, in the order of `outputs_of`.
 
     Args:
@@ -45,18 +47,18 @@ def said_by(network: Network, tokens: Tensor, segments: Tensor, real: Tensor) ->
     heads = network.heads
     names = [output.name for output in outputs_of(heads)]
     if heads.scores_choices:
-        flat = [given.flatten(0, 1) for given in (tokens, segments, real)]  # [B * E, T]
+        flat = [given.flatten(0, 1) for given in (tokens, segments, attention_mask)]  # [B * E, T]
         said = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
     elif heads.task is not None:
-        logits = network.logits(tokens, segments, real)
+        logits = network.logits(tokens, segments, attention_mask)
         said = list(logits.unbind(-1)) if heads.task.finds_spans else [logits]
     else:
-        encoded = network.encode(tokens, segments, real)
+        encoded = network.encode(tokens, segments, attention_mask)
         said = []
-        if network.masked_words is not None:
-            said.append(network.masked_words(encoded.last))  # [B, T, V]
-        if network.next_sentence is not None:
-            said.append(network.next_sentence(encoded.pooled))  # [B, 2]
+        if network.mlm is not None:
+            said.append(network.mlm(encoded.last))  # [B, T, V]
+        if network.nsp is not None:
+            said.append(network.nsp(encoded.pooled))  # [B, 2]
         if not said:
             said = [encoded.last, *([] if encoded.pooled is None else [encoded.pooled])]
     return {name: value.float() for name, value in zip(names, said, strict=True)}

@@ -41,7 +41,7 @@ def chosen(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
     return torch.stack(parts, 2)
 
 
-class Reader(nn.Module):
+class Probe(nn.Module):
     """Mixes the vectors of a token, reads along the tokens, and answers."""
 
     def __init__(
@@ -78,18 +78,18 @@ class Reader(nn.Module):
             width = features.probe_size
         self.dense = nn.Linear(width, outputs)
 
-    def forward(self, vectors: Tensor, real: Tensor | None) -> Tensor:
+    def forward(self, vectors: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Logits as float32: [B, C], or [B, T, C] where each token is answered for.
 
         Args:
             vectors: float [B, T, N, D], those at `heights`.
-            real: bool [B, T], False on padding; None where there is none.
+            attention_mask: bool [B, T], False on padding; None where there is none.
         """
         x = self.dropout(self._mixed(vectors.float()))  # [B, T, D]
         if self.lstm is not None:
-            x = self.dropout(self._along(self.lstm, x, real))
+            x = self.dropout(self._along(self.lstm, x, attention_mask))
         if not self.reads_tokens:
-            x = self._pooled(x, real)
+            x = self._pooled(x, attention_mask)
         logits: Tensor = self.dense(x)
         return logits.float()
 
@@ -102,20 +102,20 @@ class Reader(nn.Module):
             return vectors.flatten(2)
         return vectors.sum(2)
 
-    def _along(self, lstm: nn.LSTM, x: Tensor, real: Tensor | None) -> Tensor:
+    def _along(self, lstm: nn.LSTM, x: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Read from both ends; padding is not read."""
-        if real is None:
+        if attention_mask is None:
             read: Tensor = lstm(x)[0]
             return read
-        lengths = real.sum(1).cpu()
+        lengths = attention_mask.sum(1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
-    def _pooled(self, x: Tensor, real: Tensor | None) -> Tensor:
+    def _pooled(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
         """[B, T, W] → [B, W]"""
         if self.features.pooling == "first":
             return x[:, 0]
-        if real is None:
+        if attention_mask is None:
             return x.mean(1)
-        weights = real.to(x.dtype)[..., None]
+        weights = attention_mask.to(x.dtype)[..., None]
         return (x * weights).sum(1) / weights.sum(1)

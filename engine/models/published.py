@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, entries_of
 from engine.checkpoints.families import BERT, FAMILIES, Family
-from engine.checkpoints.heads import READER, TASK
+from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.models.heads import Heads
 from engine.phrases import phrase
 from engine.spec.features import Features
@@ -20,7 +20,7 @@ NO_HEADS = Heads()
 
 def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) -> str:
     """The name under which transformers keeps one of our tensors, in a network with such heads."""
-    if ours.startswith("reader."):  # ours alone: no class of transformers has one
+    if ours.startswith("probe."):  # ours alone: no class of transformers has one
         return ours
     if ours.startswith("task.dense."):
         return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
@@ -97,35 +97,35 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         entries["label2id"] = {label: number for number, label in enumerate(named)}
     if head.problem_type:
         entries["problem_type"] = head.problem_type
-    if heads.reader is not None:
-        entries["probe"] = heads.reader.model_dump(mode="json", include=set(READER))
+    if heads.features is not None:
+        entries["probe"] = heads.features.model_dump(mode="json", include=set(PROBE_FIELDS))
     return entries
 
 
-def reader_of(config: dict[str, Any]) -> Features | None:
-    """The reader that config.json describes; None where it describes none."""
+def probe_of(config: dict[str, Any]) -> Features | None:
+    """The probe that config.json describes; None where it describes none."""
     said = config.get("probe")
     if not isinstance(said, dict):
         return None
     try:
-        return Features.model_validate({name: said[name] for name in READER if name in said})
+        return Features.model_validate({name: said[name] for name in PROBE_FIELDS if name in said})
     except ValidationError:
         return None
 
 
 def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) -> str:
-    """The class in transformers that has these heads, or the encoder that a reader reads."""
+    """The class in transformers that has these heads, or the encoder that a probe reads."""
     classes = FAMILIES[family].classes
-    if heads.reader is not None:
+    if heads.features is not None:
         return f"{classes}Model"
     if heads.task is not None:
         return classes + heads.task.architecture
-    if causal and heads.masked_words:
+    if causal and heads.mlm:
         return f"{classes}LMHeadModel"
-    if heads.masked_words and heads.next_sentence:
+    if heads.mlm and heads.nsp:
         return f"{classes}ForPreTraining"
-    if heads.masked_words:
+    if heads.mlm:
         return f"{classes}ForMaskedLM"
-    if not heads.next_sentence:
+    if not heads.nsp:
         return f"{classes}Model"
     return classes + FAMILIES[family].pair_head

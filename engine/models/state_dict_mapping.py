@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, first_architecture
 from engine.checkpoints.families import FAMILIES
-from engine.checkpoints.heads import READER_ANSWER, head_kind
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.models.network import shell
@@ -22,62 +22,63 @@ from engine.models.published import (
     is_buffer,
     labels_of,
     present_name,
+    probe_of,
     published_name,
-    reader_of,
 )
-from engine.models.weight_files import Stored
+from engine.models.weight_files import WeightFiles
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
 from engine.spec.tasks import head_of, heads
 from engine.untrusted import AGAIN, shown
 
-MASKED_WORDS = [
-    f"masked_words.{part}"
-    for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
+MLM_HEAD = [
+    f"mlm.{part}" for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
 ]
-NEXT_SENTENCE = ["next_sentence.dense.weight", "next_sentence.dense.bias"]
+NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
 
 @dataclass
-class Fit:
+class StateDictMapping:
     """A plan of loading: `take` from our names to those in the file; the rest is for the report."""
 
     heads: Heads
     take: dict[str, str] = field(default_factory=dict)
-    fresh: list[str] = field(default_factory=list)
-    left_over: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-class Fitting:
+class StateDictMapper:
     """Holds a file's tensors against a spec."""
 
     def __init__(
-        self, stored: Stored, spec: EncoderSpec, config: dict[str, Any], file: str = CONFIG
+        self, weights: WeightFiles, spec: EncoderSpec, config: dict[str, Any], file: str = CONFIG
     ) -> None:
         """`file` is the name of the config, for what is said."""
-        self._stored, self._spec, self._config, self._file = stored, spec, config, file
+        self._files, self._spec, self._config, self._file = weights, spec, config, file
         self._family = FAMILIES[spec.family]
         self._decoder, self._decoder_bias = self._family.decoder
         self._notes: list[str] = []
         self._names: dict[str, str] = {}  # as written today → as in the file
-        for name in stored.shapes:
+        for name in weights.shapes:
             if not is_buffer(name):
                 self._names.setdefault(present_name(name, self._family), name)
         if self._decoder_bias in self._names:  # the same bias under two names
-            bias = self._family.published("masked_words.bias")
+            bias = self._family.published("mlm.bias")
             self._names.setdefault(bias, self._names[self._decoder_bias])
         self._decoder_is_tied = self._compare_decoder()
 
-    def fit(self, wanted: Heads | None, labels: tuple[str, ...]) -> Fit:
+    def map(self, wanted: Heads | None, labels: tuple[str, ...]) -> StateDictMapping:
         """Plan to load the wanted heads, or those that the file has.
 
         Raises BadCheckpoint where a tensor of the encoder is missing, or one has another shape
         than config.json says.
         """
         self._check_layers()
-        plan = Fit(self._present_heads() if wanted is None else wanted, notes=self._notes)
-        if plan.heads.masked_words and not self._decoder_is_tied and self._is_untied():
+        plan = StateDictMapping(
+            self._present_heads() if wanted is None else wanted, notes=self._notes
+        )
+        if plan.heads.mlm and not self._decoder_is_tied and self._is_untied():
             raise BadCheckpoint(
                 phrase(
                     "The masked-word head of this model has a decoder of its own, "
@@ -87,41 +88,39 @@ class Fitting:
                     "It can be fine-tuned for other tasks; for masked words choose another model."
                 ),
             )
-        self._check_next_sentence(plan.heads)
+        self._check_nsp(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
-        keep_reader = plan.heads == self._reader_in_file() and (
+        keep_probe = plan.heads == self._probe_in_file() and (
             wanted is None or labels_of(self._config) == labels
         )
         network = shell(self._spec, plan.heads)
-        missing: list[str] = []
+        required: list[str] = []
         for ours, parameter in network.named_parameters():
             published = published_name(ours, self._family, plan.heads)
             name = self._names.get(published)
             dropped = (ours.startswith("task.") and not keep_head) or (
-                ours.startswith("reader.") and not keep_reader
+                ours.startswith("probe.") and not keep_probe
             )
             if name is None or dropped:
                 needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
-                (missing if needed else plan.fresh).append(published if needed else ours)
+                (required if needed else plan.missing).append(published if needed else ours)
             else:
                 self._check_shape(name, tuple(parameter.shape))
                 plan.take[ours] = name
-        self._refuse_missing(missing)
-        used = {*plan.take.values(), *self._stored_twice(plan)}
-        unused = [n for n in self._stored.shapes if n not in used and not is_buffer(n)]
-        plan.left_over = [*unused, *self._stored.besides]
+        self._refuse_missing(required)
+        used = {*plan.take.values(), *self._tied_copies(plan)}
+        unused = [n for n in self._files.shapes if n not in used and not is_buffer(n)]
+        plan.unexpected = [*unused, *self._files.besides]
         return plan
 
     def _present_heads(self) -> Heads:
         """The heads that are in the file in full."""
-        if (read := self._reader_in_file()) is not None:
+        if (read := self._probe_in_file()) is not None:
             return read
         kind, outputs = self._head_in_file()
         family = self._family
-        masked_words = self._has(
-            [family.published(n) for n in MASKED_WORDS], phrase("masked-word head")
-        )
-        if masked_words and not self._decoder_is_tied and self._is_untied():
+        mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("masked-word head"))
+        if mlm and not self._decoder_is_tied and self._is_untied():
             self._notes.append(
                 phrase(
                     "The masked-word head has a decoder of its own, which is not the token "
@@ -129,7 +128,7 @@ class Fitting:
                     "it was left out."
                 )
             )
-            masked_words = False
+            mlm = False
         promised = first_architecture(self._config)
         if promised.endswith(tuple(head.architecture for _, head in heads())) and not outputs:
             self._notes.append(
@@ -139,32 +138,30 @@ class Fitting:
                     promised=promised,
                 )
             )
-        if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not masked_words:
+        if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not mlm:
             self._notes.append(
                 phrase("{file} names a masked-word head, and none was loaded.", file=self._file)
             )
         pooler = family.pooler(head_of(kind) if outputs else None)
         return Heads(
-            masked_words=masked_words,
-            next_sentence=self._family.knows_next_sentence
-            and self._has(
-                [family.published(n) for n in NEXT_SENTENCE], phrase("next-sentence head")
-            ),
+            mlm=mlm,
+            nsp=self._family.has_nsp_head
+            and self._has([family.published(n) for n in NSP_HEAD], phrase("next-sentence head")),
             outputs=outputs,
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
         )
 
-    def _reader_in_file(self) -> Heads | None:
-        """A reader with all its tensors; None where the file has none."""
-        reader = reader_of(self._config)
-        if reader is None or not reader.trains_probe or READER_ANSWER not in self._names:
+    def _probe_in_file(self) -> Heads | None:
+        """A probe with all its tensors; None where the file has none."""
+        probe = probe_of(self._config)
+        if probe is None or not probe.trains_probe or PROBE_OUTPUT not in self._names:
             return None
-        count = self._rows(READER_ANSWER)
-        heads = Heads(outputs=count, kind=head_kind(self._config, count), reader=reader)
+        count = self._rows(PROBE_OUTPUT)
+        heads = Heads(outputs=count, kind=head_kind(self._config, count), features=probe)
         names = [n for n, _ in shell(self._spec, heads).named_parameters()]
-        needed = [name for name in names if name.startswith("reader.")]
-        return heads if count and self._has(needed, "reader") else None
+        needed = [name for name in names if name.startswith("probe.")]
+        return heads if count and self._has(needed, "probe") else None
 
     def _has(self, names: list[str], what: str) -> bool:
         found = [name for name in names if name in self._names]
@@ -230,7 +227,7 @@ class Fitting:
         return False
 
     def _rows(self, name: str) -> int:
-        shape = self._stored.shapes[self._names[name]]
+        shape = self._files.shapes[self._names[name]]
         return shape[0] if shape else 0
 
     def _check_layers(self) -> None:
@@ -241,7 +238,7 @@ class Fitting:
         found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
         layers = "layers" if wanted == self._spec.layers else phrase("groups of layers")
         if not found:
-            some = shown(next(iter([*self._stored.shapes, *self._stored.besides])))
+            some = shown(next(iter([*self._files.shapes, *self._files.besides])))
             raise BadCheckpoint(
                 phrase(
                     "The file holds no layer of {family}; it holds {some}, for one.",
@@ -274,7 +271,7 @@ class Fitting:
             )
 
     def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
-        found, dtype = self._stored.shapes[name], self._stored.dtypes[name]
+        found, dtype = self._files.shapes[name], self._files.dtypes[name]
         if found != wanted:
             raise BadCheckpoint(
                 phrase(
@@ -296,13 +293,13 @@ class Fitting:
                 phrase("Choose a copy of this model that is not quantized."),
             )
 
-    def _refuse_missing(self, missing: list[str]) -> None:
-        if missing:
+    def _refuse_missing(self, required: list[str]) -> None:
+        if required:
             raise BadCheckpoint(
                 phrase(
                     "The file lacks {count} tensors of the encoder, {missing} for one.",
-                    count=len(missing),
-                    missing=missing[0],
+                    count=len(required),
+                    missing=required[0],
                 ),
                 phrase(
                     "It is not complete, or not for this {file}. {again}",
@@ -311,14 +308,14 @@ class Fitting:
                 ),
             )
 
-    def _check_next_sentence(self, heads: Heads) -> None:
+    def _check_nsp(self, heads: Heads) -> None:
         """A family without this head was not made to learn it."""
-        if heads.next_sentence and not self._family.knows_next_sentence:
+        if heads.nsp and not self._family.has_nsp_head:
             raise BadCheckpoint(
                 phrase("{family} has no head for next sentence.", family=self._family.title),
                 phrase("Turn next sentence off, or start from a BERT."),
             )
-        if heads.next_sentence and self._family.orders_pairs:
+        if heads.nsp and self._family.orders_pairs:
             self._notes.append(
                 phrase(
                     "What {family} has for the order of two sentences is used as the head "
@@ -333,7 +330,7 @@ class Fitting:
         decoder, embedding = self._names.get(self._decoder), self._names.get(embedded)
         if decoder is None or embedding is None:
             return True
-        shapes, dtypes, read = self._stored.shapes, self._stored.dtypes, self._stored.read
+        shapes, dtypes, read = self._files.shapes, self._files.dtypes, self._files.read
         if (shapes[decoder], dtypes[decoder]) != (shapes[embedding], dtypes[embedding]):
             return False
         return torch.equal(read(decoder), read(embedding))
@@ -342,9 +339,9 @@ class Fitting:
         """Whether the config says that a decoder that differs is meant to."""
         return self._config.get("tie_word_embeddings") is False
 
-    def _stored_twice(self, plan: Fit) -> set[str]:
+    def _tied_copies(self, plan: StateDictMapping) -> set[str]:
         """What the file holds once more under another name, if the head that needs it is loaded."""
-        if not plan.heads.masked_words:
+        if not plan.heads.mlm:
             return set()
         twice = {self._names[name] for name in (self._decoder_bias,) if name in self._names}
         if self._decoder_is_tied and self._decoder in self._names:

@@ -34,7 +34,7 @@ DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat1
 
 
 @dataclass
-class Stored:
+class WeightFiles:
     """Tensors in files: `shapes` and `dtypes` by name, and a way to read one of them."""
 
     files: list[str]
@@ -53,7 +53,7 @@ class Stored:
 
 
 @contextmanager
-def open_stored(folder: Path) -> Iterator[Stored]:
+def open_weight_files(folder: Path) -> Iterator[WeightFiles]:
     """The weights of a folder: safetensors, else a pickle that is checked, else TensorFlow's.
 
     Raises BadCheckpoint where there are none, or files that are not what they should be.
@@ -127,13 +127,13 @@ def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]
     return names
 
 
-def _open(path: Path, opened: ExitStack) -> Stored:
+def _open(path: Path, opened: ExitStack) -> WeightFiles:
     check_content(path)
     check_memory(path.stat().st_size, path.name)
     return _open_safe(path, opened) if path.suffix == ".safetensors" else _open_pickled(path)
 
 
-def _open_safe(path: Path, opened: ExitStack) -> Stored:
+def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
     size = path.stat().st_size
     with open(path, "rb") as file:
         header = int.from_bytes(file.read(8), "little")
@@ -161,14 +161,14 @@ def _open_safe(path: Path, opened: ExitStack) -> Stored:
         return tensor
 
     known = {name: DTYPES.get(dtype, dtype) for name, dtype in dtypes.items()}
-    return Stored([path.name], size, shapes, known, read)
+    return WeightFiles([path.name], size, shapes, known, read)
 
 
-def _open_pickled(path: Path) -> Stored:
+def _open_pickled(path: Path) -> WeightFiles:
     size = path.stat().st_size
     check_memory(2 * size, path.name)
     tensors = read_pickled(path)
-    return Stored(
+    return WeightFiles(
         [path.name],
         size,
         {name: tuple(tensor.shape) for name, tensor in tensors.items()},
@@ -177,7 +177,7 @@ def _open_pickled(path: Path) -> Stored:
     )
 
 
-def _open_tf1(folder: Path, index: str, told: str) -> Stored:
+def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
     """Google's tensors under their published names, and turned as torch has them."""
     bundle = open_bundle(folder, index)
     google = {published: name for name in bundle.entries if (published := published_name(name))}
@@ -197,7 +197,7 @@ def _open_tf1(folder: Path, index: str, told: str) -> Stored:
         tensor = flat.reshape(entry.shape)
         return tensor.t() if is_turned(google[name]) else tensor
 
-    return Stored(
+    return WeightFiles(
         bundle.files,
         sum((folder / name).stat().st_size for name in bundle.files),
         {
@@ -211,7 +211,7 @@ def _open_tf1(folder: Path, index: str, told: str) -> Stored:
     )
 
 
-def _joined(names: list[str], parts: list[Stored]) -> Stored:
+def _joined(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
     """Shards as one."""
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
@@ -227,7 +227,7 @@ def _joined(names: list[str], parts: list[Stored]) -> Stored:
             ),
             AGAIN,
         )
-    return Stored(
+    return WeightFiles(
         names,
         sum(part.bytes for part in parts),
         {name: part.shapes[name] for name, part in owner.items()},

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.attention import Attention
-from engine.models.heads import MaskedWordHead
+from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.serving.quantized_matmul import Kind, Matmul, matmul
 
@@ -51,14 +51,14 @@ class PackedAttention(Attention):
         return self._queries(asking), keys, values
 
 
-class ShortlistHead(MaskedWordHead):
+class ShortlistHead(MlmHead):
     """Predicts roughly over the whole vocabulary, and exactly those tokens that come first.
 
     The word vectors are the largest matrix by far, and for one masked word all of it is read. With
     short numbers that takes less, and the S rows that matter are read once more.
     """
 
-    def __init__(self, head: MaskedWordHead, kind: Kind) -> None:
+    def __init__(self, head: MlmHead, kind: Kind) -> None:
         nn.Module.__init__(self)
         self.dense, self.activation, self.norm = head.dense, head.activation, head.norm
         self.decoder, self.bias = head.decoder, head.bias
@@ -97,8 +97,8 @@ def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
         yield
     encoder.layers = layers
     made.encoder = encoder
-    if network.masked_words is not None and kind != "float32":
-        made.masked_words = ShortlistHead(network.masked_words, kind)
+    if network.mlm is not None and kind != "float32":
+        made.mlm = ShortlistHead(network.mlm, kind)
     return made.eval()
 
 

@@ -53,13 +53,13 @@ def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     weights = network.encoder(tokens, segments, keep_weights=True).weights
     words = None
-    if network.masked_words is not None:
+    if network.mlm is not None:
         ordinary = [n for n, token in enumerate(encoded.tokens) if not token.special]
         hidden = ordinary[1::EVERY] or ordinary[:1]
         masked = tokens.clone()
         masked[0, hidden] = tokenizer.mask
         last = network.encoder(masked, segments).last[0, hidden]
-        words = network.masked_words(last).float().softmax(-1)
+        words = network.mlm(last).float().softmax(-1)
     head = network.heads.task
     is_number = head is not None and head.outputs == 1
     return Said(words, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights))

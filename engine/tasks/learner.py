@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     """Examples as the network takes them."""
 
     tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from;
-    # float [.., T, N, D] where a reader gets vectors
+    # float [.., T, N, D] where a probe gets vectors
     segments: Tensor  # int64, as tokens
     real: Tensor | None  # bool, as tokens, False is padding; None where there is none
     targets: Tensor  # [B, …] or, with places, [N]: what the task wants; 0 where nobody knows
@@ -95,7 +95,7 @@ class Batch(NamedTuple):
 
     def planned(self, network: Network) -> "Batch":
         """With the plan of its tokens without padding, made on the host where it has none yet."""
-        if self.unpadded is not None or network.reader is not None:
+        if self.unpadded is not None or network.probe is not None:
             return self
         tokens, mask = self.tokens, self.real
         lengths = np.full(*tokens.shape) if mask is None else mask.sum(1).numpy()
@@ -176,7 +176,7 @@ class Examples:
     targets: np.ndarray | None = None
     endings: int = 1
     notes: tuple[str, ...] = ()
-    vectors: Vectors | None = None  # what a reader gets in the place of token ids
+    vectors: Vectors | None = None  # what a probe gets in the place of token ids
 
     def read(self, batch: Batch, numbers: np.ndarray) -> Batch:
         """A batch of these examples with their vectors, where there are some."""

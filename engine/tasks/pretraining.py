@@ -44,7 +44,7 @@ class PretrainingLearner(Learner):
 
     @property
     def heads(self) -> Heads:
-        return Heads(masked_words=True, next_sentence=self.task.nsp)
+        return Heads(mlm=True, nsp=self.task.nsp)
 
     @property
     def long_inputs(self) -> tuple[int, float]:
@@ -102,14 +102,14 @@ class PretrainingLearner(Learner):
         step 0. Otherwise its first thousand steps go into learning just that, by bending all
         embeddings, which are tied to the decoder, into one direction.
         """
-        assert network.masked_words is not None
+        assert network.mlm is not None
         counts = examples.packed.counts(tokenizer.size).astype(np.float64)
         never = special_ids(tokenizer)
         if self.causal:
             never.remove(tokenizer.sep)  # where a document ends is predicted too
         counts[never] = 0
         shares = (counts + 0.5) / (counts + 0.5).sum()
-        network.masked_words.bias.copy_(torch.from_numpy(np.log(shares)))
+        network.mlm.bias.copy_(torch.from_numpy(np.log(shares)))
 
     def batch(
         self,
@@ -178,7 +178,7 @@ class PretrainingLearner(Learner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        assert network.masked_words is not None and batch.places is not None
+        assert network.mlm is not None and batch.places is not None
         encoded = network.encode(
             batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded
         )
@@ -186,7 +186,7 @@ class PretrainingLearner(Learner):
         whole = whole or batch
         name = "clm" if self.causal else "mlm"
         count = len(whole.targets)
-        found = {name: network.masked_words.loss(encoded.last, batch.targets, count)}
+        found = {name: network.mlm.loss(encoded.last, batch.targets, count)}
         if follows is not None:
             assert batch.follows is not None
             found["nsp"] = share_of_mean(follows, batch.follows, len(whole.tokens))
@@ -310,9 +310,9 @@ def _whole_words(
 
 def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """Logits of the predicted tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
-    assert network.masked_words is not None and batch.places is not None
+    assert network.mlm is not None and batch.places is not None
     encoded = network.encode(batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded)
-    pieces: Tensor = network.masked_words(encoded.last)  # [N, V]
+    pieces: Tensor = network.mlm(encoded.last)  # [N, V]
     return pieces.float(), _follows(network, batch, encoded)
 
 
@@ -320,6 +320,6 @@ def _follows(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
     """Logits of the pairs, float32 [B, 2]; None where there are none."""
     if batch.follows is None:
         return None
-    assert network.next_sentence is not None
-    follows: Tensor = network.next_sentence(encoded.pooled)
+    assert network.nsp is not None
+    follows: Tensor = network.nsp(encoded.pooled)
     return follows.float()

@@ -117,7 +117,7 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     inside = (batch.places >= row * width) & (batch.places < (row + 1) * width)
     positions: list[int] = (batch.places[inside] - row * width).tolist()
     for position, wanted in zip(positions, batch.targets[inside].tolist(), strict=True):
-        if not data.learner.heads.masked_words:
+        if not data.learner.heads.mlm:
             if wanted >= 0:
                 yield Target(position=position, wanted=labels[wanted], shown_as="label")
             continue

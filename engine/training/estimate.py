@@ -175,7 +175,7 @@ class _Bench:
     def update(self, batch: Batch) -> float:
         """Seconds of an update of the weights."""
         batch = batch.to(self.machine.device)
-        if (probe := self.network.reader) is not None:
+        if (probe := self.network.probe) is not None:
             shape = (*batch.tokens.shape, len(probe.heights), self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape, device=self.machine.device))
         began = time.perf_counter()
@@ -210,7 +210,7 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
         seconds += last * (min(bench.long_step(plan) for _ in range(2)) - usual)
-    if bench.network.reader is not None:
+    if bench.network.probe is not None:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.share)  # evaluated by one process alone

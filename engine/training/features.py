@@ -61,7 +61,7 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
 
     Raises Cancelled where a stop is wanted meanwhile.
     """
-    if setup.network.reader is None:
+    if setup.network.probe is None:
         return
     data, folder = setup.data, _cache(context)
     others = _heights_of_group(context.job, setup.network.spec.layers)
@@ -106,8 +106,8 @@ class FeatureExtractor:
         Args:
             others: heights that other runs will read; they are computed in the same pass.
         """
-        assert self.network.reader is not None
-        wanted = self.network.reader.heights
+        assert self.network.probe is not None
+        wanted = self.network.probe.heights
         inside = self.folder / _key(self.network, packed, self.machine)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
         if any(height in wanted for height in missing):

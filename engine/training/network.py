@@ -47,7 +47,7 @@ def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
     if not job.features.trains_probe:
         return learner.heads
     heads = learner.heads
-    return Heads(outputs=heads.outputs, kind=heads.kind, reader=job.features.plain())
+    return Heads(outputs=heads.outputs, kind=heads.kind, features=job.features.plain())
 
 
 def configure(network: Network, settings: TrainingSpec) -> None:
@@ -58,9 +58,9 @@ def configure(network: Network, settings: TrainingSpec) -> None:
     if settings.dropout is not None:
         set_dropout(network, settings.dropout)
     network.encoder.activation_checkpointing = settings.gradient_checkpointing
-    if network.reader is not None:
+    if network.probe is not None:
         network.requires_grad_(False)
-        network.reader.requires_grad_(True)
+        network.probe.requires_grad_(True)
         return
     freeze(network, settings.frozen_layers)
     if settings.lora_rank:

@@ -22,7 +22,7 @@ from engine.data.packing.packed import Packed
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Layer
-from engine.models.heads import MaskedWordHead
+from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 
@@ -84,8 +84,8 @@ def warm_init(
         offsets = LOWER_OFFSETS[number] if is_low else UPPER_OFFSETS
         _attend_to_neighbours(layer.attention, offsets, pace, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
-    if network.masked_words is not None:
-        _predict_from_neighbours(network.masked_words, spec.initializer_range)
+    if network.mlm is not None:
+        _predict_from_neighbours(network.mlm, spec.initializer_range)
 
 
 def word_vectors(
@@ -179,7 +179,7 @@ def _attend_to_neighbours(
             output[of, row + part] += NEIGHBOUR_SHARE
 
 
-def _predict_from_neighbours(head: MaskedWordHead, spread: float) -> None:
+def _predict_from_neighbours(head: MlmHead, spread: float) -> None:
     """Compare the vector at a masked word with the word vectors, nothing between."""
     head.dense.weight.mul_(SMALL_STD / spread)
     head.dense.weight.diagonal().add_(1)

@@ -25,7 +25,7 @@ PATIENCE = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder(tmp_path_factory.mktemp("models") / "tiny", Heads(masked_words=True))
+    return folder(tmp_path_factory.mktemp("models") / "tiny", Heads(mlm=True))
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
     qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
     assert isinstance(heard.done[0], Imported)
     assert heard.done[0].info.layers == 2
-    assert "masked words" in heard.done[0].info.task_heads
+    assert "mlm" in heard.done[0].info.task_heads
     assert heard.working
     assert heard.refused == []
     assert one_time_worker.is_over()

@@ -37,7 +37,7 @@ def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
     assert [name for name, job in jobs.items() if job.training.gradient_checkpointing] == [
         "checkpointing"
     ]
-    assert jobs["words"].start.model.layers == 12 and jobs["words"].task.next_sentence
+    assert jobs["words"].start.model.layers == 12 and jobs["words"].task.nsp
     for name, rows in (("base", 3136), ("words", 400)):
         dataset = resolve(jobs[name].data, tmp_path / "unused")
         found = learner_for(jobs[name].task).rows(dataset, "train")

@@ -90,15 +90,15 @@ class ImportPage(Page):
             ),
             Section(
                 self.tr(
-                    "%Ln tensor(s) missing in the file, newly initialised", "", len(report.fresh)
+                    "%Ln tensor(s) missing in the file, newly initialised", "", len(report.missing)
                 ),
                 self.tr("The file does not contain them, so they start from random values."),
-                report.fresh,
+                report.missing,
             ),
             Section(
-                self.tr("%Ln tensor(s) not used", "", len(report.left_over)),
+                self.tr("%Ln tensor(s) not used", "", len(report.unexpected)),
                 self.tr("The file contains them, but this network does not use them."),
-                report.left_over,
+                report.unexpected,
             ),
         ]
         for section in self.sections:

@@ -66,8 +66,8 @@ class Words(QObject):
     def heads(self, info: CheckpointInfo) -> list[str]:
         """The heads that the checkpoint has; the pooler is a part of others and goes unnamed."""
         names = {
-            "masked words": self.tr("masked language modelling (MLM)"),
-            "next sentence": self.tr("next-sentence prediction (NSP)"),
+            "mlm": self.tr("masked language modelling (MLM)"),
+            "nsp": self.tr("next-sentence prediction (NSP)"),
         }
         if info.task is not None:
             names[info.task] = part_of(info.task).outputs(len(info.labels))

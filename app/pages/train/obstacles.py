@@ -99,7 +99,7 @@ def _of_nsp(choices: Choices) -> str:
     if not choices.continues or info is None:
         return ""
     family = FAMILIES.get(info.family)
-    if family is None or family.knows_next_sentence or not choices.task.needs_nsp:
+    if family is None or family.has_nsp_head or not choices.task.needs_nsp:
         return ""
     return translate(
         "Train", "{family} has no head for next-sentence prediction (NSP). Turn NSP off."

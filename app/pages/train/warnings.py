@@ -60,7 +60,7 @@ def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
 
 def _of_model(choices: Choices) -> list[str]:
     info = choices.model.info if choices.model else None
-    if choices.continues and info is not None and "masked words" not in info.task_heads:
+    if choices.continues and info is not None and "mlm" not in info.task_heads:
         return [
             translate(
                 "Train",

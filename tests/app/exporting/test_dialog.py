@@ -71,7 +71,7 @@ def report(**more: object) -> ExportReport:
         "checkpoint": "/models/little",
         "form": "hf",
         "precision": "float32",
-        "heads": ("masked words",),
+        "heads": ("mlm",),
         "tensors": 12,
         "parameters": 3456,
         "labels": (),

@@ -64,7 +64,7 @@ def test_size_heads_and_labels_are_read(folder: Path) -> None:
     info = checkpoint_info(folder)
     assert (info.layers, info.hidden_size, info.heads, info.vocab_size) == (2, 8, 2, 10)
     assert info.parameters == 80 + 64 + 10 + 16, "what is tied or no parameter is not counted"
-    assert info.task_heads == ("masked words", "pooler", "text_classification")
+    assert info.task_heads == ("mlm", "pooler", "text_classification")
     assert info.labels == ("bad", "<b>good</b>")
     assert info.dtype == "float16" and not info.lowercase
     assert info.bytes == (folder / "model.safetensors").stat().st_size

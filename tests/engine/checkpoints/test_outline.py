@@ -46,7 +46,7 @@ def test_every_head_of_other_families_is_counted(family: str, tmp_path: Path) ->
 
 
 def test_each_head_is_a_block_of_its_own() -> None:
-    heads = ("masked words", "next sentence", "pooler", "text_classification")
+    heads = ("mlm", "nsp", "pooler", "text_classification")
     named = {block.name: block for block in outline(PRESETS["tiny"], heads, 3)}
     assert named["Task head"].parameters == 3 * 128 + 3
     assert named["Next-sentence head"].parameters == 2 * 128 + 2

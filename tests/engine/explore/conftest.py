@@ -13,7 +13,7 @@ from engine.tasks.inputs import Inputs, typed
 from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import folder
 
-EVERY = Heads(masked_words=True, outputs=3)
+EVERY = Heads(mlm=True, outputs=3)
 
 
 @pytest.fixture(scope="session")

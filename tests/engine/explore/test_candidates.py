@@ -102,7 +102,7 @@ def test_tokens_that_are_no_word_are_refused(tiny, places):
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
     spec = SPEC.model_copy(update={"causal": causal})
-    model = load(folder(tmp_path / "model", Heads(masked_words=True), spec=spec))
+    model = load(folder(tmp_path / "model", Heads(mlm=True), spec=spec))
     size = model.tokenizer.size
     ask = FindCandidates(
         number=2, checkpoint=ANY, text="a [MASK] [MASK] b", first=2, last=3, beams=size

@@ -72,7 +72,7 @@ def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
 
 def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
     rows = []
-    hook = tiny.network.masked_words.register_forward_hook(
+    hook = tiny.network.mlm.register_forward_hook(
         lambda module, given, logits: rows.append(logits.shape[0])
     )
     try:
@@ -98,9 +98,9 @@ def test_a_model_without_a_head_is_refused_in_words(tmp_path):
 
 
 def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
-    broken = load(folder(tmp_path / "broken", Heads(masked_words=True)))
+    broken = load(folder(tmp_path / "broken", Heads(mlm=True)))
     with torch.no_grad():
-        broken.network.masked_words.bias.fill_(float("nan"))
+        broken.network.mlm.bias.fill_(float("nan"))
     with pytest.raises(BadCheckpoint, match="NaN or infinite"):
         fill_mask(broken, question("a [MASK]"))
 

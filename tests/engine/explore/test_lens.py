@@ -62,7 +62,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_last_height_is_what_is_guessed(tmp_path, causal):
     spec = SPEC.model_copy(update={"causal": causal})
-    model = load(folder(tmp_path / "model", Heads(masked_words=True), spec=spec))
+    model = load(folder(tmp_path / "model", Heads(mlm=True), spec=spec))
     ask = {"checkpoint": tmp_path, "text": "a b [MASK] c d", "masked": (2,), "top": 4}
     filled = fill_mask(model, FillMask(**ask))
     last = apply(model, ApplyLens(**ask, positions=(2, 3))).layers[-1]

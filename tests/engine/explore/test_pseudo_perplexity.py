@@ -81,7 +81,7 @@ def test_a_text_without_pieces_has_no_perplexity(tiny):
 @torch.no_grad()
 def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
     spec = SPEC.model_copy(update={"causal": True})
-    path = folder(tmp_path / "causal", Heads(masked_words=True), spec=spec)
+    path = folder(tmp_path / "causal", Heads(mlm=True), spec=spec)
     ours = load(path)
     theirs = transformers.BertLMHeadModel.from_pretrained(
         path, local_files_only=True, is_decoder=True
@@ -99,7 +99,7 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
 @torch.no_grad()
 @pytest.mark.parametrize("masked", [(), (2,)])
 def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
-    path = folder(tmp_path / "pair", Heads(masked_words=True, next_sentence=True))
+    path = folder(tmp_path / "pair", Heads(mlm=True, nsp=True))
     theirs = transformers.BertForNextSentencePrediction.from_pretrained(
         path, local_files_only=True
     ).eval()
@@ -126,6 +126,6 @@ def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
 def test_weights_that_are_not_finite_are_told(tmp_path):
     broken = load(folder(tmp_path / "broken"))
     with torch.no_grad():
-        broken.network.masked_words.bias.fill_(float("nan"))
+        broken.network.mlm.bias.fill_(float("nan"))
     with pytest.raises(BadCheckpoint, match="NaN or infinite"):
         score(broken, ScoreTokens(checkpoint=tmp_path, text="a b"))

@@ -19,8 +19,8 @@ LONG = SPEC.model_copy(update={"max_positions": 128})
 KINDS = {
     "nothing": (Heads(), ()),
     "pooler": (Heads(pooler=True), ()),
-    "masked words": (Heads(masked_words=True), ()),
-    "pre-training": (Heads(masked_words=True, next_sentence=True), ()),
+    "masked words": (Heads(mlm=True), ()),
+    "pre-training": (Heads(mlm=True, nsp=True), ()),
     "classes": (Heads(outputs=3), LABELS),
     "labels": (Heads(outputs=3, kind="multi_label"), LABELS),
     "number": (Heads(outputs=1, kind="regression"), ()),
@@ -28,11 +28,13 @@ KINDS = {
     "answer": (Heads(outputs=2, kind="question_answering"), ()),
     "choices": (Heads(outputs=1, kind="multiple_choice"), ()),
     "linear probe": (
-        Heads(outputs=3, reader=Features(vectors="learned mix", probe="linear")),
+        Heads(outputs=3, features=Features(vectors="learned mix", probe="linear")),
         LABELS,
     ),
 }
-LSTM = Heads(outputs=3, kind="token_classification", reader=Features(vectors="last", probe_size=8))
+LSTM = Heads(
+    outputs=3, kind="token_classification", features=Features(vectors="last", probe_size=8)
+)
 
 
 def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:

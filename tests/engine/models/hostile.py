@@ -96,13 +96,17 @@ for name, values, says in (
     ("layers_text", {"num_hidden_layers": "2"}, "num_hidden_layers: Input should be a valid int"),
     ("layers_true", {"num_hidden_layers": True}, "num_hidden_layers: Input should be a valid int"),
     ("layers_many", {"num_hidden_layers": 10**9}, "num_hidden_layers: Input should be less than"),
-    ("layers_thousand", {"num_hidden_layers": 1000}, "1000 layers, and the file has 2"),
+    ("layers_thousand", {"num_hidden_layers": 1000}, "1000 layers, but the file has 2"),
     ("layers_none", {"num_hidden_layers": 0}, "num_hidden_layers: Input should be greater"),
     ("layers_list", {"num_hidden_layers": [2]}, "num_hidden_layers: Input should be a valid int"),
     ("width_negative", {"hidden_size": -16}, "hidden_size: Input should be greater"),
-    ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "by config.json"),
+    ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "according to config.json"),
     ("words_huge", {"vocab_size": 10**12}, "vocab_size: Input should be less than"),
-    ("words_many", {"vocab_size": 10**7}, "[40, 16] in the file, and [10000000, 16] by config"),
+    (
+        "words_many",
+        {"vocab_size": 10**7},
+        "[40, 16] in the file, but [10000000, 16] according to config",
+    ),
     ("heads_do_not_divide", {"num_attention_heads": 3}, "size 16 is not divisible by 3"),
     ("heads_half", {"num_attention_heads": 1.5}, "num_attention_heads: Input should be a valid"),
     ("dropout_two", {"hidden_dropout_prob": 2}, "hidden_dropout_prob: Input should be less"),
@@ -111,7 +115,7 @@ for name, values, says in (
     ("kind_other", {"model_type": "electra"}, "“electra” is not"),
     ("kind_roberta", {"model_type": "roberta"}, "is WordPiece, but RoBERTa uses byte-level BPE"),
     ("kind_distilbert", {"model_type": "distilbert"}, "it has no dim, n_layers, n_heads"),
-    ("kind_albert", {"model_type": "albert"}, "The file holds no layer of ALBERT"),
+    ("kind_albert", {"model_type": "albert"}, "The file contains no layers of ALBERT"),
     ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>��[31m”"),
     ("kind_number", {"model_type": 5}, "“5” is not"),
     ("class_other", {"model_type": None, "architectures": ["ElectraModel"]}, "“ElectraModel”"),
@@ -126,7 +130,7 @@ for name, values, says in (
     ("quantised", {"quantization_config": {"bits": 4}}, "quantization_config"),
     ("pruned", {"pruned_heads": {"0": [1]}}, "pruned_heads"),
     ("labels_too_many", {"id2label": {str(n): "x" for n in range(9)}}, "names 9 labels"),
-    ("positions_many", {"max_position_embeddings": 512}, "[24, 16] in the file, and [512, 16]"),
+    ("positions_many", {"max_position_embeddings": 512}, "[24, 16] in the file, but [512, 16]"),
 ):
     CASES[name] = (_values(**values), says)
 
@@ -284,14 +288,14 @@ def _rename(old: str, new: str) -> Callable[[dict[str, torch.Tensor]], None]:
 
 
 for name, spoil, says in (
-    ("one_missing", _tensors(lambda t: t.pop(QUERY)), "lacks 1 tensors of the encoder"),
-    ("words_missing", _tensors(lambda t: t.pop(WORDS)), "lacks 1 tensors of the encoder"),
-    ("layers_missing", _tensors(_only("bert.embeddings")), "holds no layer of BERT"),
-    ("of_another_family", _tensors(_rename("bert.", "roberta.")), "holds no layer of BERT"),
-    ("shape_turned", _set(QUERY, lambda t: t[:8]), "is [8, 16] in the file, and [16, 16]"),
-    ("shape_flat", _set(QUERY, lambda t: t.reshape(-1)), "is [256] in the file"),
-    ("shape_scalar", _set(QUERY, lambda t: t[0, 0].clone()), "is [] in the file"),
-    ("words_fewer", _set(WORDS, lambda t: t[:20].clone()), "is [20, 16] in the file"),
+    ("one_missing", _tensors(lambda t: t.pop(QUERY)), "1 encoder tensors are missing"),
+    ("words_missing", _tensors(lambda t: t.pop(WORDS)), "1 encoder tensors are missing"),
+    ("layers_missing", _tensors(_only("bert.embeddings")), "contains no layers of BERT"),
+    ("of_another_family", _tensors(_rename("bert.", "roberta.")), "contains no layers of BERT"),
+    ("shape_turned", _set(QUERY, lambda t: t[:8]), "[8, 16] in the file, but [16, 16]"),
+    ("shape_flat", _set(QUERY, lambda t: t.reshape(-1)), "has the shape [256] in the file"),
+    ("shape_scalar", _set(QUERY, lambda t: t[0, 0].clone()), "has the shape [] in the file"),
+    ("words_fewer", _set(WORDS, lambda t: t[:20].clone()), "[20, 16] in the file"),
     ("nan", _set(QUERY, _poison(float("nan"))), "NaN or infinite"),
     ("infinite", _set(QUERY, _poison(float("-inf"))), "NaN or infinite"),
     ("too_large_for_float32", _set(QUERY, lambda t: t.double() * 1e300), "NaN or infinite"),
@@ -492,7 +496,11 @@ for name, make, says in (
         lambda c, p: _saved(_good(p) | {QUERY: torch.full((16, 16), float("nan"))}),
         "NaN or infinite",
     ),
-    ("missing", lambda c, p: _saved({n: t for n, t in _good(p).items() if n != QUERY}), "lacks 1"),
+    (
+        "missing",
+        lambda c, p: _saved({n: t for n, t in _good(p).items() if n != QUERY}),
+        "missing in the file",
+    ),
 ):
     CASES[f"bin_{name}"] = (_pickled(make), says)
 

@@ -127,9 +127,13 @@ def _config(**values: object) -> Spoil:
 
 
 for name, values, says in (
-    ("layers_many", {"num_hidden_layers": 9}, "bert_config.json describes 9 layers, and the"),
-    ("words_many", {"vocab_size": 10**7}, "and [10000000, 16] by bert_config.json"),
-    ("inner_other", {"intermediate_size": 64}, "is [32, 16] in the file, and [64, 16] by bert"),
+    ("layers_many", {"num_hidden_layers": 9}, "bert_config.json describes 9 layers, but the"),
+    ("words_many", {"vocab_size": 10**7}, "but [10000000, 16] according to bert_config.json"),
+    (
+        "inner_other",
+        {"intermediate_size": 64},
+        "[32, 16] in the file, but [64, 16] according to bert",
+    ),
     (
         "width_text",
         {"hidden_size": "16"},
@@ -265,8 +269,12 @@ for name, spoil, says in (
     ),
     ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
     ("many_sides", _says(WORDS, shape=(1,) * 9), "has an invalid shape"),
-    ("turned", _says(WORDS, shape=(16, 40)), "is [16, 40] in the file, and [40, 16] by bert_"),
-    ("scalar", _says(QUERY, shape=(), size=4), "is [] in the file"),
+    (
+        "turned",
+        _says(WORDS, shape=(16, 40)),
+        "[16, 40] in the file, but [40, 16] according to bert_",
+    ),
+    ("scalar", _says(QUERY, shape=(), size=4), "has the shape [] in the file"),
     ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
     ("text", _says(WORDS, dtype="string"), "is stored as string"),
     (
@@ -286,8 +294,16 @@ for name, spoil, says in (
     ),
     ("slices", _entries(lambda e: e.update({b"\0\1abc": b""})), "stored in slices"),
     ("no_text", _entries(lambda e: e.update({b"\xff\xfe": b""})), "is not UTF-8 text"),
-    ("lacks_one", _entries(lambda e: {k: v for k, v in e.items() if k != QUERY}), "lacks 1 tensor"),
-    ("another_network", _entries(_renamed), "holds no layer of BERT; it holds electrabert"),
+    (
+        "lacks_one",
+        _entries(lambda e: {k: v for k, v in e.items() if k != QUERY}),
+        "1 encoder tensors are missing",
+    ),
+    (
+        "another_network",
+        _entries(_renamed),
+        "contains no layers of BERT, but for example electrabert",
+    ),
     (
         "objects",
         _entries(lambda e: e.update({b"model/a/.ATTRIBUTES/VARIABLE_VALUE": e[WORDS]})),

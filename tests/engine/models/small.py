@@ -14,7 +14,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 SPEC = BertSpec(
     vocab_size=40, hidden_size=16, layers=2, heads=2, intermediate_size=32, max_positions=24
 )
-ALL = Heads(masked_words=True, next_sentence=True)
+ALL = Heads(mlm=True, nsp=True)
 LABELS = ("bad", "good", "so-so")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##a", "##b", "##c")
 

@@ -51,7 +51,7 @@ def reconfigured(folder: Path, **values: object) -> None:
 
 @pytest.mark.parametrize(
     "heads",
-    [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL, Heads(outputs=3)],
+    [Heads(), Heads(pooler=True), Heads(mlm=True), ALL, Heads(outputs=3)],
     ids=str,
 )
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
@@ -63,7 +63,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
     assert loaded.network.heads == heads
     assert not loaded.network.training
     assert loaded.labels == (LABELS if heads.outputs else ())
-    assert loaded.report.fresh == loaded.report.left_over == loaded.report.notes == ()
+    assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
     assert set(loaded.report.loaded) == set(parameters(made))
     assert loaded.tokenizer.tokens == list(small.WORDS)
 
@@ -90,15 +90,15 @@ def specs(draw: st.DrawFn) -> BertSpec:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spec=specs(),
-    masked_words=st.booleans(),
-    next_sentence=st.booleans(),
+    mlm=st.booleans(),
+    nsp=st.booleans(),
     labels=st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True, min_size=2)
     | st.none(),
     dtype=st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
 )
-def test_any_network_comes_back(tmp_path_factory, spec, masked_words, next_sentence, labels, dtype):
+def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, labels, dtype):
     names = tuple(labels or ())
-    heads = Heads(masked_words, next_sentence, len(names))
+    heads = Heads(mlm, nsp, len(names))
     made = network(heads, spec)
     with torch.no_grad():
         for parameter in made.parameters():
@@ -122,12 +122,10 @@ def test_half_precision_halves_the_file_and_is_widened_again(tmp_path):
 
 
 def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
-    folder = small.folder(
-        tmp_path / "model", Heads(masked_words=True, outputs=3), dtype=torch.float16
-    )
+    folder = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3), dtype=torch.float16)
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
-    assert info.task_heads == ("masked words", "pooler", "text_classification")
+    assert info.task_heads == ("mlm", "pooler", "text_classification")
     assert (info.labels, info.dtype, info.lowercase) == (LABELS, "float16", True)
     assert info == checkpoint_info(folder)
     assert "tensors loaded" in report.sentence()
@@ -200,16 +198,16 @@ def test_a_full_disk_leaves_the_old_checkpoint(tmp_path):
 
 
 def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
-    folder = small.folder(tmp_path / "model", Heads(masked_words=True))
+    folder = small.folder(tmp_path / "model", Heads(mlm=True))
     loaded = load(folder, Heads(outputs=2), ("no", "yes"))
-    assert loaded.report.fresh == (
+    assert loaded.report.missing == (
         "encoder.pooler.dense.weight",
         "encoder.pooler.dense.bias",
         "task.dense.weight",
         "task.dense.bias",
     )
-    assert all(name.startswith("cls.predictions.") for name in loaded.report.left_over)
-    assert len(loaded.report.left_over) == 5
+    assert all(name.startswith("cls.predictions.") for name in loaded.report.unexpected)
+    assert len(loaded.report.unexpected) == 5
     assert loaded.labels == ("no", "yes")
     weight = loaded.network.task.dense.weight
     assert 0 < weight.std() < 0.1
@@ -217,7 +215,7 @@ def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
 
 
 def test_fresh_heads_follow_the_seed(tmp_path):
-    folder = small.folder(tmp_path / "model", Heads(masked_words=True))
+    folder = small.folder(tmp_path / "model", Heads(mlm=True))
     made = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -230,12 +228,12 @@ def test_a_class_head_goes_on_for_the_same_classes_only(tmp_path):
     heads = Heads(outputs=3)
     folder = small.folder(tmp_path / "model", heads)
     same = load(folder, heads, LABELS)
-    assert same.report.fresh == ()
+    assert same.report.missing == ()
     for others in (LABELS[::-1], ("x", "y", "z"), ("no", "yes")):
         loaded = load(folder, Heads(outputs=len(others)), others)
-        assert loaded.report.fresh == ("task.dense.weight", "task.dense.bias")
-        assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
-        assert "something else" in loaded.report.notes[0]
+        assert loaded.report.missing == ("task.dense.weight", "task.dense.bias")
+        assert set(loaded.report.unexpected) == {"classifier.weight", "classifier.bias"}
+        assert "does not match" in loaded.report.notes[0]
         assert loaded.labels == others
 
 
@@ -263,8 +261,8 @@ def test_the_config_says_what_a_head_answers(tmp_path, config, kind):
     assert checkpoint_info(folder).task_heads[-1] == kind
     assert loaded.info.task_heads[-1] == kind
     other = load(folder, Heads(outputs=2, kind="question_answering"))
-    assert set(other.report.fresh) == {"task.dense.weight", "task.dense.bias"}
-    assert set(other.report.left_over) >= {"classifier.weight", "classifier.bias"}
+    assert set(other.report.missing) == {"task.dense.weight", "task.dense.bias"}
+    assert set(other.report.unexpected) >= {"classifier.weight", "classifier.bias"}
 
 
 @pytest.mark.parametrize(
@@ -277,8 +275,8 @@ def test_a_head_for_an_unknown_task_is_left_out_and_said(tmp_path, config):
     reconfigured(folder, **config)
     loaded = load(folder)
     assert loaded.network.task is None
-    assert "not known" in loaded.report.notes[0]
-    assert set(loaded.report.left_over) == {"classifier.weight", "classifier.bias"}
+    assert "unknown task" in loaded.report.notes[0]
+    assert set(loaded.report.unexpected) == {"classifier.weight", "classifier.bias"}
 
 
 def test_a_promised_head_that_is_not_there_is_said(tmp_path):
@@ -298,9 +296,9 @@ def test_half_a_head_is_left_out_and_said(tmp_path):
 
     rewritten(folder, without)
     loaded = load(folder)
-    assert loaded.network.masked_words is None
-    assert len([note for note in loaded.report.notes if "not complete" in note]) == 2
-    assert "encoder.pooler.dense.bias" in loaded.report.fresh  # next sentence needs it
+    assert loaded.network.mlm is None
+    assert len([note for note in loaded.report.notes if "incomplete" in note]) == 2
+    assert "encoder.pooler.dense.bias" in loaded.report.missing  # next sentence needs it
 
 
 def test_extra_heads_are_left_over(tmp_path):
@@ -311,7 +309,7 @@ def test_extra_heads_are_left_over(tmp_path):
         tensors["odd\nname\x1b[31m" + "x" * 200] = torch.zeros(1)
 
     rewritten(folder, with_more)
-    left = load(folder).report.left_over
+    left = load(folder).report.unexpected
     assert "qa_outputs.weight" in left
     assert all(name.isprintable() and len(name) <= 80 for name in left)
 
@@ -360,7 +358,7 @@ def test_every_way_of_writing_a_checkpoint_gives_the_same_network(tmp_path, chan
     rewritten(folder, change)
     loaded = load(folder)
     assert_same(loaded.network, network())
-    assert loaded.report.fresh == loaded.report.left_over == loaded.report.notes == ()
+    assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
 
 
 @pytest.mark.parametrize("change", [old_names, without_prefix, stored_twice])
@@ -371,7 +369,7 @@ def test_a_pickle_gives_the_same_network(tmp_path, change, zipped):
     into_pickle(folder, zipped)
     loaded = load(folder)
     assert_same(loaded.network, network())
-    assert loaded.report.left_over == ()
+    assert loaded.report.unexpected == ()
     assert loaded.info.bytes == (folder / "pytorch_model.bin").stat().st_size
 
 
@@ -425,16 +423,16 @@ def test_a_decoder_of_its_own_is_not_taken_for_the_embedding(tmp_path):
 
     rewritten(folder, untied)
     loaded = load(folder)  # the config ties it, so transformers passes over it as well
-    assert "the token embedding is used" in loaded.report.notes[0]
-    assert loaded.report.left_over == ("cls.predictions.decoder.weight",)
+    assert "token embeddings are used" in loaded.report.notes[0]
+    assert loaded.report.unexpected == ("cls.predictions.decoder.weight",)
 
     reconfigured(folder, tie_word_embeddings=False)
     loaded = load(folder)
-    assert loaded.network.masked_words is None
-    assert "decoder of its own" in loaded.report.notes[0]
+    assert loaded.network.mlm is None
+    assert "its own decoder" in loaded.report.notes[0]
     assert load(folder, Heads(outputs=2)).network.task is not None
-    with pytest.raises(BadCheckpoint, match="decoder of its own"):
-        load(folder, Heads(masked_words=True))
+    with pytest.raises(BadCheckpoint, match="its own decoder"):
+        load(folder, Heads(mlm=True))
 
 
 def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
@@ -443,7 +441,7 @@ def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
     loaded = load(folder)
     assert loaded.network.spec.layers == 1
     assert "The file has 2 layers" in loaded.report.notes[0]
-    assert all(".layer.1." in name for name in loaded.report.left_over)
+    assert all(".layer.1." in name for name in loaded.report.unexpected)
 
 
 def test_code_that_a_config_asks_for_is_passed_over_and_said(tmp_path):
@@ -468,12 +466,12 @@ def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_an_import_keeps_heads_labels_and_precision(tmp_path, dtype):
-    heads = Heads(masked_words=True, next_sentence=True, outputs=3)
+    heads = Heads(mlm=True, nsp=True, outputs=3)
     source = small.folder(tmp_path / "source", heads, dtype=dtype)
     rewritten(source, old_names)
     into_pickle(source)
     info, report = import_checkpoint(source, tmp_path / "into")
-    assert report.left_over == report.fresh == ()
+    assert report.unexpected == report.missing == ()
     assert info == checkpoint_info(tmp_path / "into") == load(tmp_path / "into").info
     assert info.dtype == str(dtype).removeprefix("torch.")
     assert (tmp_path / "into" / "manifest.json").exists()

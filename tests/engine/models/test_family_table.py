@@ -64,7 +64,7 @@ def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> Non
 @every_family
 def test_every_parameter_has_one_published_name_and_a_height(family: str) -> None:
     spec, entry = EXAMPLES[family].spec, FAMILIES[family]
-    heads = Heads(masked_words=True, next_sentence=entry.knows_next_sentence, outputs=3)
+    heads = Heads(mlm=True, nsp=entry.has_nsp_head, outputs=3)
     names = [name for name, _ in shell(spec, heads).named_parameters()]
     assert len({published_name(name, entry, heads) for name in names}) == len(names)
     assert all(0 <= height(name, spec) <= spec.layers + 1 for name in names)
@@ -72,15 +72,15 @@ def test_every_parameter_has_one_published_name_and_a_height(family: str) -> Non
 
 @every_family
 def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
-    wanted = [Heads(), Heads(masked_words=True), Heads(outputs=3)]
-    if FAMILIES[family].knows_next_sentence:
-        wanted.append(Heads(next_sentence=True))
+    wanted = [Heads(), Heads(mlm=True), Heads(outputs=3)]
+    if FAMILIES[family].has_nsp_head:
+        wanted.append(Heads(nsp=True))
     assert all(hasattr(transformers, architecture(heads, family)) for heads in wanted)
 
 
 @every_family
 def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -> None:
-    heads = Heads(masked_words=True, outputs=3)
+    heads = Heads(mlm=True, outputs=3)
     network, labels = made(family, heads), ("a", "b", "c")
     tokenizer = Tokenizer.from_folder(write_tokenizer(family, tmp_path / "tokenizer"))
     folder = tmp_path / "saved"

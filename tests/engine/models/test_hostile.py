@@ -21,7 +21,7 @@ from tests.engine.models.hostile import CASES, Payload
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 MUTANTS = 60  # of each kind of file
-ALL_HEADS = Heads(masked_words=True, next_sentence=True, outputs=3)
+ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     before = dict(checkpoint.load(job.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
-    assert not loaded.report.fresh and not loaded.report.left_over
+    assert not loaded.report.missing and not loaded.report.unexpected
     raw = safetensors.torch.load_file(last / RESUME / TRAINED_WEIGHTS)
     for name, weight in loaded.network.named_parameters():
         if name.endswith(("query.weight", "value.weight")):

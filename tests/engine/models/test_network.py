@@ -42,7 +42,7 @@ def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
 
 def test_fresh_weights_are_as_the_paper_begins():
     torch.manual_seed(3)
-    made = Network(PRESETS["tiny"], Heads(masked_words=True, outputs=2))
+    made = Network(PRESETS["tiny"], Heads(mlm=True, outputs=2))
     for name, parameter in made.named_parameters():
         if name.endswith("norm.weight"):
             assert (parameter == 1).all(), name
@@ -55,18 +55,18 @@ def test_fresh_weights_are_as_the_paper_begins():
 
 def test_a_fresh_network_guesses_blindly():
     torch.manual_seed(3)
-    made = Network(PRESETS["tiny"], Heads(masked_words=True)).eval()
+    made = Network(PRESETS["tiny"], Heads(mlm=True)).eval()
     ids, segments, real = batch(PRESETS["tiny"], 4, 32)
     with torch.no_grad():
-        logits = made.masked_words(made.encoder(ids, segments, real).last[real])
+        logits = made.mlm(made.encoder(ids, segments, real).last[real])
     loss = F.cross_entropy(logits, ids[real])
     assert loss.item() == pytest.approx(math.log(PRESETS["tiny"].vocab_size), rel=0.02)
 
 
 def test_the_decoder_is_the_token_embedding():
     made = network()
-    assert made.masked_words.decoder is made.encoder.embeddings.token.weight
-    assert "masked_words.decoder" not in dict(made.named_parameters())
+    assert made.mlm.decoder is made.encoder.embeddings.token.weight
+    assert "mlm.decoder" not in dict(made.named_parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -135,8 +135,8 @@ def test_masked_words_of_chosen_places_are_those_of_all_places():
     ids, segments, real = batch()
     with torch.no_grad():
         last = made.encoder(ids, segments, real).last
-        everywhere = made.masked_words(last)
-        chosen = made.masked_words(last.flatten(0, 1)[[2, 5, 13]])
+        everywhere = made.mlm(last)
+        chosen = made.mlm(last.flatten(0, 1)[[2, 5, 13]])
     assert everywhere.shape == (*ids.shape, SPEC.vocab_size)
     assert torch.allclose(chosen, everywhere.flatten(0, 1)[[2, 5, 13]], atol=1e-6)
 
@@ -164,11 +164,11 @@ def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_it_trains_under_autocast_with_weights_in_float32(dropout):
     spec = SPEC.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
-    made = network(Heads(masked_words=True, outputs=2), spec).train()
+    made = network(Heads(mlm=True, outputs=2), spec).train()
     ids, segments, real = batch()
     with torch.autocast("cpu", torch.bfloat16):
         encoded = made.encoder(ids, segments, real)
-        loss = made.masked_words(encoded.last[real]).float().logsumexp(-1).mean()
+        loss = made.mlm(encoded.last[real]).float().logsumexp(-1).mean()
         loss = loss + made.task(encoded.pooled).float().square().mean()
     loss.backward()
     for name, parameter in made.named_parameters():
@@ -219,10 +219,10 @@ def test_every_activation_of_the_spec_is_there(activation):
 
 def test_heads_that_read_the_pooled_vector_bring_the_pooler():
     assert Heads(outputs=2).pooler
-    assert Heads(next_sentence=True).pooler
-    assert not Heads(masked_words=True).pooler
-    made = network(Heads(masked_words=True, outputs=3))
-    assert made.heads == Heads(masked_words=True, outputs=3)
+    assert Heads(nsp=True).pooler
+    assert not Heads(mlm=True).pooler
+    made = network(Heads(mlm=True, outputs=3))
+    assert made.heads == Heads(mlm=True, outputs=3)
 
 
 def test_a_spec_of_any_proportion_works():

@@ -30,7 +30,7 @@ from tests.engine.models.small import LABELS, network, tokenizer
 from tests.engine.models.test_checkpoint import assert_same, parameters, specs
 
 WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
-ALL_HEADS = Heads(masked_words=True, next_sentence=True, outputs=3)
+ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
 MUTANTS = 60  # of each kind of file
 
 
@@ -58,24 +58,24 @@ def good(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", ["saved", "shards"])
 def test_what_tensorflow_wrote_is_loaded_bit_for_bit(name):
     loaded = load(WRITTEN / name)
-    assert loaded.network.heads == Heads(masked_words=True, next_sentence=True, pooler=True)
+    assert loaded.network.heads == Heads(mlm=True, nsp=True, pooler=True)
     for ours, parameter in parameters(loaded.network).items():
         google = google_name(published.published_name(ours))
         turned = is_turned(google)
         shape = tuple(parameter.shape)
         stored = numbers(google, shape[::-1] if turned else shape)
         assert np.array_equal(parameter.detach().numpy(), stored.T if turned else stored), ours
-    assert loaded.report.fresh == loaded.report.notes == ()
+    assert loaded.report.missing == loaded.report.notes == ()
     assert loaded.dtype == "float32"
     assert loaded.info == checkpoint_info(WRITTEN / name)
 
 
 def test_what_only_the_optimiser_needs_is_left_over(tmp_path):
-    left_over = load(WRITTEN / "saved").report.left_over
+    left_over = load(WRITTEN / "saved").report.unexpected
     weights = [name for name in left_over if not name.endswith(("/adam_m", "/adam_v"))]
     assert weights == ["global_step"]
     assert len(left_over) == 2 * len(load(WRITTEN / "saved").report.loaded) + 1
-    assert load(WRITTEN / "shards").report.left_over == ()
+    assert load(WRITTEN / "shards").report.unexpected == ()
 
 
 def test_we_write_what_tensorflow_wrote(tmp_path):
@@ -115,7 +115,7 @@ def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "heads", [Heads(), Heads(pooler=True), Heads(masked_words=True), ALL_HEADS], ids=str
+    "heads", [Heads(), Heads(pooler=True), Heads(mlm=True), ALL_HEADS], ids=str
 )
 def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
     folder = tf1_folder(tmp_path / "model", heads)
@@ -123,7 +123,7 @@ def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
     assert_same(loaded.network, network(heads))
     assert loaded.network.heads == heads
     assert loaded.labels == (LABELS if heads.outputs else ())
-    assert loaded.report.fresh == loaded.report.left_over == ()
+    assert loaded.report.missing == loaded.report.unexpected == ()
     assert loaded.info == checkpoint_info(folder)
     assert sorted(loaded.report.loaded) == sorted(parameters(network(heads)))
 
@@ -131,12 +131,12 @@ def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spec=specs(),
-    masked_words=st.booleans(),
-    next_sentence=st.booleans(),
+    mlm=st.booleans(),
+    nsp=st.booleans(),
     classes=st.sampled_from([0, 2, 5]),
 )
-def test_any_network_comes_back(tmp_path_factory, spec, masked_words, next_sentence, classes):
-    made = network(Heads(masked_words, next_sentence, classes), spec)
+def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, classes):
+    made = network(Heads(mlm, nsp, classes), spec)
     folder = tmp_path_factory.mktemp("any")
     words = tokenizer(folder)
     write_tf1(folder, made, words)
@@ -201,7 +201,7 @@ def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
 
 def test_a_class_head_may_be_for_words_and_that_is_said(good, tmp_path):
     assert any("text classifier" in note for note in load(good).report.notes)
-    plain = tf1_folder(tmp_path / "plain", Heads(masked_words=True))
+    plain = tf1_folder(tmp_path / "plain", Heads(mlm=True))
     assert load(plain).report.notes == ()
 
 

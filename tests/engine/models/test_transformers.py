@@ -92,12 +92,12 @@ def assert_equal(ours: Network, model: torch.nn.Module, given: tuple[Tensor, Ten
             scores = torch.stack([other.start_logits, other.end_logits], dim=-1)
             assert_close(ours.task(way.last), scores)
         if isinstance(model, BertForMaskedLM):
-            assert_close(ours.masked_words(way.last)[real], other.logits[real])
+            assert_close(ours.mlm(way.last)[real], other.logits[real])
         if isinstance(model, BertForPreTraining):
-            assert_close(ours.masked_words(way.last)[real], other.prediction_logits[real])
-            assert_close(ours.next_sentence(way.pooled), other.seq_relationship_logits)
+            assert_close(ours.mlm(way.last)[real], other.prediction_logits[real])
+            assert_close(ours.nsp(way.pooled), other.seq_relationship_logits)
         if isinstance(model, BertForNextSentencePrediction):
-            assert_close(ours.next_sentence(way.pooled), other.logits)
+            assert_close(ours.nsp(way.pooled), other.logits)
 
 
 @pytest.mark.parametrize("name", ASSETS)
@@ -106,8 +106,8 @@ def test_published_checkpoints_give_the_same_numbers(assets, name):
     if not (folder / "config.json").exists():
         pytest.skip(f"{name} is not here")
     loaded = load(folder)
-    assert not loaded.report.fresh
-    assert not loaded.report.left_over
+    assert not loaded.report.missing
+    assert not loaded.report.unexpected
     assert_equal(loaded.network, theirs(ASSETS[name], folder), batch(loaded.spec, 3, 70))
 
 
@@ -131,7 +131,7 @@ def test_rxnfp_guesses_as_its_readme_says(assets):
         last = loaded.network.encoder(
             torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
         ).last
-        guess = loaded.network.masked_words(last[0, place]).softmax(-1)
+        guess = loaded.network.mlm(last[0, place]).softmax(-1)
     assert loaded.tokenizer.token(int(guess.argmax())) == "C"
     assert guess.max().item() == pytest.approx(0.994, abs=0.0005)
 
@@ -160,8 +160,8 @@ def test_a_network_of_base_size_gives_the_same_numbers():
     "heads,kind",
     [
         (Heads(pooler=True), BertModel),
-        (Heads(masked_words=True), BertForMaskedLM),
-        (Heads(next_sentence=True), BertForNextSentencePrediction),
+        (Heads(mlm=True), BertForMaskedLM),
+        (Heads(nsp=True), BertForNextSentencePrediction),
         (ALL, BertForPreTraining),
         (Heads(outputs=3), BertForSequenceClassification),
         (Heads(outputs=3, kind="multi_label"), BertForSequenceClassification),

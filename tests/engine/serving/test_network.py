@@ -28,13 +28,13 @@ def of_family(family):
 @torch.no_grad()
 def test_everything_that_a_network_says_is_near(family, kind):
     spec, (ids, segments, real) = of_family(family)
-    plain = network(Heads(masked_words=True, outputs=3), spec)
+    plain = network(Heads(mlm=True, outputs=3), spec)
     quick = packed_network(plain, kind)
     right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     found = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     pairs = [
         (quick.logits(ids, segments, real), plain.logits(ids, segments, real)),
-        (quick.masked_words(found.last), plain.masked_words(right.last)),
+        (quick.mlm(found.last), plain.mlm(right.last)),
         *zip(found.hidden, right.hidden, strict=True),
         *zip(found.weights, right.weights, strict=True),
     ]
@@ -73,9 +73,9 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
     spec = SPEC.model_copy(update={"vocab_size": 400})
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
-    right = plain.masked_words(vectors)
-    found = packed_network(plain, kind).masked_words
-    found.dense = plain.masked_words.dense
+    right = plain.mlm(vectors)
+    found = packed_network(plain, kind).mlm
+    found.dense = plain.mlm.dense
     some = found(vectors)
     first = right.topk(SHORTLIST // 4).indices
     assert torch.allclose(some.gather(1, first), right.gather(1, first), atol=1e-5)

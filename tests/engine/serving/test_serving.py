@@ -96,7 +96,7 @@ def test_the_quick_starter_model_guesses_the_same_words(starter):
         place = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
         ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
         right, found = (
-            one.masked_words(one.encode_at(ids, segments, place)[0, 0]).softmax(-1)
+            one.mlm(one.encode_at(ids, segments, place)[0, 0]).softmax(-1)
             for one in (starter.network, quick.network)
         )
         assert right.topk(5).indices.tolist() == found.topk(5).indices.tolist()

@@ -87,7 +87,7 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
     explicit = network.encoder(batch.tokens, batch.segments, batch.real, keep_weights=True)
     fused = network.encoder(batch.tokens, batch.segments, batch.real)
     for way in (explicit, fused):
-        ours = network.masked_words(way.last)[batch.real]
+        ours = network.mlm(way.last)[batch.real]
         torch.testing.assert_close(ours, said.logits[batch.real], atol=1e-5, rtol=1e-5)
     rows = batch.real[:, None, :, None]
     for a, c in zip(explicit.weights, said.attentions, strict=True):

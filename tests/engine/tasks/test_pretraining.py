@@ -92,9 +92,9 @@ def test_the_figures_are_those_of_the_parts(
         for part in batch.parts(5)[::-1]:
             metrics.add(network, part)
         losses = learner.losses(network, batch)
-        assert network.next_sentence is not None and batch.follows is not None
+        assert network.nsp is not None and batch.follows is not None
         encoded = network.encoder(batch.tokens, batch.segments, batch.real)
-        right = network.next_sentence(encoded.pooled).argmax(1) == batch.follows
+        right = network.nsp(encoded.pooled).argmax(1) == batch.follows
     metrics = metrics.compute()
     assert metrics["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
     for name, part in losses.items():

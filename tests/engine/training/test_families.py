@@ -90,7 +90,7 @@ def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
 def test_next_sentence_is_refused_before_anything_is_learned(family: str, tmp_path: Path) -> None:
     job = from_family(family, pretraining(tmp_path), tmp_path)
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
-    with pytest.raises(StudioError, match="no head for next sentence"):
+    with pytest.raises(StudioError, match="no head for next-sentence"):
         trained(tmp_path / "run", job)
 
 
@@ -111,15 +111,15 @@ def test_some_of_the_layers_that_share_weights_cannot_be_frozen(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("family", OTHERS)
-@pytest.mark.parametrize("way", ["plain", "adapters", "reader"])
+@pytest.mark.parametrize("way", ["plain", "adapters", "probe"])
 def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None:
     ways: dict[str, dict[str, object]] = {
         "plain": {},
         "adapters": {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9},
-        "reader": {},
+        "probe": {},
     }
     job = from_family(family, classifying(tmp_path), tmp_path, steps=10, **ways[way])
-    if way == "reader":
+    if way == "probe":
         features = Features(vectors="learned mix", probe_size=8)
         job = job.model_copy(update={"features": features})
     calm = trained(tmp_path / "calm", job)
@@ -133,5 +133,5 @@ def test_a_resume_changes_nothing(family: str, way: str, tmp_path: Path) -> None
         again = trained(tmp_path / "again", job.model_copy(update={"training": twice}))
         assert final(again) == final(calm)
     loaded = load(calm.checkpoint_folders()[-1])
-    assert not loaded.report.left_over and not loaded.report.fresh
-    assert (loaded.network.reader is not None) == (way == "reader")
+    assert not loaded.report.unexpected and not loaded.report.missing
+    assert (loaded.network.probe is not None) == (way == "probe")

@@ -15,7 +15,7 @@ from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.models.probe import ALL, Reader, chosen, heights
+from engine.models.probe import ALL, Probe, chosen, heights
 from engine.runs.groups import SUMMARY, expand
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
@@ -77,8 +77,8 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
 )
 def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
     asked = Features.model_validate({"vectors": vectors, "layer": 5})
-    reader = Reader(asked, 3, 12, 2, 0.0, False)
-    found = reader._mixed(chosen(hidden(), reader.heights))
+    probe = Probe(asked, 3, 12, 2, 0.0, False)
+    found = probe._mixed(chosen(hidden(), probe.heights))
     wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
     assert torch.allclose(found, wanted)
 
@@ -94,7 +94,7 @@ def test_padding_changes_nothing(probe: str, pooling: str) -> None:
     asked = Features.model_validate(
         {"vectors": "last", **SMALL, "probe": probe, "pooling": pooling}
     )
-    network = Reader(asked, 16, 2, 3, 0.1, False).eval()
+    network = Probe(asked, 16, 2, 3, 0.1, False).eval()
     short = torch.randn(1, 5, 1, 16)
     padded = torch.cat([short, torch.randn(1, 3, 1, 16)], 1)
     real = torch.tensor([[True] * 5 + [False] * 3])
@@ -166,7 +166,7 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
 
 
 def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
-    """The checkpoint: the encoder for any program, and the reader for ours."""
+    """The checkpoint: the encoder for any program, and the probe for ours."""
     transformers = pytest.importorskip("transformers")
     job = reading(base, "last", epochs=10)
     training = job.training.model_copy(update={"save_every": 0})  # only at the end
@@ -177,8 +177,8 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     before = dict(checkpoint.load(base.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
-    assert not loaded.report.fresh and not loaded.report.left_over
-    assert loaded.network.heads.reader == job.features.plain()
+    assert not loaded.report.missing and not loaded.report.unexpected
+    assert loaded.network.heads.features == job.features.plain()
     assert loaded.labels == ("bad", "good")
     for name, weight in loaded.network.named_parameters():
         if name.startswith("encoder."):
@@ -196,29 +196,29 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     start = {"kind": "checkpoint", "path": last}
     other = JobSpec.model_validate(again.job().model_dump() | {"base_model": start})
     fresh = set_up(RunContext(other, again)).network
-    assert fresh.reader is not None and fresh.reader.heights == (0,), "another reader begins anew"
+    assert fresh.probe is not None and fresh.probe.heights == (0,), "another probe begins anew"
     tuned = base.model_copy(
         update={"base_model": base.base_model.model_copy(update={"path": last})}
     )
     plain = set_up(RunContext(tuned, new_run(tmp_path / "tuned", tuned))).network
-    assert plain.reader is None and plain.task is not None
+    assert plain.probe is None and plain.task is not None
 
 
 def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
     network = Network(
-        NETWORK, Heads(outputs=2, reader=Features(vectors="last", probe_size=8).plain())
+        NETWORK, Heads(outputs=2, features=Features(vectors="last", probe_size=8).plain())
     )
     assert base.base_model.kind == "checkpoint"
     tokenizer = checkpoint.load(base.base_model.path).tokenizer
     checkpoint.save(tmp_path / "model", network, tokenizer, ("a", "b"))
-    assert checkpoint.load(tmp_path / "model").network.reader is not None
+    assert checkpoint.load(tmp_path / "model").network.probe is not None
     config = tmp_path / "model" / "config.json"
     (tmp_path / "model" / "manifest.json").unlink()
     said = json.loads(config.read_text())
     for wrong in ({"probe_size": -8}, {"vectors": ["last"]}, {"probe_size": 10**9}, {"kind": []}):
         config.write_text(json.dumps(said | {"probe": said["probe"] | wrong}))
         loaded = checkpoint.load(tmp_path / "model")
-        assert loaded.network.reader is None or wrong == {"kind": []}
+        assert loaded.network.probe is None or wrong == {"kind": []}
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
@@ -302,7 +302,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
 
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
-    assert loaded.network.reader is not None and not loaded.report.left_over
+    assert loaded.network.probe is not None and not loaded.report.unexpected
     learner = learner_of(loaded)
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("validation")

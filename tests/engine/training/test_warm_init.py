@@ -85,7 +85,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
         max_positions=64,
     )
     torch.manual_seed(0)
-    network = Network(spec, Heads(masked_words=True)).eval()
+    network = Network(spec, Heads(mlm=True)).eval()
     warm_init(network, text, special_ids(tokenizer), nothing)
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
@@ -97,7 +97,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
 
 
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
-@pytest.mark.parametrize("head", [Heads(masked_words=True), Heads(outputs=2)])
+@pytest.mark.parametrize("head", [Heads(mlm=True), Heads(outputs=2)])
 def test_every_shape_of_network_stays_finite(
     tokenizer: Tokenizer, text: Packed, width: int, heads: int, layers: int, head: Heads
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
         intermediate_size=8,
         max_positions=8,
     )
-    network = Network(spec, Heads(masked_words=True))
+    network = Network(spec, Heads(mlm=True))
     warm_init(network, alone, special_ids(tokenizer), nothing)
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 

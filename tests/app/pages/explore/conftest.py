@@ -50,7 +50,7 @@ def make_model(
 @pytest.fixture
 def model(home: Home) -> Path:
     """A model that guesses words."""
-    return make_model(home.models / "tiny", Heads(masked_words=True))
+    return make_model(home.models / "tiny", Heads(mlm=True))
 
 
 @pytest.fixture

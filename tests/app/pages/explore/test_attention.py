@@ -412,7 +412,7 @@ def test_special_tokens_have_the_names_of_the_model(view, state, weights):
 
 
 def test_the_second_model_can_be_looked_at(view, state, study, explorer, weights, home, wait):
-    path = make_model(home.models / "second", Heads(masked_words=True))
+    path = make_model(home.models / "second", Heads(mlm=True))
     assert view.overview.models.isHidden()
     study.compare(describe_model("second", path, "imported"))
     wait(lambda: study.is_settled)

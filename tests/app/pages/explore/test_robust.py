@@ -45,7 +45,7 @@ def model(home):
     path = home.models / "tiny"
     path.mkdir(parents=True)
     spec = SPEC.model_copy(update={"max_positions": 512})
-    write(path, Network(spec, Heads(masked_words=True)), tokenizer(path, WORDS), ())
+    write(path, Network(spec, Heads(mlm=True)), tokenizer(path, WORDS), ())
     return path
 
 

@@ -17,7 +17,7 @@ OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at",
 @pytest.fixture
 def other(home) -> ModelEntry:
     """A model that cuts “cat” in two."""
-    path = make_model(home.models / "other", Heads(masked_words=True), OTHER_WORDS)
+    path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
     return describe_model("other", path, "imported")
 
 

@@ -116,7 +116,7 @@ def test_masks_of_both_texts_are_kept_apart(study, wait):
 
 def test_without_marked_pieces_a_mask_takes_one_token(study, home, wait):
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "C", "O", "(", "=", ")")
-    model = make_model(home.models / "reactions", Heads(masked_words=True), words)
+    model = make_model(home.models / "reactions", Heads(mlm=True), words)
     study.choose_model(describe_model("reactions", model, "imported"))
     study.set_texts("CC(=O)O")
     wait(lambda: study.is_settled and len(study.tokens) == 9)
@@ -126,7 +126,7 @@ def test_without_marked_pieces_a_mask_takes_one_token(study, home, wait):
 
 def test_another_model_sees_other_tokens(study, home, wait):
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
-    model = make_model(home.models / "other", Heads(masked_words=True), words)
+    model = make_model(home.models / "other", Heads(mlm=True), words)
     study.toggle_mask(2)
     study.choose_model(describe_model("other", model, "imported"))
     assert study.tokens == ()

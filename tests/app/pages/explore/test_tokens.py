@@ -140,7 +140,7 @@ def test_only_a_panel_that_is_seen_works(view, state, study, explorer, wait):
 
 
 def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, answer, told):
-    path = make_model(home.models / "other", Heads(masked_words=True), OTHER_WORDS)
+    path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
     study.compare(describe_model("other", path, "imported"))
     wait(lambda: study.is_settled)
     told()

@@ -39,7 +39,7 @@ def view(qtbot, state, workshop) -> WordsView:
 def other(home):
     """Another model with the same pieces."""
     torch.manual_seed(5)
-    path = make_model(home.models / "other", Heads(masked_words=True, next_sentence=True))
+    path = make_model(home.models / "other", Heads(mlm=True, nsp=True))
     return describe_model("other", path, "imported")
 
 

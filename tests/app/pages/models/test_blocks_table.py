@@ -18,7 +18,7 @@ def test_a_network_that_cannot_be_has_no_blocks(tmp_path: Path) -> None:
 
 
 def test_the_tree_of_blocks_is_sound(qtmodeltester) -> None:
-    model = PartsModel(outline(PRESETS["tiny"], ("masked words", "pooler")))
+    model = PartsModel(outline(PRESETS["tiny"], ("mlm", "pooler")))
     qtmodeltester.check(model)
     assert model.rowCount() == 5
     layer = model.index(1, 0)

@@ -254,7 +254,7 @@ def imported(qtbot, page: ModelsPage) -> None:
 
 
 def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio, tmp_path) -> None:
-    source = small_checkpoint(tmp_path / "small", Heads(masked_words=True, next_sentence=True))
+    source = small_checkpoint(tmp_path / "small", Heads(mlm=True, nsp=True))
     assert page.accept_drop([source / "config.json"])
     assert page.stack.currentWidget() is page.importing
     assert page.importing.progress.isVisible()
@@ -284,7 +284,7 @@ def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, stu
     loaded, _, left_over = page.importing.sections
     assert loaded.list.model().rowCount() == 30
     assert left_over.list.model().rowCount() == 61
-    assert checkpoint_info(studio.home.models / "saved").task_heads[0] == "masked words"
+    assert checkpoint_info(studio.home.models / "saved").task_heads[0] == "mlm"
 
 
 def test_a_folder_that_is_no_model_gets_a_sentence(qtbot, page, studio, tmp_path) -> None:
@@ -344,7 +344,7 @@ def test_data_is_left_to_others(page, tmp_path) -> None:
 
 
 def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:
-    section = Section("10,000 left over", "Help.", [f"{MARKUP}.{n}" for n in range(10_000)])
+    section = Section("10,000 not used", "Help.", [f"{MARKUP}.{n}" for n in range(10_000)])
     qtbot.addWidget(section)
     section.show()
     section.toggle.click()

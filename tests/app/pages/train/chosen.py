@@ -19,7 +19,7 @@ INFO = CheckpointInfo(
     max_positions=256,
     vocab_size=1000,
     parameters=500_000,
-    task_heads=("masked words",),
+    task_heads=("mlm",),
 )
 MODEL = Model("little", Path("/models/little"), INFO)
 

@@ -172,7 +172,7 @@ def trajectory(precision: torch.dtype, words: bool) -> list[float]:
     """The losses of 50 steps of AdamW with clipping, from the same weights on the same batches."""
     torch.manual_seed(1)
     spec = SPEC.model_copy(update=NO_DROPOUT)
-    network = Network(spec, Heads(masked_words=words, outputs=0 if words else 2)).train()
+    network = Network(spec, Heads(mlm=words, outputs=0 if words else 2)).train()
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01)
     losses = []
     for step in range(50):
@@ -185,7 +185,7 @@ def trajectory(precision: torch.dtype, words: bool) -> list[float]:
             if words:
                 last = network.encode(tokens, tokens * 0, real, places).last
                 targets = tokens.flatten()[places] // 2
-                loss = network.masked_words.loss(last, targets, len(targets))
+                loss = network.mlm.loss(last, targets, len(targets))
             else:
                 logits = network.logits(tokens, tokens * 0, real)
                 loss = F.cross_entropy(logits, tokens[:, 1] % 2)
@@ -215,7 +215,7 @@ def test_fifty_steps_are_those_of_the_plain_way(words, with_padding, monkeypatch
 # ── the plan ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("heads", [{"outputs": 2}, {"masked_words": True}], ids=["task", "words"])
+@pytest.mark.parametrize("heads", [{"outputs": 2}, {"mlm": True}], ids=["task", "words"])
 def test_a_planned_batch_waits_for_no_device(heads, monkeypatch):
     network = Network(FAMILIES["bert"], Heads(**heads)).eval()
     tokens, segments, mask = rectangle()

@@ -30,4 +30,4 @@ def _has_task_head(study: Study) -> bool:
 
 
 def _has_no_other_head(study: Study) -> bool:
-    return study.task is not None and not study.has_head("masked words")
+    return study.task is not None and not study.has_head("mlm")

@@ -82,7 +82,7 @@ class NextSentence(QWidget):
         if value is not None:
             text = self.tr("The second text follows the first: {0}")
             return name + text.format(chance(value))
-        if not side.has_head("next sentence"):
+        if not side.has_head("nsp"):
             return name + self.tr(
                 "This model has no next-sentence (NSP) head, so it cannot predict whether the"
                 " second text follows."

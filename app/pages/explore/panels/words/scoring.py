@@ -101,7 +101,7 @@ class Scoring(QObject):
 
     def _question(self, side: Side) -> ScoreTokens | None:
         self._keep_up()
-        if not self._is_wanted or side.checkpoint is None or not side.has_head("masked words"):
+        if not self._is_wanted or side.checkpoint is None or not side.has_head("mlm"):
             return None
         return ScoreTokens(
             checkpoint=side.checkpoint, text=side.text, pair=side.pair, start=self._start

@@ -245,7 +245,7 @@ class WordsState(QObject):
 
     def _predict_next_sentence(self, side: Side) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
-        if not has_pair or not side.has_head("next sentence"):
+        if not has_pair or not side.has_head("nsp"):
             return None
         return side.asked(PredictNextSentence)
 
@@ -261,7 +261,7 @@ def same_token(side: Side, token: Token) -> int:
 
 def can_predict(side: Side) -> bool:
     """Whether a model has an MLM head; one that was not read yet may have one."""
-    return side.model is None or side.model.info is None or side.has_head("masked words")
+    return side.model is None or side.model.info is None or side.has_head("mlm")
 
 
 def masked_tokens(side: Side) -> dict[int, None]:
