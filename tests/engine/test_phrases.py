@@ -1,5 +1,6 @@
 """A text is its English sentence, and keeps what it needs to be said in another language."""
 
+import ast
 import copy
 import json
 import math
@@ -121,3 +122,44 @@ def test_texts_are_not_nested_without_end() -> None:
 def test_a_text_never_changes() -> None:
     with pytest.raises(AttributeError):
         phrase("a").key = "b"
+
+
+SAYS = {  # what is shown as it is given, by the names of its arguments
+    *("StudioError", "BadFile", "BadCheckpoint", "DiskFull"),
+    *("Noted", "Progressed", "Waiting", "Ended", "Working", "Refused"),
+}
+SHOWN = ("problem", "advice", "text", "stage")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("package", ["engine", "app"])
+def test_every_error_and_every_event_can_be_translated(package: str) -> None:
+    bare = [
+        f"{file.relative_to(ROOT)}:{given.lineno}: {ast.unparse(given)}"
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SAYS
+        for given in (*call.args, *(one.value for one in call.keywords if one.arg in SHOWN))
+        if any(_is_sentence(part) for part in _pieces(given))
+    ]
+    assert not bare, "give these as phrase(…):\n" + "\n".join(bare)
+
+
+def _pieces(given: ast.expr) -> list[ast.expr]:
+    """What a text is chosen from or put together of; not what is inside of a call."""
+    match given:
+        case ast.IfExp():
+            return [*_pieces(given.body), *_pieces(given.orelse)]
+        case ast.BinOp():
+            return [*_pieces(given.left), *_pieces(given.right)]
+        case ast.BoolOp():
+            return [piece for value in given.values for piece in _pieces(value)]
+        case ast.Subscript():
+            return _pieces(given.value)
+    return [given]
+
+
+def _is_sentence(piece: ast.expr) -> bool:
+    if isinstance(piece, ast.JoinedStr):
+        return True
+    return isinstance(piece, ast.Constant) and isinstance(piece.value, str) and " " in piece.value
