@@ -12,6 +12,8 @@ from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PreciseAnswer
 from engine.messages.question import Answer
 
+PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8"}
+
 
 class PrecisionSwitch(QWidget):
     """A tick that makes answers exact, kept in the settings, and what the last answer was."""
@@ -57,7 +59,7 @@ class PrecisionSwitch(QWidget):
 
     def _how(self, answer: PreciseAnswer) -> str:
         if answer.computed != "float32":
-            return self.tr("Fast ({0}).").format(answer.computed)
+            return self.tr("Fast ({0}).").format(PRECISIONS[answer.computed])
         match answer.why_exact:
             case "preparing":
                 return self.tr("Exact (fp32); testing faster precisions.")

@@ -217,4 +217,4 @@ def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, e
     answer = explorer.fill(explorer.asked[-1], "cat", "dog")
     view.predictions.state.query.answer = answer.model_copy(update={"computed": computed})
     caption = view.figure().caption
-    assert ("Computed in float16, within 0.01" in caption) == (computed == "float16")
+    assert ("Computed in fp16, within 0.01" in caption) == (computed == "float16")

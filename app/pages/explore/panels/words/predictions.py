@@ -9,6 +9,7 @@ from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, TOP_COMPARED, Place, WordsState
+from app.pages.explore.precision import PRECISIONS
 from app.theme import SPACE
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.chips import painted
@@ -169,9 +170,9 @@ class Predictions(Part):
         if study.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
-        if self.state.shortened:
+        if self.state.precision:
             text = self.tr("Computed in {0}, within 0.01 of exact probabilities.")
-            caption += f" {text.format(self.state.shortened)}"
+            caption += f" {text.format(PRECISIONS[self.state.precision])}"
         return Figure(
             name="predictions",
             title=self.tr("Predictions for masked words"),
