@@ -276,7 +276,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
     assert "cannot be read" in refusal(
         capsys, "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
     )
-    assert "not the folder of a run" in refusal(capsys, "resume", str(tmp_path))
+    assert "not a run folder" in refusal(capsys, "resume", str(tmp_path))
     assert "two different labels" in refusal(
         capsys, "train", str(single), "--into", str(tmp_path / "c")
     )
