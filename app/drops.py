@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from PySide6.QtGui import QDropEvent
+
 from engine.data.formats.sources import data_suffixes, holds_texts
 
 MODEL_FILES = {
@@ -13,6 +15,11 @@ MODEL_FILES = {
     "bert_config.json",
     "bert_model.ckpt.index",
 }
+
+
+def paths_of(event: QDropEvent) -> list[Path]:
+    """The local files and folders that are dragged or dropped."""
+    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 def page_for(paths: Sequence[Path]) -> str:

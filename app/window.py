@@ -5,21 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
     QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QPen,
     QResizeEvent,
     QShortcut,
 )
 from PySide6.QtWidgets import (
-    QCheckBox,
     QHBoxLayout,
     QMainWindow,
     QStackedWidget,
@@ -27,20 +23,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import background, commands, drops, theme
+from app import background, commands, drops
+from app.closing import ask_to_close
 from app.machine import Machine, look_at_machine
 from app.palette import Palette
 from app.running import RunningRun
+from app.running_texts import activity_of
 from app.studio import Studio
-from app.theme import Role
 from app.translation import in_language, marked
-from app.widgets import dialogs, numbers
 from app.widgets.banners import Banners
-from app.widgets.dialogs import Choice
+from app.widgets.drop_overlay import DropOverlay
 from app.widgets.help import open_help
 from app.widgets.navigation import Navigation
-from app.widgets.status_bar import Activity, StatusBar
-from app.widgets.text import font
+from app.widgets.status_bar import StatusBar
 
 SMALLEST = (1100, 700)
 FIRST_SIZE = (1280, 820)
@@ -173,7 +168,7 @@ class MainWindow(QMainWindow):
         column.addLayout(upper, 1)
         column.addWidget(self.status)
         self.setCentralWidget(whole)
-        self._overlay = _DropOverlay(self)
+        self._overlay = DropOverlay(self)
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))
         self._add_shortcut("Ctrl+K", self.open_palette)
@@ -272,23 +267,7 @@ class MainWindow(QMainWindow):
 
     def _on_running(self, runs: list[RunningRun]) -> None:
         working_first = sorted(runs, key=lambda run: not run.is_working)
-        self.status.show_runs([self._activity(run) for run in working_first])
-
-    def _activity(self, run: RunningRun) -> Activity:
-        said = {
-            "queued": self.tr("queued"),
-            "starting": self.tr("starting"),
-            "stopping": self.tr("saving before stopping"),
-        }.get(run.state, "")
-        if not said and run.steps:
-            said = self.tr("step {0} of {1}").format(
-                numbers.count(run.step), numbers.count(run.steps)
-            )
-            if run.seconds_left is not None:
-                left = numbers.duration(run.seconds_left)
-                said = self.tr("{0}, {1} left").format(said, left)
-        share = run.step / run.steps if run.steps and run.is_working else -1.0
-        return Activity(run.id, run.name, said or self.tr("preparing"), share)
+        self.status.show_runs([activity_of(run) for run in working_first])
 
     def _on_palette_closed(self) -> None:
         self._palette = None
@@ -296,7 +275,7 @@ class MainWindow(QMainWindow):
     # ── dropping ─────────────────────────────────────────────────────────────────────────────
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _paths(event):
+        if drops.paths_of(event):
             event.acceptProposedAction()
             self._overlay.appear()
 
@@ -305,7 +284,7 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self._overlay.hide()
-        paths = _paths(event)
+        paths = drops.paths_of(event)
         if paths:
             event.acceptProposedAction()
             self.take(paths)
@@ -336,82 +315,11 @@ class MainWindow(QMainWindow):
         asks = runs and self.studio.settings.preferences.ask_on_close and not self._may_close
         if asks:
             event.ignore()
-            self._ask_to_close(runs)
+            ask_to_close(self, self.studio.settings, runs, self.end)
             return
         self.studio.settings.keep_geometry(self, "window")
         event.accept()
 
-    def _ask_to_close(self, runs: list[RunningRun]) -> None:
-        working = [run for run in runs if run.is_working]
-        waiting = len(runs) - len(working)
-        said = []
-        if working:
-            said.append(
-                self.tr(
-                    "%Ln run(s) will continue training in the background. Open BERT Studio "
-                    "again to follow the progress.",
-                    "",
-                    len(working),
-                )
-            )
-        if waiting:
-            said.append(
-                self.tr("%Ln queued run(s) will start when BERT Studio is open again.", "", waiting)
-            )
-        question = dialogs.ask(
-            self,
-            self.tr("Close BERT Studio?"),
-            "\n".join(said),
-            [Choice("close", self.tr("&Close"), "primary"), Choice("stay", self.tr("&Cancel"))],
-            self._on_close_answer,
-        )
-        box = QCheckBox(self.tr("&Don’t ask again"))
-        box.setAccessibleName(self.tr("Don’t ask again"))
-        box.toggled.connect(lambda on: self.studio.settings.set("ask_on_close", not on))
-        question.body.addWidget(box)
-
-    def _on_close_answer(self, answer: str) -> None:
-        if answer == "close":
-            self.end()
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._overlay.resize(self.size())
-
-
-def _paths(event: QDropEvent) -> list[Path]:
-    """The local files and folders that are being dropped."""
-    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-
-
-class _DropOverlay(QWidget):
-    """Lies over the window while something is dragged over it."""
-
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.hide()
-
-    def appear(self) -> None:
-        self.resize(self.window().size())
-        self.raise_()
-        self.show()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), theme.colour(Role.WINDOW, 0.85))
-        pen = QPen(theme.colour(Role.ACCENT), 2, Qt.PenStyle.DashLine)
-        painter.setPen(pen)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(16, 16, -16, -16), 14, 14)
-        painter.setFont(font("title"))
-        painter.setPen(theme.colour(Role.ACCENT))
-        painter.drawText(
-            self.rect(),
-            Qt.AlignmentFlag.AlignCenter,
-            self.tr("Drop a data file, a model folder or a run folder"),
-        )

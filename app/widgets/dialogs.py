@@ -86,3 +86,14 @@ def ask(
     question = Question(owner, title, text, choices, on_answer)
     question.open()
     return question
+
+
+def foot(*parts: QWidget) -> QHBoxLayout:
+    """Buttons at the right, the main one last."""
+    row = QHBoxLayout()
+    row.setContentsMargins(0, 4 * SPACE, 0, 0)
+    row.setSpacing(2 * SPACE)
+    row.addStretch()
+    for part in parts:
+        row.addWidget(part)
+    return row

@@ -192,7 +192,7 @@ def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> 
     said = " ".join(label.text() for label in question.findChildren(QLabel))
     assert "1 run" in said and "queued" in said
     assert_accessible(question)
-    question.buttons["stay"].click()
+    question.buttons["cancel"].click()
     assert window.isVisible()
     window.close()
     window.findChildren(Question)[-1].buttons["close"].click()

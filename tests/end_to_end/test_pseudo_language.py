@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
+from app.closing import ask_to_close
 from app.pages.runs import questions
 from app.pages.runs.run.branch_question import ask_to_branch
 from app.running import RunningRun
@@ -216,7 +217,8 @@ def branch_question(stage: Stage) -> None:
 def close_question(stage: Stage) -> None:
     stage.show("home")
     working = RunningRun("a", FINISHED, "running", 1, 2, None, "cpu")
-    stage.window._ask_to_close([working, replace(working, id="b", state="queued")])
+    queued = replace(working, id="b", state="queued")
+    ask_to_close(stage.window, stage.window.studio.settings, [working, queued], print)
 
 
 MORE: dict[str, Callable[[Stage], object]] = {

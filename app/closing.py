@@ -1,0 +1,44 @@
+"""The question that is asked before the window closes while runs are not finished."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from app.running import RunningRun
+from app.settings import Settings
+from app.translation import tr
+from app.widgets import dialogs
+from app.widgets.dialogs import Choice
+
+
+def ask_to_close(
+    window: QWidget, settings: Settings, runs: Sequence[RunningRun], close: Callable[[], None]
+) -> None:
+    """Say what becomes of `runs`, and close if that is wanted."""
+    question = dialogs.ask(
+        window,
+        tr("Close BERT Studio?"),
+        "\n".join(_what_becomes_of(runs)),
+        [Choice("close", tr("&Close"), "primary"), Choice("cancel", tr("&Cancel"))],
+        lambda answer: close() if answer == "close" else None,
+    )
+    box = QCheckBox(tr("&Don’t ask again"))
+    box.setAccessibleName(tr("Don’t ask again"))
+    box.toggled.connect(lambda on: settings.set("ask_on_close", not on))
+    question.body.addWidget(box)
+
+
+def _what_becomes_of(runs: Sequence[RunningRun]) -> list[str]:
+    working = sum(run.is_working for run in runs)
+    queued = len(runs) - working
+    said = []
+    if working:
+        goes_on = tr(
+            "%Ln run(s) will continue training in the background. Open BERT Studio again to "
+            "follow the progress.",
+            working,
+        )
+        said.append(goes_on)
+    if queued:
+        said.append(tr("%Ln queued run(s) will start when BERT Studio is open again.", queued))
+    return said

@@ -1,0 +1,173 @@
+"""What is wanted of an export: its format, precision, folder and texts."""
+
+from pathlib import Path
+
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.exporting.state import ExportState
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.dialogs import foot
+from app.widgets.text import OneLine, Text
+from engine.spec.export import PRECISIONS
+
+VERIFIED_ROWS = 24  # of a file of texts
+
+
+class Choices(QWidget):
+    """Format, precision, folder and texts."""
+
+    def __init__(self, state: ExportState) -> None:
+        super().__init__()
+        self._state = state
+        self.form = QComboBox()
+        self.form.setAccessibleName(self.tr("Format"))
+        for form, (name, _) in self._forms().items():
+            self.form.addItem(name, form)
+        self.form_help = Text("", "small")
+        self.precision = QComboBox()
+        self.precision.setAccessibleName(self.tr("Precision"))
+        self.precision_help = Text("", "small")
+        self.target = OneLine()
+        self.place = buttons.plain(self.tr("C&hoose…"), self._on_place, "folder-open")
+        self.place.setAccessibleName(self.tr("Choose a folder for the export"))
+        self.texts = OneLine()
+        self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
+        self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(6 * SPACE)
+        grid.setVerticalSpacing(2 * SPACE)
+        grid.setColumnStretch(1, 1)
+        rows = (
+            (self.tr("Format"), self.form, self.form_help),
+            (self.tr("Precision"), self.precision, self.precision_help),
+            (
+                self.tr("Folder"),
+                _beside(self.target, self.place),
+                Text(self.tr("Created only after the export has been verified."), "small"),
+            ),
+            (
+                self.tr("Verified with"),
+                _beside(self.texts, self.choose_texts, self.no_texts),
+                Text(
+                    self.tr(
+                        "A separate process loads only the exported files; its outputs on "
+                        "these texts are compared with the model’s."
+                    ),
+                    "small",
+                ),
+            ),
+        )
+        for number, (name, control, help_text) in enumerate(rows):
+            grid.addWidget(Text(name, "strong", wraps=False), 3 * number, 0)
+            grid.addWidget(control, 3 * number, 1)
+            grid.addWidget(help_text, 3 * number + 1, 1)
+            grid.setRowMinimumHeight(3 * number + 2, 2 * SPACE)
+        self.go = buttons.primary(self.tr("&Export"), state.start, "upload")
+        self.go.setDefault(True)
+        self.leave = buttons.plain(self.tr("&Cancel"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(grid)
+        column.addStretch(1)
+        column.addLayout(foot(self.leave, self.go))
+        self.form.activated.connect(self._on_chosen)
+        self.precision.activated.connect(self._on_chosen)
+        state.changed.connect(self._show)
+        self._show()
+
+    def _forms(self) -> dict[str, tuple[str, str]]:
+        return {
+            "hf": (
+                self.tr("Hugging Face (safetensors)"),
+                self.tr("For transformers and compatible tools, including BERT Studio."),
+            ),
+            "onnx": (
+                self.tr("ONNX"),
+                self.tr(
+                    "A graph that runs without PyTorch, for any batch size and sequence length."
+                ),
+            ),
+            "tf1": (
+                self.tr("TensorFlow 1 (Google's BERT)"),
+                self.tr("The format of the original BERT release; for BERT models only."),
+            ),
+        }
+
+    def _precisions(self) -> dict[str, tuple[str, str]]:
+        return {
+            "float32": (self.tr("float32"), self.tr("32-bit floats, exact.")),
+            "float16": (
+                self.tr("float16"),
+                self.tr("16-bit floats: half the size, about 3 significant digits."),
+            ),
+            "bfloat16": (
+                self.tr("bfloat16"),
+                self.tr(
+                    "16-bit floats with the range of fp32: half the size, about 2 significant "
+                    "digits."
+                ),
+            ),
+            "int8": (
+                self.tr("int8"),
+                self.tr(
+                    "8-bit integers: a quarter of the size, faster; a few predictions may change."
+                ),
+            ),
+        }
+
+    def _show(self) -> None:
+        state = self._state
+        self.form.setCurrentIndex(self.form.findData(state.form))
+        self.form_help.setText(self._forms()[state.form][1])
+        precisions = self._precisions()
+        self.precision.clear()
+        for precision in PRECISIONS[state.form]:
+            self.precision.addItem(precisions[precision][0], precision)
+        self.precision.setCurrentIndex(self.precision.findData(state.precision))
+        self.precision.setEnabled(self.precision.count() > 1)
+        self.precision_help.setText(precisions[state.precision][1])
+        where = self.tr("{0} in {1}")
+        self.target.setText(where.format(state.target.name, state.place))
+        if state.texts is None:
+            self.texts.setText(
+                self.tr("Built-in texts and, for a checkpoint of a run, its validation rows")
+            )
+        else:
+            told = self.tr("Built-in texts and the first {0} rows of {1}")
+            self.texts.setText(told.format(VERIFIED_ROWS, state.texts.name))
+        self.no_texts.setVisible(state.texts is not None)
+
+    def _on_chosen(self) -> None:
+        self._state.choose(self.form.currentData(), self.precision.currentData())
+
+    def _on_place(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a folder"), str(self._state.place))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _on_texts(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a file with texts"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda chosen: self._state.set_texts(Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+def _beside(*controls: QWidget) -> QWidget:
+    whole = QWidget()
+    row = QHBoxLayout(whole)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(2 * SPACE)
+    for number, control in enumerate(controls):
+        row.addWidget(control, 1 if number == 0 else 0)
+    return whole

@@ -1,0 +1,92 @@
+"""How an export ended."""
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.exporting.state import ExportState
+from app.resources import mono_font
+from app.theme import SPACE
+from app.widgets import buttons, numbers
+from app.widgets.dialogs import foot
+from app.widgets.page import clear
+from app.widgets.text import Look, Text
+from engine.messages.exporting import Exported
+from engine.messages.question import Refused
+
+REPORT = "export-report.txt"
+
+
+class Outcome(QWidget):
+    """The report of an export, or why there is none."""
+
+    def __init__(self, state: ExportState) -> None:
+        super().__init__()
+        self._state = state
+        self.leave = buttons.plain(self.tr("&Close"))
+        self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
+        self.report = buttons.plain(self.tr("Open the &report"), self._on_report, "file-text")
+        self.folder = buttons.primary(self.tr("Open the &folder"), self._on_folder, "folder-open")
+        self._said = QVBoxLayout()
+        self._said.setSpacing(2 * SPACE)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(self._said)
+        column.addStretch(1)
+        column.addLayout(foot(self.leave, self.back, self.report, self.folder))
+
+    def show_exported(self, exported: Exported) -> None:
+        report = exported.report
+        clear(self._said)
+        done = self.tr("Export complete: {0} in {1}").format(
+            numbers.size(exported.bytes), exported.folder
+        )
+        tried = self.tr(
+            "The export was reloaded and verified with %Ln text(s). Its tokens and labels "
+            "match the model.",
+            "",
+            len(report.texts),
+        )
+        said: list[tuple[str, Look]] = [(done, "good"), (tried, "body")]
+        if report.weights_equal:
+            same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
+            rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
+            is_whole = report.precision == "float32"
+            template = same if is_whole else rounded
+            said.append((template.format(report.tensors, report.precision), "body"))
+        said += [(one.sentence(), "body") for one in report.comparisons]
+        said.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
+        said += [(note, "warn") for note in report.notes]
+        for text, look in said:
+            self._said.addWidget(Text(text, look, selectable=True))
+        self._show_buttons(is_done=True)
+
+    def show_problem(self, problem: Refused) -> None:
+        clear(self._said)
+        self._said.addWidget(Text(problem.problem, "bad", selectable=True))
+        if problem.advice:
+            self._said.addWidget(Text(problem.advice, selectable=True))
+        self._said.addWidget(Text(self.tr("No files were written."), "muted"))
+        if problem.details:
+            details = QPlainTextEdit(problem.details[:20_000], readOnly=True)
+            details.setAccessibleName(self.tr("Details"))
+            details.setFont(mono_font())
+            details.setTabChangesFocus(True)
+            self._said.addWidget(details)
+        self._show_buttons(is_done=False)
+
+    def _show_buttons(self, is_done: bool) -> None:
+        self.report.setVisible(is_done)
+        self.folder.setVisible(is_done)
+        self.back.setVisible(not is_done)
+        (self.folder if is_done else self.back).setFocus()
+
+    def _on_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._state.target)))
+
+    def _on_report(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._state.target / REPORT)))
