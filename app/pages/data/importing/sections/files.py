@@ -37,7 +37,7 @@ class FilesSection(Section):
     def _explained(self, split: str) -> str:
         return {
             "train": self.tr("Training set – the model learns from it"),
-            "validation": self.tr("Validation set – measures progress during training"),
+            "validation": self.tr("Validation set – measures training progress"),
             "test": self.tr("Test set – final, untouched evaluation"),
         }[split]
 
