@@ -81,11 +81,12 @@ class StateDictMapper:
         if plan.heads.mlm and not self._decoder_is_tied and self._is_untied():
             raise BadCheckpoint(
                 phrase(
-                    "The masked-word head of this model has a decoder of its own, "
-                    "which is not the token embedding."
+                    "The MLM head of this model has its own decoder, not tied to the token "
+                    "embeddings."
                 ),
                 phrase(
-                    "It can be fine-tuned for other tasks; for masked words choose another model."
+                    "It can be fine-tuned for other tasks. For masked language modelling, "
+                    "choose another model."
                 ),
             )
         self._check_nsp(plan.heads)
@@ -119,13 +120,12 @@ class StateDictMapper:
             return read
         kind, outputs = self._head_in_file()
         family = self._family
-        mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("masked-word head"))
+        mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("MLM head"))
         if mlm and not self._decoder_is_tied and self._is_untied():
             self._notes.append(
                 phrase(
-                    "The masked-word head has a decoder of its own, which is not the token "
-                    "embedding; "
-                    "it was left out."
+                    "The MLM head has its own decoder, not tied to the token embeddings; it "
+                    "was not loaded."
                 )
             )
             mlm = False
@@ -133,20 +133,20 @@ class StateDictMapper:
         if promised.endswith(tuple(head.architecture for _, head in heads())) and not outputs:
             self._notes.append(
                 phrase(
-                    "{file} names {promised}, and the file has no head for it.",
+                    "{file} names {promised}, but the file has no head for it.",
                     file=self._file,
                     promised=promised,
                 )
             )
         if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not mlm:
             self._notes.append(
-                phrase("{file} names a masked-word head, and none was loaded.", file=self._file)
+                phrase("{file} names an MLM head, but none was loaded.", file=self._file)
             )
         pooler = family.pooler(head_of(kind) if outputs else None)
         return Heads(
             mlm=mlm,
             nsp=self._family.has_nsp_head
-            and self._has([family.published(n) for n in NSP_HEAD], phrase("next-sentence head")),
+            and self._has([family.published(n) for n in NSP_HEAD], phrase("NSP head")),
             outputs=outputs,
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
@@ -167,7 +167,7 @@ class StateDictMapper:
         found = [name for name in names if name in self._names]
         if found and len(found) < len(names):
             self._notes.append(
-                phrase("The {what} in the file is not complete; it was left out.", what=what)
+                phrase("The {what} in the file is incomplete; it was not loaded.", what=what)
             )
         return len(found) == len(names)
 
@@ -182,14 +182,15 @@ class StateDictMapper:
         head = head_of(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
             self._notes.append(
-                phrase("The file has a head for a task that is not known; it was left out.")
+                phrase("The file has a head for an unknown task; it was not loaded.")
             )
             return NO_HEADS.kind, 0
         named = len(self._config.get("id2label") or ()) or count
         if head.has_labels and named != count:
             raise BadCheckpoint(
                 phrase(
-                    "{file} names {named} labels, and the task head in the file has {count}.",
+                    "{file} names {named} labels, but the task head in the file has {count} "
+                    "outputs.",
                     file=self._file,
                     named=named,
                     count=count,
@@ -216,8 +217,8 @@ class StateDictMapper:
             return True
         self._notes.append(
             phrase(
-                "The task head in the file is for something else ({kind}, {count} outputs); "
-                "the one that is needed ({kind2}, {outputs}) is newly initialised.",
+                "The task head in the file does not match ({kind}, {count} outputs); the "
+                "required one ({kind2}, {outputs} outputs) is newly initialised.",
                 kind=kind,
                 count=count,
                 kind2=wanted.kind,
@@ -236,12 +237,12 @@ class StateDictMapper:
         layer = re.compile(rf"{before}(\d{{1,9}}){after}")
         numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
         found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
-        layers = "layers" if wanted == self._spec.layers else phrase("groups of layers")
+        layers = "layers" if wanted == self._spec.layers else phrase("layer groups")
         if not found:
             some = shown(next(iter([*self._files.shapes, *self._files.besides])))
             raise BadCheckpoint(
                 phrase(
-                    "The file holds no layer of {family}; it holds {some}, for one.",
+                    "The file contains no layers of {family}, but for example {some}.",
                     family=self._family.title,
                     some=some,
                 ),
@@ -250,7 +251,7 @@ class StateDictMapper:
         if found < wanted:
             raise BadCheckpoint(
                 phrase(
-                    "{file} describes {wanted} {layers}, and the file has {found}.",
+                    "{file} describes {wanted} {layers}, but the file has {found}.",
                     file=self._file,
                     wanted=wanted,
                     layers=layers,
@@ -261,8 +262,8 @@ class StateDictMapper:
         if found > wanted:
             self._notes.append(
                 phrase(
-                    "The file has {found} {layers} and {file} describes {wanted}; "
-                    "those above are not used.",
+                    "The file has {found} {layers}, but {file} describes {wanted}; the upper "
+                    "ones are not used.",
                     found=found,
                     layers=layers,
                     file=self._file,
@@ -275,7 +276,7 @@ class StateDictMapper:
         if found != wanted:
             raise BadCheckpoint(
                 phrase(
-                    "{name} is {found} in the file, and {wanted} by {file}.",
+                    "{name} has the shape {found} in the file, but {wanted} according to {file}.",
                     name=shown(name),
                     found=list(found),
                     wanted=list(wanted),
@@ -290,19 +291,19 @@ class StateDictMapper:
                     name=shown(name),
                     dtype=shown(dtype),
                 ),
-                phrase("Choose a copy of this model that is not quantized."),
+                phrase("Choose a copy of this model that is not quantised."),
             )
 
     def _refuse_missing(self, required: list[str]) -> None:
         if required:
             raise BadCheckpoint(
                 phrase(
-                    "The file lacks {count} tensors of the encoder, {missing} for one.",
+                    "{count} encoder tensors are missing in the file, for example {missing}.",
                     count=len(required),
                     missing=required[0],
                 ),
                 phrase(
-                    "It is not complete, or not for this {file}. {again}",
+                    "It is incomplete or does not belong to this {file}. {again}",
                     file=self._file,
                     again=AGAIN,
                 ),
@@ -312,14 +313,16 @@ class StateDictMapper:
         """A family without this head was not made to learn it."""
         if heads.nsp and not self._family.has_nsp_head:
             raise BadCheckpoint(
-                phrase("{family} has no head for next sentence.", family=self._family.title),
-                phrase("Turn next sentence off, or start from a BERT."),
+                phrase(
+                    "{family} has no head for next-sentence prediction (NSP).",
+                    family=self._family.title,
+                ),
+                phrase("Turn NSP off, or choose a BERT as the base model."),
             )
         if heads.nsp and self._family.orders_pairs:
             self._notes.append(
                 phrase(
-                    "What {family} has for the order of two sentences is used as the head "
-                    "for next sentence.",
+                    "The sentence-order head of {family} is used as its NSP head.",
                     family=self._family.title,
                 )
             )
@@ -349,8 +352,8 @@ class StateDictMapper:
         if self._decoder in self._names:
             self._notes.append(
                 phrase(
-                    "The decoder in the file differs from the token embedding, to which {file} "
-                    "ties it; the token embedding is used.",
+                    "The decoder in the file differs from the token embeddings, although "
+                    "{file} ties them; the token embeddings are used.",
                     file=self._file,
                 )
             )

@@ -35,9 +35,8 @@ def write_tf1(
     if network.spec.family != "bert":
         raise StudioError(
             phrase(
-                "The TensorFlow 1 format is for BERT only, and this model is of the family "
-                "{family}.",
-                family=network.spec.family,
+                "The TensorFlow 1 format is for BERT only; this model is of the family {family}.",
+                family=FAMILIES[network.spec.family].title,
             ),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
@@ -47,14 +46,6 @@ def write_tf1(
                 "A token of this vocabulary contains a line break, which vocab.txt cannot store."
             ),
             phrase("Choose the Hugging Face layout or ONNX."),
-        )
-    if network.spec.family != "bert":
-        raise StudioError(
-            phrase(
-                "Google's form is for BERT, and this is {title}.",
-                title=FAMILIES[network.spec.family].title,
-            ),
-            phrase("Save the model in the Hugging Face layout."),
         )
     if network.spec.is_causal:
         raise StudioError(
