@@ -1,4 +1,4 @@
-"""Every piece in its place, and the second text after the first, beside transformers."""
+"""Every token in its place, beside transformers."""
 
 import math
 from pathlib import Path
@@ -9,13 +9,10 @@ import transformers
 
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore import pseudo_perplexity
-from engine.explore.next_sentence import predict
 from engine.explore.pseudo_perplexity import score
-from engine.messages.explore.next_sentence import PredictNextSentence
 from engine.messages.explore.pseudo_perplexity import ScoreTokens, perplexity
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
-from engine.tasks.inputs import typed
 from tests.engine.models.small import SPEC, folder
 
 CLOSE = 1e-5
@@ -96,31 +93,10 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
         assert place.log_probability == pytest.approx(expected, abs=CLOSE)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("masked", [(), (2,)])
-def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
-    path = folder(tmp_path / "pair", Heads(mlm=True, nsp=True))
-    theirs = transformers.BertForNextSentencePrediction.from_pretrained(
-        path, local_files_only=True
-    ).eval()
-    ours = load(path)
-    given = typed(ours, "a b c", "d e", masked)
-    logits = theirs(given.tokens, token_type_ids=given.segments).logits
-    ask = PredictNextSentence(number=5, checkpoint=path, text="a b c", pair="d e", masked=masked)
-    answer = predict(ours, ask)
-    assert answer.to == 5
-    assert answer.probability == pytest.approx(float(logits.softmax(-1)[0, 0]), abs=CLOSE)
-
-
-def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
+def test_what_does_not_apply_is_refused_in_words(tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
     with pytest.raises(StudioError, match="no MLM head"):
         score(bare, ScoreTokens(checkpoint=tmp_path, text="a"))
-    with pytest.raises(StudioError, match="no next-sentence"):
-        predict(tiny, PredictNextSentence(checkpoint=tmp_path, text="a", pair="b"))
-    pair = load(folder(tmp_path / "pair"))
-    with pytest.raises(StudioError, match="no second text"):
-        predict(pair, PredictNextSentence(checkpoint=tmp_path, text="a", pair=" "))
 
 
 def test_weights_that_are_not_finite_are_told(tmp_path):

@@ -1,23 +1,26 @@
-"""Which questions are answered quickly, and that every answer says how it was computed."""
+"""The table of answerers: whole, and from exact or quick numbers as each answer says."""
 
+import importlib
+import pkgutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import engine.messages.explore
 from engine.explore import fill_mask
 from engine.messages.explore.attention import Attend
 from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.prediction import Predict
+from engine.messages.question import Question
 from engine.serving import serving
 from engine.serving.quantized_matmul import present
 from engine.worker import answerers
 from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
 from engine.worker.desk import Desk
 from engine.worker.explore import answer
-from engine.worker.inbox import Inbox
 
-pytestmark = pytest.mark.skipif(not present("float16"), reason="no float16 here")
+quick = pytest.mark.skipif(not present("float16"), reason="no float16 here")
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def questions(folder: Path, exact: bool):
     return [FillMask(**given), Predict(**given), Attend(**given)]
 
 
+@quick
 def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
         said = ask(question)
@@ -48,6 +52,7 @@ def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
         assert said.why_exact == ""
 
 
+@quick
 def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
     fill, predict, attend = (ask(one) for one in questions(tiny_folder, exact=True))
     assert {one.computed for one in (fill, predict, attend)} == {"float32"}
@@ -56,11 +61,13 @@ def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
     assert all(abs(one.probability - other.probability) < 1e-6 for one, other in pairs)
 
 
+@quick
 def test_before_the_quick_way_is_ready_an_answer_is_exact_and_says_why(ask, tiny_folder):
     said = ask(questions(tiny_folder, exact=False)[0], settled=False)
     assert (said.computed, said.why_exact) == ("float32", "preparing")
 
 
+@quick
 def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
     question = Attend(checkpoint=tiny_folder, text="a b c", measure="rollout", exact=False)
     said = ask(question)
@@ -68,6 +75,7 @@ def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
     assert np.load(said.weights.path).dtype == np.float32
 
 
+@quick
 def test_what_was_asked_before_is_not_computed_again(ask, tiny_folder, monkeypatch):
     question = questions(tiny_folder, exact=True)[0]
     first = ask(question.model_copy(update={"number": 1}))
@@ -77,6 +85,7 @@ def test_what_was_asked_before_is_not_computed_again(ask, tiny_folder, monkeypat
     assert again.predictions == first.predictions
 
 
+@quick
 def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
     monkeypatch.setattr(answerers, "REMEMBERED", 2)
     assert REMEMBERED > 2
@@ -88,6 +97,7 @@ def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
         ask(FillMask(checkpoint=tiny_folder, text="a [MASK]"))
 
 
+@quick
 def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
     ask, tiny_folder, monkeypatch, capsys
 ):
@@ -100,14 +110,28 @@ def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
     assert "can't allocate memory" in capsys.readouterr().err
 
 
-def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):
-    inbox, done = Inbox(), []
+def questions_of(module):
+    return [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Question)
+        and each.__module__ == module.__name__
+        and "answered_by" in vars(each)
+    ]
 
-    def meanwhile():
-        done.append(len(done))
-        if len(done) == 3:
-            inbox.put(FillMask(number=7, checkpoint=tiny_folder, text="a").line())
-        return True
 
-    assert inbox.take(meanwhile).number == 7
-    assert done == [0, 1, 2]
+def test_every_question_has_an_answerer_and_an_answer_of_its_own():
+    """A file of `engine/messages` that asks something is answered by the worker."""
+    packages = (engine.messages.__path__, engine.messages.explore.__path__)
+    prefixes = ("engine.messages.", "engine.messages.explore.")
+    asked = [
+        each
+        for path, prefix in zip(packages, prefixes, strict=True)
+        for found in pkgutil.iter_modules(path, prefix)
+        for each in questions_of(importlib.import_module(found.name))
+    ]
+    assert set(asked) == set(ANSWERERS)
+    for of in (lambda each: each, lambda each: each.answered_by):
+        kinds = [of(each).model_fields["kind"].default for each in asked]
+        assert len(set(kinds)) == len(kinds)

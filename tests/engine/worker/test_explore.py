@@ -29,7 +29,6 @@ from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokensScored
 from engine.messages.exporting import Export, Exported
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
-from engine.worker.inbox import Inbox, addressed
 from tests.engine.training.small import classifying
 
 
@@ -215,35 +214,6 @@ def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_
     limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
     limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
     assert limited.end() == (0, "1\n")
-
-
-def test_only_the_newest_question_of_a_kind_waits():
-    inbox = Inbox()
-    for number, kind in enumerate(("fill_mask", "attend", "fill_mask", "fill_mask"), start=1):
-        question = {"kind": kind, "number": number, "checkpoint": "x", "text": "a"}
-        inbox.put(json.dumps(question).encode())
-    assert [inbox.take().number for _ in range(2)] == [2, 4]
-
-
-def test_the_sides_of_a_comparison_do_not_push_one_another_out():
-    inbox = Inbox()
-    for number, side in enumerate((0, 1, 0), start=1):
-        question = {
-            "kind": "fill_mask",
-            "number": number,
-            "side": side,
-            "checkpoint": "x",
-            "text": "a",
-        }
-        inbox.put(json.dumps(question).encode())
-    assert [inbox.take().number for _ in range(2)] == [2, 3]
-
-
-def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
-    assert addressed(b'{"number": 7, "kind": "fill_mask"}').number == 7
-    assert addressed(b'{"number": "x"}').number == 0
-    assert addressed(b"[1, 2]").number == 0
-    assert addressed(b"\xff\xfe").number == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""What waits to be answered: the newest of each kind and side."""
+
+import json
+
+from engine.messages.explore.fill_mask import FillMask
+from engine.worker.inbox import Inbox, addressed
+
+
+def test_only_the_newest_question_of_a_kind_waits():
+    inbox = Inbox()
+    for number, kind in enumerate(("fill_mask", "attend", "fill_mask", "fill_mask"), start=1):
+        question = {"kind": kind, "number": number, "checkpoint": "x", "text": "a"}
+        inbox.put(json.dumps(question).encode())
+    assert [inbox.take().number for _ in range(2)] == [2, 4]
+
+
+def test_the_sides_of_a_comparison_do_not_push_one_another_out():
+    inbox = Inbox()
+    for number, side in enumerate((0, 1, 0), start=1):
+        question = {
+            "kind": "fill_mask",
+            "number": number,
+            "side": side,
+            "checkpoint": "x",
+            "text": "a",
+        }
+        inbox.put(json.dumps(question).encode())
+    assert [inbox.take().number for _ in range(2)] == [2, 3]
+
+
+def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
+    assert addressed(b'{"number": 7, "kind": "fill_mask"}').number == 7
+    assert addressed(b'{"number": "x"}').number == 0
+    assert addressed(b"[1, 2]").number == 0
+    assert addressed(b"\xff\xfe").number == 0
+
+
+def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):
+    inbox, done = Inbox(), []
+
+    def meanwhile():
+        done.append(len(done))
+        if len(done) == 3:
+            inbox.put(FillMask(number=7, checkpoint=tiny_folder, text="a").line())
+        return True
+
+    assert inbox.take(meanwhile).number == 7
+    assert done == [0, 1, 2]
