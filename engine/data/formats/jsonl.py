@@ -1,13 +1,18 @@
 """JSON lines: an object in each line, whose keys are the columns."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
+from engine.data.formats.strict_json import (
+    NotStrict,
+    refuse_constant,
+    unique_keys,
+    without_surrogates,
+)
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -16,17 +21,12 @@ from engine.spec.dataset import Reading
 ADVICE = phrase(
     "Each line must be one JSON object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
 )
-SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _Number(str):
     """The digits of a number as they stand: 1, 1.0 and 01 stay different."""
 
     __slots__ = ()
-
-
-class _Refused(ValueError):
-    """Something that JSON or a table does not allow."""
 
 
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
@@ -58,8 +58,8 @@ def _objects(
     decoder = json.JSONDecoder(
         parse_int=_Number,
         parse_float=_Number,
-        parse_constant=_refuse_constant,
-        object_pairs_hook=_without_twins,
+        parse_constant=refuse_constant,
+        object_pairs_hook=unique_keys,
     )
     for number, line in enumerate(lines, start=1):
         text = line.strip()
@@ -76,8 +76,8 @@ def _objects(
                 msg=error.msg[1:],
             )
             raise BadFile(path, problem, ADVICE, line=number, column=column) from error
-        except _Refused as error:
-            raise BadFile(path, str(error), ADVICE, line=number) from error
+        except NotStrict as error:
+            raise BadFile(path, error.problem, ADVICE, line=number) from error
         except RecursionError as error:
             problem = phrase("its brackets are nested too deeply.")
             raise BadFile(path, problem, ADVICE, line=number) from error
@@ -91,25 +91,12 @@ def _objects(
         yield number, item
 
 
-def _refuse_constant(name: str) -> None:
-    raise _Refused(phrase("{name} is not valid JSON.", name=name))
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    item = dict(pairs)
-    if len(item) < len(pairs):
-        names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(phrase("the key “{twin}” appears twice in one object.", twin=twin[:100]))
-    return item
-
-
 def _kind(item: object) -> str:
     if isinstance(item, list):
-        return "a list"
+        return phrase("a list")
     if isinstance(item, _Number):
-        return "a number"
-    return "a text" if isinstance(item, str) else phrase("a single value")
+        return phrase("a number")
+    return phrase("a text") if isinstance(item, str) else phrase("a single value")
 
 
 def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
@@ -121,7 +108,7 @@ def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
     if not isinstance(value, str):
         remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
         value = _json(value)
-    text = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+    text = without_surrogates(value)
     if text != value:
         remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
     return str(text)

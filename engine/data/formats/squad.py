@@ -5,7 +5,6 @@ spans of the context (Rajpurkar et al. 2016 and 2018).
 """
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,6 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 from engine.data.columns.answers import Answer, cell_of, nearest
 from engine.data.formats.lines import Lines, size_of
 from engine.data.formats.rows import Content, Format, Remarks, Row
+from engine.data.formats.strict_json import (
+    NotStrict,
+    refuse_constant,
+    unique_keys,
+    without_surrogates,
+)
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
@@ -23,12 +28,11 @@ SAMPLE_CHARACTERS = 100_000  # characters, in which a file shows what it is
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
     dict: phrase("an object"),
-    list: "a list",
-    str: "a text",
+    list: phrase("a list"),
+    str: phrase("a text"),
     int: phrase("a whole number"),
     bool: phrase("true or false"),
 }
-SURROGATES = re.compile("[\ud800-\udfff]")
 Kind = TypeVar("Kind")
 
 
@@ -126,10 +130,6 @@ def read_squad(lines: Lines) -> Squad:
     return Squad(str(version)[:40], questions, tuple(reader.repairs))
 
 
-class _Refused(ValueError):
-    """Something that JSON does not allow, though Python does."""
-
-
 def _json(lines: Lines) -> object:
     path = lines.path
     if size_of(path) > LARGEST_FILE:
@@ -140,31 +140,18 @@ def _json(lines: Lines) -> object:
         raise BadFile(path, problem, phrase("Split it, or use a part of it."))
     text = "".join(lines.upto(CHUNK, cut=True))
     try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_twins)
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         problem = phrase(
             "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
         )
         raise BadFile(path, problem, ADVICE, line=error.lineno, column=error.colno) from error
-    except _Refused as error:
-        raise BadFile(path, str(error), ADVICE) from error
+    except NotStrict as error:
+        raise BadFile(path, error.problem, ADVICE) from error
     except RecursionError as error:
         raise BadFile(path, phrase("its brackets are nested too deeply."), ADVICE) from error
     except ValueError as error:  # of more digits than Python reads
         raise BadFile(path, phrase("a number in it is too long."), ADVICE) from error
-
-
-def _refuse(name: str) -> None:
-    raise _Refused(phrase("{name} is not valid JSON.", name=name))
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    item = dict(pairs)
-    if len(item) < len(pairs):
-        names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
-        raise _Refused(phrase("the key “{twin}” appears twice in one object.", twin=twin[:100]))
-    return item
 
 
 class _Reader:
@@ -244,7 +231,7 @@ class _Reader:
 
     def text(self, item: dict[str, Any], key: str, where: str) -> str:
         """A text without lone surrogates, which no file can hold; its length stays."""
-        return SURROGATES.sub("\N{REPLACEMENT CHARACTER}", self.field(item, key, str, where))
+        return without_surrogates(self.field(item, key, str, where))
 
     def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
         if key not in item:
