@@ -11,7 +11,7 @@ from app.widgets.field import Field
 from app.widgets.number_field import NumberField
 
 USUAL = 2.0  # of a name that was just added
-MOST_LISTED = 1_000  # names to choose from
+LISTED_NAMES = 1_000  # names to choose from
 
 
 class Weights(Field):
@@ -31,7 +31,7 @@ class Weights(Field):
 
     def set_names(self, names: Sequence[str]) -> None:
         """The names to choose from."""
-        names = tuple(names[:MOST_LISTED])
+        names = tuple(names[:LISTED_NAMES])
         if names != self._names:
             self._names = names
             for row in self.rows:

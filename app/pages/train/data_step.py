@@ -148,9 +148,9 @@ class DataStep(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
         if example.tokens:
-            pieces = TokenRow()
-            pieces.show_tokens(example.tokens, unknown)
-            column.addWidget(pieces)
+            tokens = TokenRow()
+            tokens.show_tokens(example.tokens, unknown)
+            column.addWidget(tokens)
         else:
             column.addWidget(Text(example.text))
         if example.label is not None:

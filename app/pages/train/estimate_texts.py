@@ -21,12 +21,12 @@ def verdict(estimate: Estimated) -> Verdict:
 
 def verdict_word(estimate: Estimated) -> str:
     """The verdict in a word or two."""
-    words = {
+    titles = {
         "fits": translate("Train", "fits"),
         "tight": translate("Train", "tight"),
         "too big": translate("Train", "too large"),
     }
-    return words[verdict(estimate)]
+    return titles[verdict(estimate)]
 
 
 def verdict_sentence(estimate: Estimated) -> str:

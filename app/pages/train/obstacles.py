@@ -61,7 +61,7 @@ def _gone(name: str) -> str:
 
 
 def _of_direction(choices: Choices) -> str:
-    """Masked words need a bidirectional model, the next word a left-to-right one."""
+    """MLM needs a bidirectional model, CLM a left-to-right one."""
     assert choices.model is not None and choices.model.info is not None
     if choices.model.info.causal == choices.is_causal:
         return ""

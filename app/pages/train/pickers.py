@@ -113,7 +113,7 @@ class _Cards(QStyledItemDelegate):
         if chosen:
             paint_mark(painter, card)
             inner.setRight(inner.right() - 6 * SPACE)
-        self._paint_words(painter, inner, pick)
+        self._paint_text(painter, inner, pick)
         painter.restore()
 
     def _paint_card(
@@ -135,7 +135,7 @@ class _Cards(QStyledItemDelegate):
             painter.setPen(QPen(edge, 1, Qt.PenStyle.DotLine))
             painter.drawRoundedRect(card.adjusted(4, 4, -4, -4), 7, 7)
 
-    def _paint_words(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
+    def _paint_text(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
         strong, usual = font("strong"), font()
         top = inner.top()
         right = inner.right()
@@ -174,11 +174,11 @@ class _Cards(QStyledItemDelegate):
         return frame.left() - self.GAP
 
 
-def _text(painter: QPainter, face: QFont, role: Role, place: QRectF, words: str) -> None:
+def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: str) -> None:
     """One line at the top left of `place`, cut where there is no room."""
-    metrics = QFontMetricsF(face)
-    painter.setFont(face)
+    metrics = QFontMetricsF(text_font)
+    painter.setFont(text_font)
     painter.setPen(theme.colour(role))
-    shown = metrics.elidedText(card_line(words), Qt.TextElideMode.ElideRight, place.width())
+    shown = metrics.elidedText(card_line(text), Qt.TextElideMode.ElideRight, place.width())
     place.setHeight(metrics.height())
     painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)

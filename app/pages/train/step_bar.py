@@ -93,8 +93,8 @@ class _StepButton(QAbstractButton):
         self.setAccessibleDescription(self._choice)
 
     def sizeHint(self) -> QSize:
-        words = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
-        return QSize(round(DISC_SIZE + 7 * SPACE + max(words, 24 * SPACE)), 11 * SPACE)
+        width = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
+        return QSize(round(DISC_SIZE + 7 * SPACE + max(width, 24 * SPACE)), 11 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

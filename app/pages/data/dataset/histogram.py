@@ -31,7 +31,7 @@ class Histogram(QWidget):
         self.update()
 
     def sentence(self) -> str:
-        """The picture in words."""
+        """The picture in a sentence."""
         if self._lengths is None or not self._lengths.rows:
             return ""
         return self.tr("Half of the rows have at most {0} tokens; the longest has {1}.").format(

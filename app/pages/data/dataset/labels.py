@@ -123,8 +123,8 @@ class _Bar(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
-        words = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
-        room = QRectF(option.rect).adjusted(SPACE, 5, -words - SPACE, -5)
+        text_width = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
+        room = QRectF(option.rect).adjusted(SPACE, 5, -text_width - SPACE, -5)
         bar = QRectF(
             room.left(), room.top(), max(room.width() * index.data(SHARE), 2), room.height()
         )
@@ -133,7 +133,7 @@ class _Bar(QStyledItemDelegate):
         painter.drawRoundedRect(bar, 2, 2)
         painter.setPen(colour(Role.MUTED))
         painter.setFont(option.font)
-        right = QRectF(bar.right() + 2 * SPACE, option.rect.top(), words, option.rect.height())
+        right = QRectF(bar.right() + 2 * SPACE, option.rect.top(), text_width, option.rect.height())
         painter.drawText(right, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         painter.restore()
 

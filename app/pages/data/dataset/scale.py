@@ -38,7 +38,7 @@ class Scale(QWidget):
         self.update()
 
     def sentence(self) -> str:
-        """The picture in words."""
+        """The picture in a sentence."""
         return self.tr("Numbers from {0} to {1}; the median is {2}.").format(
             written(self._low), written(self._high), written(self._median)
         )

@@ -15,7 +15,7 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     """The files among `paths`, and in each folder those whose names end as data do.
 
     A folder of documents stands for itself, and one with such folders for its splits gives these.
-    A file that is named outright is taken whatever its name is; the reader judges it.
+    A file that is named outright is taken whatever its name is; reading it tells more.
     """
     found: list[Path] = []
     for path in paths:

@@ -13,7 +13,7 @@ from engine.spec.dataset import Reading, SplitName
 
 translate = QCoreApplication.translate
 
-LONGEST_NAME = 120  # characters of the name of a data set
+NAME_CHARACTERS = 120  # characters of the name of a data set
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def open_files(paths: Sequence[Path]) -> Opened:
         first = splits.index("train")
         files.insert(0, files.pop(first))
         splits.insert(0, splits.pop(first))
-    name = suggested_name(files)[:LONGEST_NAME]
+    name = suggested_name(files)[:NAME_CHARACTERS]
     try:
         reading, notes = recognise_reading(files[0])
     except StudioError as error:

@@ -70,16 +70,16 @@ class Problems(QWidget):
         return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
     def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
-        words = QVBoxLayout()
-        words.setSpacing(0)
+        texts = QVBoxLayout()
+        texts.setSpacing(0)
         looks: tuple[tuple[str, Look], ...] = ((strong, "strong"), (plain, "muted"))
         for text, look in looks:
             if text:
                 label = Text(text, look, selectable=True)
                 label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-                words.addWidget(label)
+                texts.addWidget(label)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
+        row.addLayout(texts, 1)
         self._list.addLayout(row)

@@ -114,7 +114,7 @@ class ImportState(QObject):
         return cast(dict[Source, Path], chosen)
 
     @property
-    def drawn_splits(self) -> tuple[SplitName, ...]:
+    def random_splits(self) -> tuple[SplitName, ...]:
         """The splits that have no file of their own and get a share of the rows for training."""
         sources = self.sources
         splits: tuple[SplitName, ...] = ("validation", "test")

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from app.pages.data.importing.opening import LONGEST_NAME
+from app.pages.data.importing.opening import NAME_CHARACTERS
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 
@@ -15,7 +15,7 @@ class NameSection(Section):
         self._state = state
         self.heading.setText(self.tr("Name"))
         self.name = QLineEdit()
-        self.name.setMaxLength(LONGEST_NAME)
+        self.name.setMaxLength(NAME_CHARACTERS)
         self.add(self.tr("Name"), self.name)
         self.name.textEdited.connect(self._on_edited)
 
