@@ -43,13 +43,13 @@ LABELS = (
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for a label by its looks
+MAX_LABEL_CHARACTERS = 60  # characters, of what may be a label by its values
 MAX_LABELS = 250
 
 
 @dataclass(frozen=True)
-class _Looks:
-    """What a column looks like in the first rows."""
+class _Statistics:
+    """What the first rows of a column are like."""
 
     name: str
     length: float  # characters of a cell, in the mean
@@ -78,7 +78,9 @@ def guess_mapping(
     if not columns:
         return None, ""
     names = {plain_name(column): column for column in reversed(columns)}
-    looks = [_look(column, [row[i] for row in rows]) for i, column in enumerate(columns)]
+    statistics = [
+        _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
+    ]
     text, pair = _named_texts(names)
     if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
         return Mapping(text=text, pair=pair, answers=answers), ""
@@ -86,7 +88,7 @@ def guess_mapping(
         return choices, ""
     guessed = text is None
     if text is None:
-        text, pair = _likely_texts(looks)
+        text, pair = _likely_texts(statistics)
     if text is None:
         return None, phrase("No column looks like text. Please choose one.")
     tags = _tags(columns, names, rows, text)
@@ -95,7 +97,7 @@ def guess_mapping(
     used = {text, pair}
     label = next((names[n] for n in LABELS if n in names and names[n] not in used), None)
     if label is None:
-        label = _likely_label(looks, used, columns.index(text))
+        label = _likely_label(statistics, used, columns.index(text))
         guessed = guessed or label is not None
     note = (
         phrase("We guessed the text and label columns from the data. Please check them.")
@@ -123,9 +125,9 @@ def _answers(
     return column if 2 * fits > len(rows) else None
 
 
-def _look(name: str, cells: list[str]) -> _Looks:
+def _statistics_of(name: str, cells: list[str]) -> _Statistics:
     count = max(len(cells), 1)
-    return _Looks(
+    return _Statistics(
         name=name,
         length=sum(map(len, cells)) / count,
         distinct=len(set(cells)),
@@ -163,22 +165,22 @@ def _tags(
     return None
 
 
-def _likely_texts(looks: list[_Looks]) -> tuple[str | None, str | None]:
+def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:
     """The only two columns of text, or the longest one."""
-    texts = [one for one in looks if one.is_text and not one.is_label]
+    texts = [one for one in statistics if one.is_text and not one.is_label]
     if len(texts) == 2 and min(t.length for t in texts) >= 0.3 * max(t.length for t in texts):
         return texts[0].name, texts[1].name
     if texts:
         return max(texts, key=lambda one: one.length).name, None
-    others = [one for one in looks if not one.is_label and one.length > 0]
-    if len(looks) == 1:
-        return looks[0].name, None
+    others = [one for one in statistics if not one.is_label and one.length > 0]
+    if len(statistics) == 1:
+        return statistics[0].name, None
     return (max(others, key=lambda one: one.length).name, None) if others else (None, None)
 
 
-def _likely_label(looks: list[_Looks], used: set[str | None], text: int) -> str | None:
+def _likely_label(statistics: list[_Statistics], used: set[str | None], text: int) -> str | None:
     """A column with few and short values; of several, the one that stands nearest to the text."""
-    found = [(abs(i - text), one) for i, one in enumerate(looks) if one.name not in used]
+    found = [(abs(i - text), one) for i, one in enumerate(statistics) if one.name not in used]
     varied = [(far, one) for far, one in found if one.is_label and one.distinct > 1]
     same = [(far, one) for far, one in found if one.is_label]
     candidates = varied or same

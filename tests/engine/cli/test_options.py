@@ -1,0 +1,76 @@
+"""A field of a spec is an option without another line: its name, its type and its help."""
+
+from typing import Any, Literal
+
+import pytest
+import typer
+from pydantic import Field
+from typer.testing import CliRunner
+
+from engine.cli.options import FieldOptions, GroupedHelp, choice_option, flag_of, with_options
+from engine.spec import Spec
+from engine.spec.fields import settings_of
+
+
+class KettleSpec(Spec):
+    """A spec from outside."""
+
+    kind: Literal["kettle"] = "kettle"
+    cups: int = Field(2, ge=1, title="Cups", description="How many cups.")
+    heat: float | None = Field(None, title="Heat", description="Degrees of the water.")
+    loud: bool = Field(False, title="Loud", description="Whistles when it boils.")
+    colour: Literal["red", "blue"] = Field("red", title="Colour", description="Its colour.")
+    guests: tuple[str, ...] = Field((), title="Guests", description="Who gets a cup.")
+
+
+OPTIONS = FieldOptions("Kettle", "kitchen.kettle", KettleSpec, tuple(settings_of(KettleSpec)))
+CHOICE = choice_option("room", ("kitchen", "garden"), "kitchen", "Where it is:")
+
+
+def run(*words: str) -> tuple[Any, str]:
+    """What a command with these options was given, and what it printed."""
+    heard: list[dict[str, Any]] = []
+
+    def boil(**given: Any) -> None:
+        """Boil water."""
+        heard.append(given)
+
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(cls=GroupedHelp)(with_options(boil, [CHOICE, *OPTIONS.parameters()]))
+    result = CliRunner().invoke(app, list(words))
+    return (heard[0] if heard else None), result.output
+
+
+def test_what_was_given_stands_at_the_path_of_its_field() -> None:
+    given, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
+    assert OPTIONS.given(given) == {
+        "kitchen.kettle.cups": 3,
+        "kitchen.kettle.loud": True,
+        "kitchen.kettle.colour": "blue",
+        "kitchen.kettle.guests": ["Ann", "Bob"],
+    }
+    assert given["room"] == "garden"
+
+
+def test_nothing_given_leaves_the_defaults_to_the_spec() -> None:
+    given, _ = run()
+    assert OPTIONS.given(given) == {} and given["room"] == "kitchen"
+
+
+def test_a_switch_can_be_turned_off() -> None:
+    given, _ = run("--no-loud")
+    assert OPTIONS.given(given) == {"kitchen.kettle.loud": False}
+
+
+@pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
+def test_what_the_type_does_not_allow_is_refused(words: tuple[str, ...]) -> None:
+    given, printed = run(*words)
+    assert given is None and words[0].partition("=")[0] in printed
+
+
+def test_the_help_shows_each_field_under_its_heading() -> None:
+    _, printed = run("--help")
+    before, after = printed.split("Kettle:")
+    assert "--room" in before and "Where it is:" in before
+    for name, info in settings_of(KettleSpec).items():
+        assert flag_of(name) in after and str(info.description) in after
