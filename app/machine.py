@@ -99,7 +99,7 @@ def _gpus() -> tuple[str, ...]:
     return tuple(names)
 
 
-def memory_words(machine: Machine) -> str:
+def memory_text(machine: Machine) -> str:
     return tr("{0} of {1} free").format(
         numbers.size(machine.memory_free), numbers.size(machine.memory)
     )

@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.machine import Machine, memory_words
+from app.machine import Machine, memory_text
 from app.pages.home.runs import RecentRuns
 from app.pages.home.state import HomeState, RecentRun
 from app.studio import Studio
@@ -171,7 +171,7 @@ class Health(Card):
 
     def show_machine(self, machine: Machine) -> None:
         self.device.setText(machine.device())
-        self.memory.setText(memory_words(machine))
+        self.memory.setText(memory_text(machine))
         self.disk.setText(self.tr("{0} free").format(numbers.size(machine.disk_free)))
         self.warning.setText(machine.warning())
         self.warning.setVisible(bool(machine.warning()))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.models.state import ModelsState
-from app.pages.models.texts import Words
+from app.pages.models.texts import size_of
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
@@ -41,7 +41,6 @@ class ImportPage(Page):
     def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent, scrolls=True, widest=880)
         self._state = state
-        self._words = Words(self)
         self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
@@ -77,7 +76,7 @@ class ImportPage(Page):
         info, report = imported.info, imported.report
         self.set_title(
             self.tr("“{0}” was imported").format(name),
-            f"{self._words.size(info)} · "
+            f"{size_of(info)} · "
             + self.tr("{0} parameters").format(numbers.short(info.parameters)),
         )
         for note in report.notes:

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.models.texts import Words
+from app.pages.models.texts import entry_of
 from app.widgets import buttons
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page
@@ -28,7 +28,6 @@ class ModelList(Page):
                 "the window to import it."
             ),
         )
-        self._words = Words(self)
         self.import_button = buttons.primary(
             self.tr("&Import…"), self.import_asked.emit, "folder-open"
         )
@@ -51,5 +50,5 @@ class ModelList(Page):
         self._stack.addWidget(self.empty)
 
     def show_models(self, models: list[ModelEntry]) -> None:
-        self.list.show_entries([self._words.entry(model) for model in models])
+        self.list.show_entries([entry_of(model) for model in models])
         self._stack.setCurrentWidget(self.list if models else self.empty)

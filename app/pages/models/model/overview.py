@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.models.model.table import SHARE, PartsModel
-from app.pages.models.texts import Words
+from app.pages.models.texts import facts_of
 from app.theme import SPACE, Role, colour
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
@@ -27,7 +27,7 @@ SIDE = 80 * SPACE  # width of the facts
 class OverviewTab(QWidget):
     """Facts at the left, parts at the right."""
 
-    def __init__(self, model: ModelEntry, words: Words, parent: QWidget) -> None:
+    def __init__(self, model: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 4 * SPACE, 0, 0)
@@ -44,7 +44,7 @@ class OverviewTab(QWidget):
         column.addStretch(1)
         self.facts = Facts(self.tr("Details"), card)
         card.body.addWidget(self.facts)
-        self.facts.show_facts(words.facts(model))
+        self.facts.show_facts(facts_of(model))
         self.parts = PartsView()
         row.addWidget(self.parts, 1)
 

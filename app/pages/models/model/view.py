@@ -9,7 +9,7 @@ from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import PartsModel, VocabularyModel
 from app.pages.models.model.tokenizer import TokenizerTab
 from app.pages.models.model.vocabulary import VocabularyTab
-from app.pages.models.texts import Words
+from app.pages.models.texts import origin_of
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Page
@@ -31,8 +31,7 @@ class ModelView(Page):
     def __init__(
         self, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
     ) -> None:
-        words = Words()
-        super().__init__(model.name, words.origin(model), parent)
+        super().__init__(model.name, origin_of(model), parent)
         self.state = ModelState(model, self)
         self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
         self.back.setShortcut("Alt+Left")
@@ -43,7 +42,7 @@ class ModelView(Page):
         self.tabs.setDocumentMode(True)
         self.body.addWidget(self.tabs, 1)
         places = [self._place(title) for title in self._titles()]
-        self.overview = OverviewTab(model, words, places[0])
+        self.overview = OverviewTab(model, places[0])
         self.vocabulary = VocabularyTab(self.state, places[1])
         self.tokenizer = TokenizerTab(self.state, places[2])
         self.card = CardTab(places[3])

@@ -13,7 +13,7 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
-from app.pages.models.texts import Words
+from app.pages.models.texts import heads_of
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
@@ -65,7 +65,7 @@ def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
         layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
         vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
     )  # fmt: skip
-    assert Words().heads(info) == [said]
+    assert heads_of(info) == [said]
 
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:
