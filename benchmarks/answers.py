@@ -3,7 +3,7 @@
     python benchmarks/answers.py                               # every row of the table
     python benchmarks/answers.py words --pairs 9 --threads 2   # one of them, more often
 
-Both sides have the same weights (base, drawn by chance), read the same texts and have as many
+Both sides have the same weights (base, drawn at random), read the same texts and have as many
 threads. Each side is a process of its own, started once and warm; they answer by turns, so that
 whatever else the machine does meets all of them. A pair is ours and another's in the same turn:
 the table gives the median of the ratios of the pairs, and the lowest and the highest of them.
@@ -157,7 +157,7 @@ def needed(name: str, who: str, folder: Path, layers: int) -> tuple[float, int]:
     network = Size(layers, WIDTH, PIECES)
     what, _, count = name.partition("-")
     if what == "words":
-        operations = network.answered(np.array([16]), asked=1, guessed=1)
+        operations = network.answered(np.array([16]), asked=1, predicted=1)
     elif what == "rows":
         lengths = np.array([len(row.split()) + 2 for row in texts.rows(folder)])
         operations = network.answered(lengths, asked=len(lengths))
@@ -166,7 +166,7 @@ def needed(name: str, who: str, folder: Path, layers: int) -> tuple[float, int]:
     else:
         operations = network.answered(np.array([128]), asked=128)
     kind = who.split()[1]
-    return operations, BYTES.get(kind, 4) * network.weights(guesses=what == "words")
+    return operations, BYTES.get(kind, 4) * network.weights(predicts=what == "words")
 
 
 def limits(threads: int, environment: dict[str, str]) -> dict[str, float]:

@@ -4,7 +4,7 @@
     python benchmarks/memory.py --rows small --steps 40 --threads 1
 
 The job is asked of a fresh process, as the window asks it; then the run is started as the window
-starts it, draws real batches, judges, saves, and says at its end how much it held at the most. A
+starts it, draws real batches, evaluates, saves, and says at its end how much it held at the most. A
 foretold peak may be off by 15 %.
 """
 
@@ -122,7 +122,7 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
             batch_size=row.batch,
             max_length=128,
             gradient_checkpointing=row.recomputes,
-            evaluate_every=max(1, given.steps // 2),  # so that steps follow a look and a save
+            evaluate_every=max(1, given.steps // 2),  # so that steps follow an evaluation
         ),
         hardware=HardwareSpec(
             device=given.device, precision=given.precision, threads=given.threads
@@ -131,7 +131,7 @@ def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace
 
 
 def checkpoint(model: "BertSpec", folder: Path) -> Path:
-    """A network that was trained on words, but for its weights, which are chance."""
+    """A network that was trained on words, but its weights are random."""
     import torch
 
     from engine.models.checkpoint import save

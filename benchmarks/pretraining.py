@@ -3,7 +3,7 @@
     python benchmarks/pretraining.py sample-text ASSETS/corpora/bert-sample-text WORK
     python benchmarks/pretraining.py rxnfp ASSETS/models/rxnfp-bert-pretrained WORK
 
-`sample-text` learns the sample of Google's README by heart. `rxnfp` goes on with a published
+`sample-text` learns the sample of Google's README by heart. `rxnfp` continues from a published
 checkpoint, and holds its first losses against those that transformers finds in the same batches.
 Each run is made by the headless commands, which are printed; its folder stays in WORK.
 """
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def sample_text(corpus: Path, work: Path, threads: int) -> None:
-    """Learn it by heart: judged by the very inputs that are trained on, as in Google's README."""
+    """Learn it by heart: evaluated on what it is trained on, as in Google's README."""
     text = corpus / "sample_text.txt"
     run = train(
         work / "sample-text",
@@ -60,11 +60,11 @@ def sample_text(corpus: Path, work: Path, threads: int) -> None:
         ["--set", f"training.evaluate_every={SAMPLE_STEPS // 6}"],
     )
     found = curves(run)
-    print("| step | loss | masked words | next sentence | masked words right | pairs right |")
+    print("| step | loss | MLM loss | NSP loss | MLM accuracy | NSP accuracy |")
     print("| --- | --- | --- | --- | --- | --- |")
     names = ("loss", "loss_mlm", "loss_nsp", "accuracy")
-    for step in sorted(found["dev_loss"]):
-        values = [found[f"dev_{name}"][step] for name in (*names, "nsp_accuracy")]
+    for step in sorted(found["validation_loss"]):
+        values = [found[f"validation_{name}"][step] for name in (*names, "nsp_accuracy")]
         print(f"| {step} | {' | '.join(f'{value:.4f}' for value in values)} |")
 
 
@@ -120,20 +120,20 @@ def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
     )
     found = curves(run)
     names = ("loss", "loss_mlm", "loss_nsp")
-    print("| step | loss | masked words | next sentence | transformers: the same | | |")
+    print("| step | loss | MLM loss | NSP loss | transformers: the same | | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for step, theirs in enumerate(of_transformers(run, checkpoint), start=1):
         values = [found[name][step] for name in names]
         cells = " | ".join(f"{value:.5f}" for value in (*values, *theirs))
         print(f"| {step} | {cells} |")
-    print("| steps | loss | masked words | next sentence |")
+    print("| steps | loss | MLM loss | NSP loss |")
     print("| --- | --- | --- | --- |")
     for first in range(1, RXNFP_STEPS, 10):
         steps = range(first, first + 10)
         means = [sum(found[name][step] for step in steps) / 10 for name in names]
         print(f"| {first} to {first + 9} | {' | '.join(f'{mean:.4f}' for mean in means)} |")
-    for step, right in sorted(found["dev_accuracy"].items()):
-        print(f"dev, step {step}: {right:.4f} of the masked pieces right")
+    for step, right in sorted(found["validation_accuracy"].items()):
+        print(f"validation, step {step}: {right:.4f} of the masked tokens right")
 
 
 def of_transformers(run: Path, checkpoint: Path) -> list[tuple[float, float, float]]:
@@ -145,13 +145,13 @@ def of_transformers(run: Path, checkpoint: Path) -> list[tuple[float, float, flo
     from transformers import BertConfig, BertForPreTraining
 
     from engine.runs.folder import RunFolder
-    from engine.training.batch_preview import Showing
+    from engine.training.batch_preview import BatchPreview
 
     config = BertConfig.from_pretrained(checkpoint, attn_implementation="eager")
     model = BertForPreTraining.from_pretrained(checkpoint, config=config).eval()
-    losses, showing = [], Showing()
+    losses, preview = [], BatchPreview()
     for step in range(1, FIRST + 1):
-        batch = showing.batch(RunFolder(run), step)
+        batch = preview.batch(RunFolder(run), step)
         assert batch.places is not None and batch.follows is not None
         labels = torch.full_like(batch.tokens, -100)
         labels.view(-1)[batch.places] = batch.targets

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 HOUR = 3600.0  # s
 LAYERS, WIDTH, INNER, VOCABULARY = 12, 768, 3072, 30_522  # BERT base
 PARAMETERS = 110e6
-MASKED = 0.15  # of the tokens are guessed
+MASKED = 0.15  # of the tokens are predicted
 
 CORPUS = 16e9  # bytes of text
-BYTES_PER_PIECE = 4.62  # measured: English Wikipedia, a vocabulary of 30,522
+BYTES_PER_TOKEN = 4.62  # measured: English Wikipedia, a vocabulary of 30,522
 TOKENISED = 1.33e6  # bytes a second on one core, measured
 EXAMPLES = 256e6  # one million steps of 256 (Devlin et al. 2019, A.2)
 LONG = 0.1  # of the steps see 512 tokens, the others 128
@@ -30,8 +30,8 @@ SAVED = 3.0  # s to write 1.3 GB with its sums and flush it, while all wait
 RESTART = 120.0  # s from a death to the next step: noticed, torch loaded, checkpoint read
 BETWEEN_FAILURES = 16_384 * 54 * 24 / 419  # h of one GPU: Llama 3 (Dubey et al. 2024)
 PREEMPTED = 24.0  # h of one machine where it is lent for less
-DEV = 0.01  # of the corpus is kept for judging, and rank 0 judges alone
-LOOKS = 4  # at the dev rows in a run
+VALIDATION = 0.01  # of the corpus; rank 0 evaluates alone
+EVALUATIONS = 4  # in a run
 RUNS = 400  # simulated, of each interval
 
 
@@ -88,20 +88,20 @@ def step(machines: Machines, length: int, batch: int = BATCH, threads: int = THR
     return Step(compute, summing(machines), tokens * max(HOST / threads, LOCKED))
 
 
-def judging(machines: Machines, dev: float = DEV) -> float:
-    """Hours in which rank 0 judges and the others wait; a forward pass is a third of a step."""
-    tokens = dev * CORPUS / BYTES_PER_PIECE
-    return LOOKS * tokens * operations(128) / 3 / (machines.peak * machines.share) / HOUR
+def evaluating(machines: Machines, validation: float = VALIDATION) -> float:
+    """Hours in which rank 0 evaluates and the others wait; a forward pass is a third of a step."""
+    tokens = validation * CORPUS / BYTES_PER_TOKEN
+    return EVALUATIONS * tokens * operations(128) / 3 / (machines.peak * machines.share) / HOUR
 
 
 def hours(
-    machines: Machines, batch: int = BATCH, threads: int = THREADS, dev: float = DEV
+    machines: Machines, batch: int = BATCH, threads: int = THREADS, validation: float = VALIDATION
 ) -> float:
-    """Of all examples and all looks at the dev rows, undisturbed."""
+    """Of all examples and all evaluations, undisturbed."""
     steps = EXAMPLES / batch
     short = step(machines, 128, batch, threads).seconds
     long = step(machines, 512, batch, threads).seconds
-    return steps * ((1 - LONG) * short + LONG * long) / HOUR + judging(machines, dev)
+    return steps * ((1 - LONG) * short + LONG * long) / HOUR + evaluating(machines, validation)
 
 
 def best_interval(between: float, saved: float = SAVED) -> float:
@@ -112,10 +112,10 @@ def best_interval(between: float, saved: float = SAVED) -> float:
     return math.sqrt(2 * saved * between) * (1 + math.sqrt(part) / 3 + part / 9) - saved
 
 
-def disturbed(work: float, interval: float, between: float, chance: random.Random) -> float:
-    """Seconds that `work` takes where failures come by chance, `between` seconds on the mean."""
+def disturbed(work: float, interval: float, between: float, rng: random.Random) -> float:
+    """Seconds that `work` takes where failures come at random, `between` seconds on the mean."""
     done = clock = 0.0
-    failure = chance.expovariate(1 / between)
+    failure = rng.expovariate(1 / between)
     while done < work:
         piece = min(interval, work - done)
         if clock + piece + SAVED <= failure:
@@ -123,14 +123,14 @@ def disturbed(work: float, interval: float, between: float, chance: random.Rando
             done += piece
         else:
             clock = failure + RESTART
-            failure = clock + chance.expovariate(1 / between)
+            failure = clock + rng.expovariate(1 / between)
     return clock
 
 
 def lost(work: float, interval: float, between: float) -> float:
     """The mean share of time that checkpoints and failures cost, of `RUNS` simulated runs."""
-    chance = random.Random(0)
-    times = [disturbed(work, interval, between, chance) for _ in range(RUNS)]
+    rng = random.Random(0)
+    times = [disturbed(work, interval, between, rng) for _ in range(RUNS)]
     return sum(times) / RUNS / work - 1
 
 
@@ -178,31 +178,31 @@ def what_if() -> str:
     slow = replace(usual, between=10e9)
     fast = replace(usual, peak=989e12)
     found = {
-        "as above": (usual, BATCH, THREADS, DEV),
-        "judged by 0.1 % of the text": (usual, BATCH, THREADS, DEV / 10),
-        "batches of 256, as in the paper": (usual, 256, THREADS, DEV),
-        "100 Gb/s Ethernet between the machines": (slow, BATCH, THREADS, DEV),
-        "one thread makes the batches": (usual, BATCH, 1, DEV),
-        "H100 (989 TFLOP/s)": (fast, BATCH, THREADS, DEV),
+        "as above": (usual, BATCH, THREADS, VALIDATION),
+        "evaluated on 0.1 % of the text": (usual, BATCH, THREADS, VALIDATION / 10),
+        "batches of 256, as in the paper": (usual, 256, THREADS, VALIDATION),
+        "100 Gb/s Ethernet between the machines": (slow, BATCH, THREADS, VALIDATION),
+        "one thread makes the batches": (usual, BATCH, 1, VALIDATION),
+        "H100 (989 TFLOP/s)": (fast, BATCH, THREADS, VALIDATION),
     }
     rows = []
-    for name, (machines, batch, threads, dev) in found.items():
+    for name, (machines, batch, threads, validation) in found.items():
         one = step(machines, 128, batch, threads)
-        ideal = hours(replace(machines, gpus=1), dev=dev) / machines.gpus
-        took = hours(machines, batch, threads, dev)
+        ideal = hours(replace(machines, gpus=1), validation=validation) / machines.gpus
+        took = hours(machines, batch, threads, validation)
         rows.append(
             [
                 name,
                 f"{1000 * one.compute:.1f} ms",
                 f"{1000 * one.sums:.1f} ms",
                 f"{1000 * one.host:.1f} ms",
-                f"{1 - (took - judging(machines, dev)) / took:.0%}",
+                f"{1 - (took - evaluating(machines, validation)) / took:.0%}",
                 f"{ideal / took:.0%}",
                 f"{took:.2f} h",
             ]
         )
     heads = ["64 GPUs, MFU 40 %", "compute", "sums", "batch made in"]
-    return table([*heads, "judging", "efficiency", "whole run"], rows)
+    return table([*heads, "evaluation", "efficiency", "whole run"], rows)
 
 
 def intervals() -> str:
@@ -233,22 +233,22 @@ def intervals() -> str:
 
 def data() -> str:
     """The corpus on its way to the GPUs."""
-    pieces = CORPUS / BYTES_PER_PIECE
-    inputs = pieces / 126
+    tokens = CORPUS / BYTES_PER_TOKEN
+    inputs = tokens / 126
     seen = EXAMPLES * ((1 - LONG) * 128 + LONG * 512)
     core = CORPUS / TOKENISED / HOUR
     work = EXAMPLES * ((1 - LONG) * 128 * operations(128) + LONG * 512 * operations(512))
     rows = [
-        ["word pieces", f"{pieces / 1e9:.2f} G"],
+        ["tokens", f"{tokens / 1e9:.2f} G"],
         ["inputs of 128, without [CLS] and [SEP]", f"{inputs / 1e6:.1f} M"],
-        ["token file, 2 bytes each", f"{2 * pieces * 128 / 126 / 1e9:.1f} GB"],
+        ["token file, 2 bytes each", f"{2 * tokens * 128 / 126 / 1e9:.1f} GB"],
         ["offsets and splits", f"{12 * inputs / 1e9:.2f} GB"],
         [
             "tokenised once, on 1 · 16 · 64 cores",
             f"{core:.1f} · {core / 16:.2f} · {core / 64:.2f} h",
         ],
         ["order of an epoch, in the memory of each rank", f"{32 * inputs / 1e9:.1f} GB"],
-        ["tokens seen", f"{seen / 1e9:.1f} G, {seen / pieces:.0f} times each"],
+        ["tokens seen", f"{seen / 1e9:.1f} G, {seen / tokens:.0f} times each"],
         ["operations", f"{work:.2e}"],
     ]
     return table(["", "16 GB of text"], rows)

@@ -80,7 +80,7 @@ def data_set(work: Path, rows: int) -> Path:
     folder = work / f"sentences-{rows}"
     if folder.is_dir():
         return folder
-    chance = random.Random(1)
+    rng = random.Random(1)
     lines = (STARTER / "vocab.txt").read_text(encoding="utf-8").splitlines()
     words = [word for word in lines if word.isalpha()]
     source = work / f"sentences-{rows}.csv"
@@ -88,8 +88,8 @@ def data_set(work: Path, rows: int) -> Path:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         for _ in range(rows):
-            text = " ".join(chance.choices(words, k=chance.randint(5, 15)))
-            writer.writerow([text, chance.choice(LABELS)])
+            text = " ".join(rng.choices(words, k=rng.randint(5, 15)))
+            writer.writerow([text, rng.choice(LABELS)])
     mapping = Mapping(text="text", label="label")
     import_dataset(
         "sentences", {"all": source}, Reading(), mapping, Split(validation=0.001), folder
@@ -98,7 +98,7 @@ def data_set(work: Path, rows: int) -> Path:
 
 
 def base(work: Path) -> Path:
-    """A checkpoint of a base network whose weights are chance."""
+    """A checkpoint of a base network with random weights."""
     import torch
 
     from engine.models import checkpoint

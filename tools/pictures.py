@@ -108,7 +108,7 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
 
 
 def tokens(stage: Stage) -> None:
-    """A pair of texts with an unknown word and one that is hidden."""
+    """A pair of texts with an unknown word and a masked one."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS, "pair": SECOND})
     until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
     page.bench.show_panel("tokens")
@@ -116,7 +116,7 @@ def tokens(stage: Stage) -> None:
 
 
 def compare(stage: Stage) -> None:
-    """The guesses of two models, beside the texts that were looked at."""
+    """The predictions of two models, beside the history of texts."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
     until(lambda: page.study.text == TEXT and page.study.is_settled, 60, "tokens")
     page.bench.show_panel("words")
@@ -128,16 +128,16 @@ def compare(stage: Stage) -> None:
 
 
 def words(part: int) -> Callable[[Stage], None]:
-    """A part of the Words panel, with a word of several pieces hidden."""
+    """A part of the Words panel, with a word of several tokens masked."""
 
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS})
         until(lambda: page.study.text == WORDS and page.study.is_settled, 60, "tokens")
         page.bench.show_panel("words")
         place = WORDS.index("unbelievable")
-        hidden = next(n for n, t in enumerate(page.study.tokens) if t.start == place and t.end)
-        if not page.study.is_masked(hidden):
-            page.study.toggle_mask(hidden)
+        masked = next(n for n, t in enumerate(page.study.tokens) if t.start == place and t.end)
+        if not page.study.is_masked(masked):
+            page.study.toggle_mask(masked)
         panel = page.panels["words"]
         panel.show_part(part)
         panel.candidates.typed.setText("great, new, young, unbelievable")

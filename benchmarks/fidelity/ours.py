@@ -52,11 +52,11 @@ def _of_classes(report: dict[str, Any]) -> dict[str, float]:
 
 
 def _of_questions(report: dict[str, Any]) -> dict[str, float]:
-    names = {"exact": "exact_match", "f1": "f1"}
-    figures = {name: report[ours] for name, ours in names.items()}
+    names = ("exact_match", "f1")
+    figures = {name: report[name] for name in names}
     if report["no_answer"]["questions"]:
-        figures |= {f"has_answer_{n}": report["has_answer"][ours] for n, ours in names.items()}
-        figures["no_answer_exact"] = report["no_answer"]["exact_match"]
+        figures |= {f"has_answer_{name}": report["has_answer"][name] for name in names}
+        figures["no_answer_exact_match"] = report["no_answer"]["exact_match"]
     return figures
 
 
@@ -116,7 +116,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     _check_finished(folder / "run")
     last = max((folder / "run" / "checkpoints").glob("step-*"))
     figures: dict[str, float] = {}
-    for prefix, name in setting.judged.items():
+    for prefix, name in setting.evaluated.items():
         length = ("--max-length", setting.max_length)
         told = _studio("evaluate", data / name, "--model", last, *length, "--json")
         found = kind.figures(json.loads(told))
@@ -125,24 +125,24 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
 
 
 def _check_finished(run: Path) -> None:
-    """A run that was stopped ends well too, and must not be judged.
+    """A run that was stopped ends well too, and must not be evaluated.
 
     Raises:
         SystemExit: where it was not trained to its end.
     """
     last = json.loads((run / "events.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     if last["kind"] != "ended" or last["outcome"] != "finished":
-        raise SystemExit(f"{run} was not trained to its end, so it is not judged.")
+        raise SystemExit(f"{run} was not trained to its end, so it is not evaluated.")
 
 
 def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:
-    """Every setting of a run; no row is kept for judging, since the last weights count."""
+    """Every setting of a run; no row is kept for validation, since the last weights count."""
     fields = {
         "training.warmup_ratio": setting.warmup,
         "training.weight_decay": setting.weight_decay,
         "training.max_grad_norm": setting.clip,
         "training.save_every": NEVER,
-        "data.split.dev": 0,
+        "data.split.validation": 0,
         "hardware.device": "cpu",
         **kind.fields,
     }

@@ -1,4 +1,4 @@
-"""Write the files that both sides train on and are judged by, from the sets as they were found.
+"""Write the files that both sides train on and are evaluated on, from the sets as they were found.
 
     python benchmarks/fidelity/prepare.py ASSETS/datasets WORK
 
@@ -18,7 +18,7 @@ from settings import data_folder
 
 SST2_ROWS = 20_000  # of 60,614, the first after a shuffle
 SHUFFLE = 0  # its seed
-JUDGED_ARTICLE = 4  # every fourth article is judged by, the others are trained on
+TEST_ARTICLE = 4  # every fourth article is for the evaluation, the others are trained on
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def trec_qc(datasets: Path, folder: Path) -> Written:
 
 
 def subj(datasets: Path, folder: Path) -> Written:
-    """Label before text, without header; dev.tsv is what is judged by."""
+    """Label before text, without header; dev.tsv is what is evaluated on."""
     for part, source in (("train", "train"), ("test", "dev")):
         rows = [[text, label] for label, text in _cells(datasets / "subj" / f"{source}.tsv")]
         yield _table(folder / f"subj-{part}.tsv", ("text", "label"), rows)
@@ -98,13 +98,13 @@ def squads(datasets: Path, folder: Path) -> Written:
     """
     path = datasets / "squad2-devhalf" / "dev-v2.0.json"
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-    judged = articles[JUDGED_ARTICLE - 1 :: JUDGED_ARTICLE]
-    trained = [article for article in articles if article not in judged]
+    tested = articles[TEST_ARTICLE - 1 :: TEST_ARTICLE]
+    trained = [article for article in articles if article not in tested]
     for question in _questions(trained):
         question["answers"] = question["answers"][:1]
-    for part, some in (("train", trained), ("test", judged)):
+    for part, some in (("train", trained), ("test", tested)):
         yield _squad(folder / f"squad2-devhalf-{part}.json", "v2.0", some)
-    for part, some in (("train", trained), ("test", judged)):
+    for part, some in (("train", trained), ("test", tested)):
         for paragraph in (paragraph for article in some for paragraph in article["paragraphs"]):
             paragraph["qas"] = [one for one in paragraph["qas"] if not one.pop("is_impossible")]
         yield _squad(folder / f"squad1-devhalf-{part}.json", "1.1", some)

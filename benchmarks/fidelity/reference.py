@@ -60,9 +60,9 @@ def run(checkpoint: Path, work: Path, setting: Setting, seed: int) -> dict[str, 
     train(task, setting, seed)
     task.model.eval()
     figures: dict[str, float] = {}
-    for prefix, name in setting.judged.items():
+    for prefix, name in setting.evaluated.items():
         with torch.inference_mode():
-            found = task.judge(folder / name)
+            found = task.evaluate(folder / name)
         figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
     return figures
 

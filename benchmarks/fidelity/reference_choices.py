@@ -19,11 +19,11 @@ class Choices(ReferenceTask):
         self.model = AutoModelForMultipleChoice.from_pretrained(checkpoint)
         self.examples = self._read(train)
 
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         examples = self._read(path)
-        guessed = torch.cat([one.logits for one in self.outputs(examples)]).argmax(dim=-1)
+        predicted = torch.cat([one.logits for one in self.outputs(examples)]).argmax(dim=-1)
         true = torch.tensor([one["labels"] for one in examples])
-        return {"accuracy": float((guessed == true).double().mean())}
+        return {"accuracy": float((predicted == true).double().mean())}
 
     def collate(self, examples: list[Example]) -> dict[str, Tensor]:
         """Inputs are int64 [B, endings, T]."""

@@ -52,7 +52,7 @@ class Questions(ReferenceTask):
             for window in self._windows(0, question)
         ]
 
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         questions = list(_questions(path))
         windows = [w for number, one in enumerate(questions) for w in self._windows(number, one)]
         scored: dict[int, list[Scored]] = defaultdict(list)
@@ -63,10 +63,10 @@ class Questions(ReferenceTask):
                 tokens = len(window.characters)  # without padding
                 logits = (starts[:tokens].numpy(), ends[:tokens].numpy())
                 scored[window.number].append((window, *logits))
-        guesses = [
+        predictions = [
             _answer(one, scored[number], self.threshold) for number, one in enumerate(questions)
         ]
-        return _figures(questions, guesses)
+        return _figures(questions, predictions)
 
     def _windows(self, number: int, question: Question) -> Iterator[Window]:
         length = len(self.tokenizer(question.question, add_special_tokens=False)["input_ids"])
@@ -134,19 +134,19 @@ def _owners(windows: list[Window]) -> dict[tuple[int, int], int]:
     return {token: number for token, (_, number) in highest.items()}
 
 
-def _figures(questions: list[Question], guesses: list[str]) -> dict[str, float]:
+def _figures(questions: list[Question], predictions: list[str]) -> dict[str, float]:
     exact, f1 = (np.zeros(len(questions)) for _ in range(2))
-    for number, (question, guess) in enumerate(zip(questions, guesses, strict=True)):
+    for number, (question, prediction) in enumerate(zip(questions, predictions, strict=True)):
         true = [text for text, _ in question.answers if _plain(text)] or [""]
-        exact[number] = max(_plain(guess) == _plain(text) for text in true)
-        f1[number] = max(_f1(_plain(guess).split(), _plain(text).split()) for text in true)
+        exact[number] = max(_plain(prediction) == _plain(text) for text in true)
+        f1[number] = max(_f1(_plain(prediction).split(), _plain(text).split()) for text in true)
     answerable = np.array([bool(question.answers) for question in questions])
-    figures = {"exact": exact.mean(), "f1": f1.mean()}
+    figures = {"exact_match": exact.mean(), "f1": f1.mean()}
     if not answerable.all():
         figures |= {
-            "has_answer_exact": exact[answerable].mean(),
+            "has_answer_exact_match": exact[answerable].mean(),
             "has_answer_f1": f1[answerable].mean(),
-            "no_answer_exact": exact[~answerable].mean(),
+            "no_answer_exact_match": exact[~answerable].mean(),
         }
     return figures
 
@@ -157,13 +157,13 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", letters).split())
 
 
-def _f1(guess: list[str], true: list[str]) -> float:
-    if not guess or not true:
-        return float(guess == true)
-    shared = sum((Counter(guess) & Counter(true)).values())
+def _f1(prediction: list[str], true: list[str]) -> float:
+    if not prediction or not true:
+        return float(prediction == true)
+    shared = sum((Counter(prediction) & Counter(true)).values())
     if not shared:
         return 0.0
-    precision, recall = shared / len(guess), shared / len(true)
+    precision, recall = shared / len(prediction), shared / len(true)
     return 2 * precision * recall / (precision + recall)
 
 

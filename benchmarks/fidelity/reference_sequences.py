@@ -26,16 +26,16 @@ class Classes(ReferenceTask):
         )
         self.examples = [self._example(row, self.labels.index(row["label"])) for row in rows]
 
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         rows = _rows(path)
         true = [self.labels.index(row["label"]) for row in rows]
-        guessed = self.logits(rows).argmax(dim=-1).tolist()
+        predicted = self.logits(rows).argmax(dim=-1).tolist()
         figures = {
-            "accuracy": accuracy_score(true, guessed),
-            "f1_macro": f1_score(true, guessed, average="macro"),
+            "accuracy": accuracy_score(true, predicted),
+            "f1_macro": f1_score(true, predicted, average="macro"),
         }
         if len(self.labels) == 2:
-            figures["f1"] = f1_score(true, guessed)  # of the second label
+            figures["f1"] = f1_score(true, predicted)  # of the second label
         return figures
 
     def logits(self, rows: list[Row]) -> Tensor:
@@ -58,13 +58,13 @@ class Scores(Classes):
         )
         self.examples = [self._example(row, float(row["score"])) for row in _rows(train)]
 
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         rows = _rows(path)
         true = [float(row["score"]) for row in rows]
-        guessed = self.logits(rows)[:, 0].tolist()
+        predicted = self.logits(rows)[:, 0].tolist()
         return {
-            "pearson": float(pearsonr(guessed, true).statistic),
-            "spearman": float(spearmanr(guessed, true).statistic),
+            "pearson": float(pearsonr(predicted, true).statistic),
+            "spearman": float(spearmanr(predicted, true).statistic),
         }
 
 

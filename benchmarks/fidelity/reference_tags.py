@@ -1,4 +1,4 @@
-"""A tag for each word, learned at its first piece."""
+"""A tag for each word, learned at its first token."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ Sentence = tuple[list[str], list[str]]  # words and tags
 
 
 class Tags(ReferenceTask):
-    """Cross-entropy over first pieces; the tags are those of the training rows, sorted."""
+    """Cross-entropy over first tokens; the tags are those of the training rows, sorted."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
         sentences = _sentences(train)
@@ -33,34 +33,34 @@ class Tags(ReferenceTask):
         batch: dict[str, Tensor] = self._collate(examples)
         return batch
 
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         sentences = _sentences(path)
-        guesses = [
+        by_token = [
             row
             for one in self.outputs([dict(self._encode(words)) for words, _ in sentences])
             for row in one.logits.argmax(dim=-1).tolist()
         ]
         true = [tags for _, tags in sentences]
-        guessed = [
-            self._of_words(words, r) for (words, _), r in zip(sentences, guesses, strict=True)
+        predicted = [
+            self._of_words(words, r) for (words, _), r in zip(sentences, by_token, strict=True)
         ]
         return {
-            "f1": f1_score(true, guessed),
-            "precision": precision_score(true, guessed),
-            "recall": recall_score(true, guessed),
+            "f1": f1_score(true, predicted),
+            "precision": precision_score(true, predicted),
+            "recall": recall_score(true, predicted),
         }
 
     def _of_words(self, words: list[str], row: list[int]) -> list[str]:
-        """The tag of each word: that of its first piece, and O where it has none."""
+        """The tag of each word: that of its first token, and O where it has none."""
         found = [OUTSIDE] * len(words)
-        for place, word in _first_pieces(self._encode(words).word_ids()):
+        for place, word in _first_tokens(self._encode(words).word_ids()):
             found[word] = self.tags[row[place]]
         return found
 
     def _example(self, words: list[str], tags: list[str]) -> Example:
         encoded = self._encode(words)
         labels = [NO_TAG] * len(encoded["input_ids"])
-        for place, word in _first_pieces(encoded.word_ids()):
+        for place, word in _first_tokens(encoded.word_ids()):
             labels[place] = self.tags.index(tags[word])
         return {**encoded, "labels": labels}
 
@@ -72,8 +72,8 @@ class Tags(ReferenceTask):
         return encoded
 
 
-def _first_pieces(words: list[int | None]) -> list[tuple[int, int]]:
-    """The place of the first piece of each word, and which word it is."""
+def _first_tokens(words: list[int | None]) -> list[tuple[int, int]]:
+    """The place of the first token of each word, and which word it is."""
     return [
         (place, word)
         for place, word in enumerate(words)

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 
 from settings import Setting
 
-JUDGED_AT_ONCE = 64
+EVALUATION_BATCH = 64
 Example = dict[str, Any]
 
 
@@ -31,7 +31,7 @@ class ReferenceTask(ABC):
         """Make `model` from a checkpoint, with a fresh head, and `examples` from a file."""
 
     @abstractmethod
-    def judge(self, path: Path) -> dict[str, float]:
+    def evaluate(self, path: Path) -> dict[str, float]:
         """The figures of the model on a file."""
 
     def collate(self, examples: list[Example]) -> dict[str, Tensor]:
@@ -40,5 +40,5 @@ class ReferenceTask(ABC):
 
     def outputs(self, examples: list[Example]) -> Iterator[Any]:
         """What the model gives for a batch at a time, in order."""
-        for first in range(0, len(examples), JUDGED_AT_ONCE):
-            yield self.model(**self.collate(examples[first : first + JUDGED_AT_ONCE]))
+        for first in range(0, len(examples), EVALUATION_BATCH):
+            yield self.model(**self.collate(examples[first : first + EVALUATION_BATCH]))

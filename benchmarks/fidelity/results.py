@@ -28,7 +28,7 @@ def add(
     seconds: float,
     versions: dict[str, str],
 ) -> None:
-    """Add a line: `seconds` are those of the whole run, loading and judging included."""
+    """Add a line: `seconds` are those of the whole run, loading and evaluation included."""
     line = {
         "side": side,
         "task": task,
@@ -57,8 +57,8 @@ def of_now(work: Path, side: Side, task: str) -> list[dict[str, Any]]:
 
 
 def _what(work: Path, setting: Setting) -> dict[str, Any]:
-    """The settings, and a digest of the files that are trained on and judged by."""
+    """The settings, and a digest of the files that are trained on and evaluated on."""
     digest = hashlib.sha256()
-    for name in (setting.train, *setting.judged.values()):
+    for name in (setting.train, *setting.evaluated.values()):
         digest.update((data_folder(work) / name).read_bytes())
     return {"setting": json.loads(json.dumps(asdict(setting))), "data": digest.hexdigest()}

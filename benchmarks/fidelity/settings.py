@@ -21,11 +21,11 @@ NULL_THRESHOLD = 0.0  # no answer, where its score is higher than the best answe
 
 @dataclass(frozen=True)
 class Setting:
-    """One task. The last weights of a run are judged; no row of `judged` is seen before."""
+    """One task. The last weights of a run are evaluated; no row of `evaluated` is seen before."""
 
     kind: str  # as the engine names it
     train: str  # a file of the folder that prepare.py makes
-    judged: dict[str, str]  # what its figures begin with, and the file
+    evaluated: dict[str, str]  # what its figures begin with, and the file
     figures: tuple[str, ...]  # those that the table shows; the first is what a task is known by
     epochs: int
     max_length: int  # tokens
@@ -40,7 +40,7 @@ TASKS: dict[str, Setting] = {
     "sst2": Setting(
         kind="text_classification",
         train="sst2-train.tsv",
-        judged={"": "sst2-test.tsv"},
+        evaluated={"": "sst2-test.tsv"},
         figures=("accuracy",),
         epochs=2,
         max_length=64,
@@ -48,7 +48,7 @@ TASKS: dict[str, Setting] = {
     "trec-qc": Setting(
         kind="text_classification",
         train="trec-qc-train.tsv",
-        judged={"": "trec-qc-test.tsv"},
+        evaluated={"": "trec-qc-test.tsv"},
         figures=("accuracy",),
         epochs=4,
         max_length=64,
@@ -56,7 +56,7 @@ TASKS: dict[str, Setting] = {
     "subj": Setting(
         kind="text_classification",
         train="subj-train.tsv",
-        judged={"": "subj-test.tsv"},
+        evaluated={"": "subj-test.tsv"},
         figures=("accuracy",),
         epochs=3,
         max_length=64,
@@ -64,7 +64,7 @@ TASKS: dict[str, Setting] = {
     "mrpc": Setting(
         kind="text_classification",
         train="mrpc-train.tsv",
-        judged={"": "mrpc-test.tsv"},
+        evaluated={"": "mrpc-test.tsv"},
         figures=("accuracy", "f1"),
         epochs=4,
         max_length=128,
@@ -73,7 +73,7 @@ TASKS: dict[str, Setting] = {
     "stsb": Setting(
         kind="regression",
         train="stsb-train.tsv",
-        judged={"": "stsb-test.tsv", "dev_": "stsb-dev.tsv"},
+        evaluated={"": "stsb-test.tsv", "dev_": "stsb-dev.tsv"},
         figures=("pearson", "spearman", "dev_pearson", "dev_spearman"),
         epochs=4,
         max_length=128,
@@ -81,7 +81,7 @@ TASKS: dict[str, Setting] = {
     "wnut17": Setting(
         kind="token_classification",
         train="wnut17-train.conll",
-        judged={"": "wnut17-test.conll"},
+        evaluated={"": "wnut17-test.conll"},
         figures=("f1", "precision", "recall"),
         epochs=6,
         max_length=256,
@@ -90,7 +90,7 @@ TASKS: dict[str, Setting] = {
     "codah": Setting(
         kind="multiple_choice",
         train="codah-train.csv",
-        judged={"": "codah-test.csv"},
+        evaluated={"": "codah-test.csv"},
         figures=("accuracy",),
         epochs=4,
         max_length=64,
@@ -99,8 +99,8 @@ TASKS: dict[str, Setting] = {
     "squad1-devhalf": Setting(
         kind="question_answering",
         train="squad1-devhalf-train.json",
-        judged={"": "squad1-devhalf-test.json"},
-        figures=("f1", "exact"),
+        evaluated={"": "squad1-devhalf-test.json"},
+        figures=("f1", "exact_match"),
         epochs=3,
         max_length=384,
         batch=16,
@@ -108,8 +108,8 @@ TASKS: dict[str, Setting] = {
     "squad2-devhalf": Setting(
         kind="question_answering",
         train="squad2-devhalf-train.json",
-        judged={"": "squad2-devhalf-test.json"},
-        figures=("f1", "exact", "has_answer_f1"),
+        evaluated={"": "squad2-devhalf-test.json"},
+        figures=("f1", "exact_match", "has_answer_f1"),
         epochs=2,
         max_length=384,
         batch=16,

@@ -52,12 +52,12 @@ def answerer(folder: Path, work: str, who: str, threads: int) -> Callable[[], ob
     elif has_bf16():
         run = model.to(torch.bfloat16)
     if work == "words":
-        return lambda: guess(tokenizer, run, texts.masked_text(folder, 16))
+        return lambda: predict(tokenizer, run, texts.masked_text(folder, 16))
     rows = texts.rows(folder)
     return lambda: classes(tokenizer, run, rows)
 
 
-def guess(tokenizer: Any, run: Callable[..., Any], sentence: str) -> Any:
+def predict(tokenizer: Any, run: Callable[..., Any], sentence: str) -> Any:
     given = tokenizer(sentence, return_tensors="pt")
     with torch.inference_mode():
         logits = run(**given).logits[0]

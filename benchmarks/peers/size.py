@@ -18,24 +18,24 @@ class Size:
     width: int
     vocabulary: int
 
-    def needed(self, lengths: np.ndarray, guessed: int = 0) -> float:
+    def needed(self, lengths: np.ndarray, predicted: int = 0) -> float:
         """Operations of a training step, in which each vector of [CLS] is read, and so are those of
-        `guessed` masked words: the way back costs twice as much as the way there.
+        `predicted` masked tokens: the way back costs twice as much as the way there.
         """
-        return 3 * self.answered(lengths, guessed + len(lengths), guessed)
+        return 3 * self.answered(lengths, predicted + len(lengths), predicted)
 
-    def answered(self, lengths: np.ndarray, asked: int, guessed: int = 0) -> float:
+    def answered(self, lengths: np.ndarray, asked: int, predicted: int = 0) -> float:
         """Operations of a forward pass.
 
         Args:
             lengths: int [B], tokens of each sequence.
             asked: how many of the last vectors are wanted.
-            guessed: for how many of them the whole vocabulary is weighed.
+            predicted: for how many of them the whole vocabulary is weighed.
         """
         lower, tokens = self.layers - 1, float(lengths.sum())
         body = (12 * lower + 2) * tokens + 10 * asked  # times D²
         pairs = lower * _pairs(lengths) + asked * float(lengths.mean())
-        head = guessed * (self.width**2 + self.width * self.vocabulary)
+        head = predicted * (self.width**2 + self.width * self.vocabulary)
         return 2 * (body * self.width**2 + 2 * pairs * self.width + head)
 
     def mapped(self, lengths: np.ndarray) -> float:
@@ -45,10 +45,10 @@ class Size:
         pairs = (2 * lower + 1) * _pairs(lengths)
         return 2 * (body * self.width**2 + pairs * self.width)
 
-    def weights(self, guesses: bool) -> int:
-        """How many weights an answer reads; one that `guesses` reads the vocabulary's as well."""
+    def weights(self, predicts: bool) -> int:
+        """How many weights an answer reads; one that `predicts` reads the vocabulary's as well."""
         head = self.width**2 + self.width * self.vocabulary
-        return 12 * self.layers * self.width**2 + (head if guesses else 0)
+        return 12 * self.layers * self.width**2 + (head if predicts else 0)
 
 
 def _pairs(lengths: np.ndarray) -> float:

@@ -50,8 +50,8 @@ def main() -> None:
     except Enough:
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
-        guessed = [0 if batch.places is None else len(batch.places) for batch in batches]
-        needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, guessed, strict=True))
+        predicted = [0 if batch.places is None else len(batch.places) for batch in batches]
+        needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, predicted, strict=True))
         clock.tell(sum(batch.token_count for batch in batches), needed)
 
 

@@ -24,10 +24,8 @@ from engine.serving.network import packed_network
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
 from engine.spec.model import BertSpec
-from engine.tasks import evaluating as judging
-from engine.tasks import learner_of
+from engine.tasks import evaluating, learner_of
 from engine.tasks.inputs import typed
-from engine.tasks.predicting import go_through
 from engine.tokenizers.tokenizer import Tokenizer
 from turns import answer_in_turn
 
@@ -50,7 +48,7 @@ def make(folder: Path, layers: int) -> None:
             torch.manual_seed(0)
             labels = ("no", "yes") if heads.outputs else ()
             save(folder / name, Network(spec, heads), tokenizer, labels)
-    whole = [piece for piece in tokenizer.tokens if piece.isascii() and piece.isalpha()]
+    whole = [token for token in tokenizer.tokens if token.isascii() and token.isalpha()]
     texts.write(folder, [word for word in whole if len(tokenizer.encode(word).ids) == 3])
 
 
@@ -58,11 +56,11 @@ def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
     if work.startswith("rows"):
         number, _, in_turn = kind.partition(" ")
         if in_turn:
-            judging.gains_by_two = lambda device: False  # as it was before
+            evaluating.gains_by_two = lambda device: False  # as it was before
         classifier = served(load(folder / CLASSES), number)
         learner, rows = learner_of(classifier), Rows(texts.rows(folder))
         assert learner is not None
-        return lambda: go_through(classifier, learner, rows, 512, 32).answers()
+        return lambda: evaluating.collect_predictions(classifier, learner, rows, 512, 32).answers()
     number, _, with_maps = kind.partition(" ")
     checkpoint = served(load(folder / WORDS), number)
     if work == "words":
@@ -84,7 +82,7 @@ def vectors(checkpoint: Checkpoint, text: str) -> Tensor:
 
 
 def served(checkpoint: Checkpoint, kind: str) -> Checkpoint:
-    """In numbers of this kind, agreed or not: the weights here are drawn by chance."""
+    """In numbers of this kind, agreed or not: the weights here are random."""
     exact = Serving(checkpoint).exact
     if kind == "float32":
         return exact

@@ -1,6 +1,6 @@
 """Text that nobody wrote, with the lengths of real text: nothing has to be fetched for a benchmark.
 
-Every word is a piece of the vocabulary by itself, so that all tokenizers agree on what there is.
+Every word is a token of the vocabulary by itself, so that all tokenizers agree on what there is.
 """
 
 import random
@@ -18,14 +18,14 @@ DOCUMENTS, SENTENCES = 400, 40
 
 def write(folder: Path, seed: int = 0) -> None:
     """Make vocab.txt, sentences.tsv (label and text) and documents.txt in `folder`."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     words = _words(PIECES - len(SPECIAL))
     (folder / "vocab.txt").write_text("\n".join((*SPECIAL, *words)) + "\n", encoding="utf-8")
-    rows = [f"{chance.randrange(2)}\t{_sentence(words, chance)}" for _ in range(ROWS)]
+    rows = [f"{rng.randrange(2)}\t{_sentence(words, rng)}" for _ in range(ROWS)]
     text = "\n".join(("label\ttext", *rows)) + "\n"
     (folder / "sentences.tsv").write_text(text, encoding="utf-8")
     documents = [
-        "\n".join(_sentence(words, chance) for _ in range(SENTENCES)) for _ in range(DOCUMENTS)
+        "\n".join(_sentence(words, rng) for _ in range(SENTENCES)) for _ in range(DOCUMENTS)
     ]
     (folder / "documents.txt").write_text("\n\n".join(documents) + "\n", encoding="utf-8")
 
@@ -38,9 +38,9 @@ def _words(count: int) -> list[str]:
     ]
 
 
-def _sentence(words: list[str], chance: random.Random) -> str:
+def _sentence(words: list[str], rng: random.Random) -> str:
     """Words by Zipf's law, as many as a sentence of SST-2 may have."""
-    place = chance.random() * (len(SST2) - 1)
+    place = rng.random() * (len(SST2) - 1)
     below, above = SST2[int(place)], SST2[int(place) + 1]
     length = round(below + (above - below) * (place % 1)) - 2
-    return " ".join(words[int(len(words) ** chance.random()) - 1] for _ in range(length))
+    return " ".join(words[int(len(words) ** rng.random()) - 1] for _ in range(length))

@@ -12,16 +12,16 @@ ROWS = 256
 
 
 def write(folder: Path, words: list[str]) -> None:
-    """`words`, each of them one piece of the vocabulary, and rows made of them."""
-    chance = random.Random(0)
+    """`words`, each of them one token of the vocabulary, and rows made of them."""
+    rng = random.Random(0)
     (folder / WORDS_FILE).write_text(" ".join(words[:512]), encoding="utf-8")
     rows = []
     for number in range(ROWS):
         place = (number + 0.5) / ROWS * (len(SST2) - 1)
         below, above = SST2[int(place)], SST2[int(place) + 1]
         length = round(below + (above - below) * (place % 1)) - 2
-        rows.append(" ".join(chance.choice(words) for _ in range(length)))
-    chance.shuffle(rows)
+        rows.append(" ".join(rng.choice(words) for _ in range(length)))
+    rng.shuffle(rows)
     (folder / ROWS_FILE).write_text("\n".join(("text", *rows)) + "\n", encoding="utf-8")
 
 

@@ -142,8 +142,8 @@ def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -
 def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) -> None:
     size = Size(given.layers, given.width, 30_522)
     learns_words = given.work == "pretraining"
-    guessed = [round(0.15 * one.sum()) if learns_words else 0 for one in lengths]
-    needed = sum(size.needed(one, some) for one, some in zip(lengths, guessed, strict=True))
+    predicted = [round(0.15 * one.sum()) if learns_words else 0 for one in lengths]
+    needed = sum(size.needed(one, some) for one, some in zip(lengths, predicted, strict=True))
     clock.tell(float(sum(one.sum() for one in lengths)), needed)
 
 

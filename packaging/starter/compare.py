@@ -1,11 +1,11 @@
-"""Train the recipe of the starter model in variants of equal cost, and print how well each guesses.
+"""Train variants of the starter model at equal cost, and print how well each predicts.
 
     python packaging/starter/compare.py WORK [--steps 2000]
 
 All variants have the same text, vocabulary, seed, steps and tokens in a step; WORK is an empty
-folder with some gigabytes of room, and keeps the runs. Runs that are finished are only judged. The
-text is that of `corpus.py`. Every variant is judged by the same held-out masked words, in the
-inputs of a variant without pairs; one that learned pairs by the held-out pairs besides.
+folder with some gigabytes of room, and keeps the runs. Finished runs are only evaluated. The
+text is that of `corpus.py`. Every variant is evaluated on the same held-out masked tokens, in the
+inputs of a variant without pairs; one that learned pairs on the held-out pairs besides.
 """
 
 import argparse

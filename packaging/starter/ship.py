@@ -19,7 +19,7 @@ from engine.runs.folder import RunFolder
 from engine.shipped import starter_model
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.training import HardwareSpec
-from engine.tasks.evaluating import judge
+from engine.tasks.evaluating import evaluate
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.devices import choose
 
@@ -129,11 +129,11 @@ def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     cache = run.cache / "ship"
     examples = learner.pack(rows, loaded.tokenizer, plan.max_length, cache, lambda a, b: None)
     machine = choose(HardwareSpec(device="cpu"))
-    tally = judge(
+    metrics = evaluate(
         *(loaded.network, learner, loaded.tokenizer, examples),
         *(plan.batch_size, plan.seed, machine.device, machine.precision),
     )
-    return tally.figures()
+    return metrics.compute()
 
 
 def _steps(run: RunFolder) -> int:

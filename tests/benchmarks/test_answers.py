@@ -76,14 +76,14 @@ def answers(monkeypatch):
 def test_what_an_answer_needs_is_a_third_of_a_step_and_less_for_maps(script):
     size = script("size").Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
-    assert 3 * size.answered(lengths, asked=5, guessed=3) == size.needed(lengths, guessed=3)
+    assert 3 * size.answered(lengths, asked=5, predicted=3) == size.needed(lengths, predicted=3)
     full = 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * (16 + 36))  # of all layers, for all tokens
     one = np.array([10])
     assert size.answered(one, asked=10) == 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * 100)
     unused = 2 * (10 * 8**2 * 10 + 8 * (16 + 36))  # values, and all that follows the weights
     assert size.mapped(lengths) == full - unused
-    assert size.weights(guesses=True) - size.weights(guesses=False) == 8 * 8 + 8 * 50
-    assert size.weights(guesses=False) == 3 * 12 * 8**2
+    assert size.weights(predicts=True) - size.weights(predicts=False) == 8 * 8 + 8 * 50
+    assert size.weights(predicts=False) == 3 * 12 * 8**2
 
 
 def test_the_table_holds_shares_of_the_limits_of_a_turn(answers, script, tmp_path):

@@ -50,11 +50,11 @@ def squad(*rows: tuple[str, str, list[tuple[str, int]]]) -> str:
 def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
     questions, settings = script("reference_questions"), script("settings")
     words = ["In", "1066", "the", "Normans,", "un-conquered,", "crossed", "(twice)", "é", "中国"]
-    chance = random.Random(7)
+    rng = random.Random(7)
     rows = []
     for length in (1, 20, 150, 200, 290, 400):
-        context = " ".join(chance.choices(words, k=length))
-        inside = sorted(chance.sample(range(len(context) + 1), 2))
+        context = " ".join(rng.choices(words, k=length))
+        inside = sorted(rng.sample(range(len(context) + 1), 2))
         rows.append(("Who crossed what?", context, [(context[slice(*inside)], inside[0])]))
         rows.append(("Who did not?", context, []))
     path = tmp_path / "train.json"
@@ -99,21 +99,21 @@ def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
 def test_both_sides_count_answers_alike(script):
     questions = script("reference_questions")
     texts = ["the cat", "Cat.", "a cat sat", "", "the", "…", "1,000 hats"]
-    chance = random.Random(7)
+    rng = random.Random(7)
     rows = [
-        questions.Question("", "", [(text, 0) for text in chance.sample(texts, k)])
-        for k in chance.choices(range(4), k=200)
+        questions.Question("", "", [(text, 0) for text in rng.sample(texts, k)])
+        for k in rng.choices(range(4), k=200)
     ]
-    guesses = chance.choices(texts, k=len(rows))
-    told = questions._figures(rows, guesses)
-    found = report(guesses, [[text for text, _ in row.answers] for row in rows])
+    predictions = rng.choices(texts, k=len(rows))
+    told = questions._figures(rows, predictions)
+    found = report(predictions, [[text for text, _ in row.answers] for row in rows])
     assert told == pytest.approx(
         {
-            "exact": found.exact,
+            "exact_match": found.exact_match,
             "f1": found.f1,
-            "has_answer_exact": found.has_answer.exact,
+            "has_answer_exact_match": found.has_answer.exact_match,
             "has_answer_f1": found.has_answer.f1,
-            "no_answer_exact": found.no_answer.exact,
+            "no_answer_exact_match": found.no_answer.exact_match,
         },
         abs=1e-12,
     )
@@ -143,7 +143,7 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
     results, settings, table = script("results"), script("settings"), script("table")
     setting = settings.TASKS["codah"]
     settings.data_folder(tmp_path).mkdir()
-    for name in (setting.train, *setting.judged.values()):
+    for name in (setting.train, *setting.evaluated.values()):
         (settings.data_folder(tmp_path) / name).write_text(name, encoding="utf-8")
     monkeypatch.setitem(settings.TASKS, "codah", replace(setting, epochs=99))
     results.add(tmp_path, "ours", "codah", 1, {"accuracy": 0.99}, 1.0, {})
@@ -163,7 +163,7 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
 
 
 @pytest.mark.parametrize("outcome", ["finished", "stopped", None])
-def test_only_a_run_that_was_trained_to_its_end_is_judged(script, tmp_path, outcome):
+def test_only_a_run_that_was_trained_to_its_end_is_evaluated(script, tmp_path, outcome):
     ours = script("ours")
     lines = [{"kind": "started"}, {"kind": "saved", "step": 8}]
     if outcome is not None:

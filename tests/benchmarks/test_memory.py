@@ -25,19 +25,21 @@ def memory(monkeypatch):
 
 def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(memory, "checkpoint", lambda model, folder: folder / f"of-{model.width}")
+    monkeypatch.setattr(
+        memory, "checkpoint", lambda model, folder: folder / f"of-{model.hidden_size}"
+    )
     given = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
     data = memory.synthetic_data(tmp_path)
     jobs = {
         name: memory.job_of(row, data[row.learns_words], tmp_path, given)
         for name, row in memory.ROWS.items()
     }
-    assert jobs["small"].start.path == tmp_path / "of-256"
-    assert jobs["base"].start.path == tmp_path / "of-768"
+    assert jobs["small"].base_model.path == tmp_path / "of-256"
+    assert jobs["base"].base_model.path == tmp_path / "of-768"
     assert [name for name, job in jobs.items() if job.training.gradient_checkpointing] == [
         "checkpointing"
     ]
-    assert jobs["words"].start.model.layers == 12 and jobs["words"].task.nsp
+    assert jobs["words"].base_model.model.layers == 12 and jobs["words"].task.nsp
     for name, rows in (("base", 3136), ("words", 400)):
         dataset = resolve(jobs[name].data, tmp_path / "unused")
         found = learner_for(jobs[name].task).rows(dataset, "train")

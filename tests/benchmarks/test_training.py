@@ -46,7 +46,7 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
     head = 10 * 8**2  # of each vector that is asked for
     attention = 2 * 8 * (2 * (16 + 36) + 2 * 5)
     assert size.needed(lengths) == 6 * (weights * 10 + head * 2 + attention)
-    more = size.needed(lengths, guessed=3) - size.needed(lengths)
+    more = size.needed(lengths, predicted=3) - size.needed(lengths)
     assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
 
 

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
 STEPS = """
     window "BERT Studio" 60
-    click "panel:Look inside a model"
+    click "panel:Explore a model"
     window Explore
     click text:Text
     key ctrl+a
@@ -23,26 +23,26 @@ STEPS = """
     expect "label:[MASK]" 60
     key ctrl+2
     window Data
-    click "push button:Add the sample"
+    click "push button:Add sample data"
     expect "push button:Fine-tune on this…" 60
     key ctrl+3
     window Models
     key Tab
     key Down
     key Return
-    expect "Parts of the network" 30
+    expect "Network structure" 30
     key ctrl+4
     window Train
-    click "Classify a sentence"
+    click "Text classification"
     click "push button:Next"
     expect "list:Data sets"
     key ctrl+5
     window Runs
-    click "push button:New run"
+    click "push button:New run…"
     window Train
     key ctrl+comma
     window Settings
-    expect "push button:Copy all this"
+    expect "push button:Copy all"
     key ctrl+1
     window Home
     expect "What would you like to do?"
@@ -51,37 +51,37 @@ STEPS = """
 
 EXPLORE = """
     window "BERT Studio" 60
-    click "panel:Look inside a model"
+    click "panel:Explore a model"
     window Explore
     click text:Text
     key ctrl+a
     type "The unbelievable people of the [MASK] States"
     expect "label:[MASK]" 60
-    click "Look at: Whole words"
-    click "text:Your own words"
+    click "View: Candidates"
+    click "text:Your words"
     type "united, southern"
     key Return
     click "push button:Search"
-    expect "Words that fit together best" 20
-    click "Look at: Layers"
-    hover "First guess after each layer"
-    click "Look at: Every word"
+    expect "Most likely words" 20
+    click "View: Logit lens"
+    hover "Top prediction after each layer"
+    click "View: Pseudo-perplexity"
     click "push button:Compute"
-    expect "How expected each token is" 20
+    expect "Probability of each token" 20
     click "page tab:Attention"
-    expect "All heads" 30
-    click "All heads"
-    dclick "All heads"
-    click "The head as a matrix"
-    click "Show the head as: Query and key"
+    expect "All attention heads" 30
+    click "All attention heads"
+    dclick "All attention heads"
+    click "Attention head as a matrix"
+    click "View: Query and key"
     expect "Query and key" 20
     click "page tab:Tokens"
-    expect "label:Find pieces" 20
+    expect "label:Tokenise" 20
     click "push button:History"
     click "push button:Pin"
     expect "push button:Unpin"
     click "push button:Compare with this"
-    expect "push button:Compare no longer"
+    expect "push button:Stop comparing"
     quit
 """
 
