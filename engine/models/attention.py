@@ -144,7 +144,7 @@ class Padded:
             bias = bias.masked_fill(blind, 0)
         if bias is None or self.asked is None or bias.size(2) == 1:
             return bias
-        rows = bias[:, 0].expand(len(self.asked), -1, -1)  # [B, T, T]
+        rows = bias[:, 0].expand(self.asked.size(0), -1, -1)  # [B, T, T]; len() would fix B in ONNX
         return picked(rows, self.asked)[:, None]  # [B, 1, R, T]
 
 
