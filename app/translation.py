@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 from PySide6.QtCore import QCoreApplication, QLocale, QObject, QTranslator
 
@@ -94,6 +93,8 @@ def file_of(code: str) -> Path:
 
 def entries(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
     """(text, comment) and the forms of each translation in a .ts file."""
+    from xml.etree import ElementTree as ET  # English needs none of it
+
     for message in ET.parse(file).iter("message"):  # noqa: S314 (it comes with the program)
         forms = message.findall("translation/numerusform") or message.findall("translation")
         key = (message.findtext("source") or "", message.findtext("comment") or "")
