@@ -15,6 +15,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
+from app.translation import translated
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
@@ -103,4 +104,4 @@ class CardList(QListView):
 
 def card_line(text: str) -> str:
     """The beginning of a text as one line of visible characters."""
-    return visible(text[:CARD_CHARACTERS]).replace("\n", " ")
+    return visible(translated(text)[:CARD_CHARACTERS]).replace("\n", " ")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, first_architecture
 from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
@@ -311,14 +312,8 @@ class StateDictMapper:
 
     def _check_nsp(self, heads: Heads) -> None:
         """A family without this head was not made to learn it."""
-        if heads.nsp and not self._family.has_nsp_head:
-            raise BadCheckpoint(
-                phrase(
-                    "{family} has no head for next-sentence prediction (NSP).",
-                    family=self._family.title,
-                ),
-                phrase("Turn NSP off, or choose a BERT as the base model."),
-            )
+        if problem := missing_nsp_head(heads.nsp, self._family):
+            raise problem
         if heads.nsp and self._family.orders_pairs:
             self._notes.append(
                 phrase(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torch import nn
 
-from engine.errors import StudioError
+from engine.checkpoints.fit import wrong_direction
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import adapt
@@ -32,8 +32,8 @@ def network_for(
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)
-    if learner.causal not in (None, loaded.spec.is_causal):
-        raise _other_direction(folder.name, loaded.spec.is_causal)
+    if problem := wrong_direction(context.job.task, folder.name, loaded.spec.is_causal):
+        raise problem
     if resume_from is None:
         report = loaded.report.sentence()
         context.note(phrase("Base model {name}: {report}", name=folder.name, report=report))
@@ -81,23 +81,3 @@ def set_dropout(network: nn.Module, probability: float) -> None:
             module.p = probability
         if isinstance(module, nn.LSTM):
             module.dropout = probability
-
-
-def _other_direction(name: str, causal: bool) -> StudioError:
-    if causal:
-        return StudioError(
-            phrase(
-                "{name} is a causal (left-to-right) model, and masked language modelling needs a "
-                "bidirectional one.",
-                name=name,
-            ),
-            phrase("Set the objective to clm, or choose another base model."),
-        )
-    return StudioError(
-        phrase(
-            "{name} is bidirectional: with causal language modelling it would see each token that "
-            "it has to predict.",
-            name=name,
-        ),
-        phrase("Choose a causal base model, or train from scratch."),
-    )

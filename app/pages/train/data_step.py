@@ -10,6 +10,7 @@ from app.pages.train.preview import Example
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
@@ -107,7 +108,7 @@ class DataStep(QWidget):
             entry.folder,
             entry.name,
             " · ".join(facts),
-            reason=str(problems[0]) if problems else "",
+            reason=translated(problems[0].phrase) if problems else "",
         )
 
     def _on_picked(self, folder: object) -> None:
@@ -128,7 +129,7 @@ class DataStep(QWidget):
     def _sentence(self) -> str:
         preview, choices = self._state.preview, self._state.choices
         if preview.problem is not None:
-            return str(preview.problem)
+            return translated(preview.problem.phrase)
         if choices.data is None:
             return self.tr("Choose a data set to see its first rows as tokens.")
         if choices.data.spec is None:

@@ -6,8 +6,10 @@ from PySide6.QtCore import QCoreApplication
 from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names, misfits
 from app.pages.train.job import job, suggested_name
+from app.translation import translated
 from app.widgets.spec_texts import problem_text
 from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.validation import problems_in
 
 translate = QCoreApplication.translate
@@ -38,7 +40,7 @@ def _of_data(choices: Choices) -> str:
     if not problems:
         return ""
     template = translate("Train", "“{name}” does not fit this task: {problem}")
-    return template.format(name=choices.data.name, problem=problems[0])
+    return template.format(name=choices.data.name, problem=translated(problems[0].phrase))
 
 
 def _of_base_model(choices: Choices) -> str:
@@ -51,7 +53,7 @@ def _of_base_model(choices: Choices) -> str:
         return translate("Train", "Choose a base model.")
     if choices.model.info is None:
         return _gone(choices.model.name)
-    return _of_direction(choices) if choices.continues else ""
+    return _of_direction(choices)
 
 
 def _gone(name: str) -> str:
@@ -61,23 +63,9 @@ def _gone(name: str) -> str:
 
 
 def _of_direction(choices: Choices) -> str:
-    """MLM needs a bidirectional model, CLM a left-to-right one."""
     assert choices.model is not None and choices.model.info is not None
-    if choices.model.info.causal == choices.is_causal:
-        return ""
-    if choices.is_causal:
-        text = translate(
-            "Train",
-            "“{name}” is bidirectional. Causal language modelling needs a left-to-right model:"
-            " choose one, or train from scratch.",
-        )
-    else:
-        text = translate(
-            "Train",
-            "“{name}” is a left-to-right model. Choose the objective “Causal language modelling”"
-            " in the advanced settings, or another model.",
-        )
-    return text.format(name=choices.model.name)
+    problem = wrong_direction(choices.task, choices.model.name, choices.model.info.causal)
+    return translated(problem.phrase) if problem else ""
 
 
 def _of_settings(choices: Choices) -> str:
@@ -94,16 +82,10 @@ def _of_length(choices: Choices) -> str:
 
 
 def _of_nsp(choices: Choices) -> str:
-    """Not every family has a head for next-sentence prediction."""
     info = choices.model.info if choices.model else None
-    if not choices.continues or info is None:
-        return ""
-    family = FAMILIES.get(info.family)
-    if family is None or family.has_nsp_head or not choices.task.needs_nsp:
-        return ""
-    return translate(
-        "Train", "{family} has no head for next-sentence prediction (NSP). Turn NSP off."
-    ).format(family=family.title)
+    family = FAMILIES.get(info.family) if info and not choices.from_scratch else None
+    problem = missing_nsp_head(choices.task.needs_nsp, family) if family else None
+    return translated(problem.phrase) if problem else ""
 
 
 def _of_weights(choices: Choices) -> str:

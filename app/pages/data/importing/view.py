@@ -23,6 +23,7 @@ from app.pages.data.importing.sections.split import SplitSection
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import EmptyState, Page, scrolling
@@ -274,7 +275,7 @@ class ImportView(Page):
         self.start.setEnabled(not obstacle and not state.is_importing)
         self.obstacle.setText(obstacle)
         self.obstacle.setVisible(bool(obstacle) and not self.problems.says(obstacle))
-        self.start.setAccessibleDescription(obstacle)
+        self.start.setAccessibleDescription(translated(obstacle))
         self.name.show_name()
         if state.is_importing and self.progress.isHidden():
             self.choices.hide()

@@ -76,7 +76,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
     causal_task = {"tasks": {"pretraining": Pretraining(objective="clm")}}
     assert obstacle(bidirectional, Step.BASE_MODEL) == ""
     assert "is bidirectional" in obstacle(replace(bidirectional, **causal_task), Step.BASE_MODEL)
-    assert "is a left-to-right model" in obstacle(causal, Step.BASE_MODEL)
+    assert "is a causal (left-to-right) model" in obstacle(causal, Step.BASE_MODEL)
     assert obstacle(replace(causal, **causal_task), Step.BASE_MODEL) == ""
     assert obstacle(replace(causal, goal=SENTENCE), Step.BASE_MODEL) == ""
     assert "next-token prediction" in summary(replace(causal, **causal_task))

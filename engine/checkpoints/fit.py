@@ -1,0 +1,39 @@
+"""Which base model fits which task: rules that need more of a checkpoint than its path."""
+
+from engine.checkpoints.families import Family
+from engine.errors import BadCheckpoint, StudioError
+from engine.phrases import phrase
+from engine.spec.task import TaskSpec
+
+
+def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | None:
+    """Why the task cannot use the base model `name`, which is `causal` or not."""
+    if task.causal in (None, causal):
+        return None
+    if causal:
+        return StudioError(
+            phrase(
+                "{name} is a causal (left-to-right) model, and masked language modelling (MLM) "
+                "needs a bidirectional one.",
+                name=name,
+            ),
+            phrase("Set the objective to CLM, or choose another base model."),
+        )
+    return StudioError(
+        phrase(
+            "{name} is bidirectional: with causal language modelling (CLM) it would see each token "
+            "that it has to predict.",
+            name=name,
+        ),
+        phrase("Choose a causal base model, or train from scratch."),
+    )
+
+
+def missing_nsp_head(wanted: bool, family: Family) -> BadCheckpoint | None:
+    """Why a base model of this family cannot be used where the NSP head is wanted."""
+    if not wanted or family.has_nsp_head:
+        return None
+    return BadCheckpoint(
+        phrase("{family} has no head for next-sentence prediction (NSP).", family=family.title),
+        phrase("Turn NSP off, or choose a BERT as the base model."),
+    )
