@@ -152,10 +152,10 @@ def of_transformers(run: Path, checkpoint: Path) -> list[tuple[float, float, flo
     losses, preview = [], BatchPreview()
     for step in range(1, FIRST + 1):
         batch = preview.batch(RunFolder(run), step)
-        assert batch.places is not None and batch.follows is not None
+        assert batch.positions is not None and batch.follows is not None
         labels = torch.full_like(batch.tokens, -100)
-        labels.view(-1)[batch.places] = batch.targets
-        real = None if batch.real is None else batch.real.long()
+        labels.view(-1)[batch.positions] = batch.targets
+        real = None if batch.attention_mask is None else batch.attention_mask.long()
         with torch.inference_mode():
             said = model(batch.tokens, attention_mask=real, token_type_ids=batch.segments)
         words = torch.nn.functional.cross_entropy(

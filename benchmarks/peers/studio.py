@@ -50,7 +50,7 @@ def main() -> None:
     except Enough:
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
-        predicted = [0 if batch.places is None else len(batch.places) for batch in batches]
+        predicted = [0 if batch.positions is None else len(batch.positions) for batch in batches]
         needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, predicted, strict=True))
         clock.tell(sum(batch.token_count for batch in batches), needed)
 

@@ -52,7 +52,7 @@ class MultiLabelReport(Report):
     def lines(self) -> list[str]:
         return [
             f"micro F1 {self.f1_micro:.4f}, macro F1 {self.f1_macro:.4f} ({self.examples} rows)",
-            f"all labels right in {self.exact_match:.4f} of the rows, loss {self.loss:.4f}",
+            f"exact match {self.exact_match:.4f}, loss {self.loss:.4f}",
             f"mean average precision {self.average_precision:.4f}",
             *(
                 f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "

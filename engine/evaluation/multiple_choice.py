@@ -23,7 +23,7 @@ class ChoiceReport(Report):
     def lines(self) -> list[str]:
         return [
             f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
-            f"by chance it would be {self.chance:.4f}; loss {self.loss:.4f}",
+            f"random baseline {self.chance:.4f}, loss {self.loss:.4f}",
         ]
 
 

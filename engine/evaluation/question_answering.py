@@ -66,12 +66,12 @@ class QuestionReport(Report):
 
     def lines(self) -> list[str]:
         told = [
-            f"exact_match {self.exact_match:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
+            f"exact match {self.exact_match:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
             f"loss {self.loss:.4f}",
         ]
         if self.no_answer.questions:
             told += [
-                f"{name}: exact_match {one.exact_match:.4f}, F1 {one.f1:.4f} ({one.questions})"
+                f"{name}: exact match {one.exact_match:.4f}, F1 {one.f1:.4f} ({one.questions})"
                 for name, one in (("answer", self.has_answer), ("no answer", self.no_answer))
             ]
         if self.best_f1 is not None:

@@ -70,8 +70,8 @@ class TagReport(Report):
         ]
         if self.unseen:
             lines.append(
-                f"{self.unseen} words have no piece in the input, most of them beyond the longest "
-                "that is read; they count as O."
+                f"{self.unseen} words have no token in the input, most of them beyond its max. "
+                "length; they count as O."
             )
         return lines
 

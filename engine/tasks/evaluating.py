@@ -53,11 +53,11 @@ def evaluate(
 
     def add(number: int) -> None:
         numbers = batches[number]
-        random = rng_for(seed, DEV, number)
-        one = examples.read(learner.batch(examples, numbers, tokenizer, random), numbers)
+        rng = rng_for(seed, DEV, number)
+        one = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
         one = one._replace(numbers=torch.from_numpy(numbers))
         for part in one.parts(at_once):
-            part = part if part.real is None else part.planned(network)
+            part = part if part.attention_mask is None else part.planned(network)
             network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]

@@ -47,9 +47,9 @@ class Batch(NamedTuple):
     tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from;
     # float [.., T, N, D] where a probe gets vectors
     segments: Tensor  # int64, as tokens
-    real: Tensor | None  # bool, as tokens, False is padding; None where there is none
-    targets: Tensor  # [B, …] or, with places, [N]: what the task wants; 0 where nobody knows
-    places: Tensor | None  # int64 [N], places in the flattened [B * T] that are predicted
+    attention_mask: Tensor | None  # bool, as tokens, False is padding; None where there is none
+    targets: Tensor  # [B, …] or, with positions, [N]; 0 where nobody knows
+    positions: Tensor | None  # int64 [N], positions in the flattened [B * T] that are predicted
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
     numbers: Tensor | None = None  # int64 [B], which examples these are
     endings: int = 1  # rows of each example, one after another
@@ -63,9 +63,11 @@ class Batch(NamedTuple):
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each example, int64 [B]; of its longest ending."""
-        if self.real is None:
+        if self.attention_mask is None:
             return np.full(self.size, self.segments.size(1))
-        lengths: np.ndarray = self.real.sum(1).view(-1, self.endings).amax(1).cpu().numpy()
+        lengths: np.ndarray = (
+            self.attention_mask.sum(1).view(-1, self.endings).amax(1).cpu().numpy()
+        )
         return lengths
 
     def to(self, device: torch.device) -> "Batch":
@@ -79,9 +81,9 @@ class Batch(NamedTuple):
         return Batch(
             sent(self.tokens),
             sent(self.segments),
-            None if self.real is None else sent(self.real),
+            None if self.attention_mask is None else sent(self.attention_mask),
             sent(self.targets),
-            None if self.places is None else sent(self.places),
+            None if self.positions is None else sent(self.positions),
             None if self.follows is None else sent(self.follows),
             self.numbers,
             self.endings,
@@ -91,15 +93,15 @@ class Batch(NamedTuple):
     @property
     def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, UnpaddedBatch | None]:
         """What `Network.logits` takes."""
-        return self.tokens, self.segments, self.real, self.unpadded
+        return self.tokens, self.segments, self.attention_mask, self.unpadded
 
     def planned(self, network: Network) -> "Batch":
         """With the plan of its tokens without padding, made on the host where it has none yet."""
         if self.unpadded is not None or network.probe is not None:
             return self
-        tokens, mask = self.tokens, self.real
+        tokens, mask = self.tokens, self.attention_mask
         lengths = np.full(*tokens.shape) if mask is None else mask.sum(1).numpy()
-        return self._replace(unpadded=network.unpad(lengths, tokens.size(1), self.places))
+        return self._replace(unpadded=network.unpad(lengths, tokens.size(1), self.positions))
 
     def parts(self, size: int) -> "list[Batch]":
         """The same examples in batches of at most `size`, each no wider than its longest row.
@@ -116,18 +118,18 @@ class Batch(NamedTuple):
         old = self.segments.size(1)
         rows = slice(some.start * self.endings, some.stop * self.endings)
         width = min(width, old)
-        real = None if self.real is None else self.real[rows, :width]
-        targets, places = self.targets[some], None
-        if self.places is not None:
-            inside = (self.places >= rows.start * old) & (self.places < rows.stop * old)
-            targets, places = self.targets[inside], self.places[inside] - rows.start * old
-            places = places // old * width + places % old
+        mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
+        targets, positions = self.targets[some], None
+        if self.positions is not None:
+            inside = (self.positions >= rows.start * old) & (self.positions < rows.stop * old)
+            targets, positions = self.targets[inside], self.positions[inside] - rows.start * old
+            positions = positions // old * width + positions % old
         return Batch(
             self.tokens[rows, :width],
             self.segments[rows, :width],
-            None if real is None or bool(real.all()) else real,
+            None if mask is None or bool(mask.all()) else mask,
             targets,
-            places,
+            positions,
             None if self.follows is None else self.follows[some],
             None if self.numbers is None else self.numbers[some],
             self.endings,
@@ -139,20 +141,20 @@ class Batch(NamedTuple):
         width = min(width, old)
         chosen = torch.from_numpy(numbers)
         rows = torch.from_numpy((numbers[:, None] * self.endings + np.arange(self.endings)).ravel())
-        real = None if self.real is None else self.real[rows, :width]
-        targets, places = self.targets, None
-        if self.places is not None:
+        mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
+        targets, positions = self.targets, None
+        if self.positions is not None:
             new_rows = torch.full((len(self.tokens),), -1)
             new_rows[rows] = torch.arange(len(rows))
-            inside = new_rows[self.places // old] >= 0
-            targets, places = self.targets[inside], self.places[inside]
-            places = new_rows[places // old] * width + places % old
+            inside = new_rows[self.positions // old] >= 0
+            targets, positions = self.targets[inside], self.positions[inside]
+            positions = new_rows[positions // old] * width + positions % old
         return Batch(
             self.tokens[rows, :width],
             self.segments[rows, :width],
-            None if real is None or bool(real.all()) else real,
-            targets if self.places is not None else targets[chosen],
-            places,
+            None if mask is None or bool(mask.all()) else mask,
+            targets if self.positions is not None else targets[chosen],
+            positions,
             None if self.follows is None else self.follows[chosen],
             None if self.numbers is None else self.numbers[chosen],
             self.endings,
@@ -160,7 +162,9 @@ class Batch(NamedTuple):
 
     @property
     def token_count(self) -> int:
-        return self.segments.numel() if self.real is None else int(self.real.sum())
+        return (
+            self.segments.numel() if self.attention_mask is None else int(self.attention_mask.sum())
+        )
 
 
 @dataclass
@@ -325,17 +329,17 @@ class Learner(ABC):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         """The examples with these numbers; where there is chance, it comes from `random` alone."""
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         """What is wanted of each row of a batch as a whole, for a person to read."""
         return [""] * len(batch.tokens)
 
     @abstractmethod
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
         """A batch of random pieces, all of the same width, to measure a step with."""
 
@@ -373,11 +377,11 @@ def special_ids(tokenizer: Tokenizer) -> list[int]:
 
 
 def random_pieces(
-    count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+    count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
 ) -> np.ndarray:
     """Ordinary pieces by chance, int64 [count, width]."""
     ordinary = np.setdiff1d(np.arange(tokenizer.size), special_ids(tokenizer))
-    return random.choice(ordinary, (count, width))
+    return rng.choice(ordinary, (count, width))
 
 
 def share_of_mean(
@@ -404,7 +408,7 @@ def total(losses: dict[str, Tensor]) -> Tensor:
 class Padded(NamedTuple):
     tokens: Tensor  # int64 [B, T]
     segments: Tensor  # int64 [B, T]
-    real: Tensor | None  # bool [B, T]
+    attention_mask: Tensor | None  # bool [B, T]
 
 
 def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
@@ -417,11 +421,11 @@ def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Pad
         ids = packed.ids(int(number))
         tokens[row, : len(ids)] = ids
         segments[row, : len(ids)] = packed.segments(int(number))
-    real = np.arange(width) < lengths[:, None]
+    mask = np.arange(width) < lengths[:, None]
     return Padded(
         torch.from_numpy(tokens),
         torch.from_numpy(segments),
-        None if real.all() else torch.from_numpy(real),
+        None if mask.all() else torch.from_numpy(mask),
     )
 
 

@@ -55,7 +55,7 @@ class MultiLabelLearner(WholeTextLearner):
         if not found:
             raise StudioError(
                 phrase("No training row has a label."),
-                phrase("Choose another label column, or other rows."),
+                phrase("Choose another label column, or add rows with labels."),
             )
         if not self._labels:
             named = found if rows.flags is None else rows.flags  # a flag of no row is a label too
@@ -90,15 +90,15 @@ class MultiLabelLearner(WholeTextLearner):
             return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
         return None if rows.labels is None else sets_in(rows.labels, self._labels)
 
-    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
-        return random.integers(0, 2, (count, len(self._labels))).astype(np.float32)
+    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.integers(0, 2, (count, len(self._labels))).astype(np.float32)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         sets = [
             [label for label, yes in zip(self._labels, row, strict=True) if yes]
             for row in batch.targets.tolist()
         ]
-        return [", ".join(labels) or phrase("none of the labels") for labels in sets]
+        return [", ".join(labels) or phrase("no label") for labels in sets]
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None

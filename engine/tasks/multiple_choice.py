@@ -93,7 +93,7 @@ class MultipleChoiceLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         count = examples.endings
         rows = (numbers[:, None] * count + np.arange(count)).ravel()  # [B * E]
@@ -101,21 +101,21 @@ class MultipleChoiceLearner(Learner):
         if examples.targets is not None:
             targets = torch.from_numpy(examples.targets[numbers])
         padded = pad(examples.packed, rows, tokenizer.pad)
-        return Batch(*padded, targets=targets, places=None, endings=count)
+        return Batch(*padded, targets=targets, positions=None, endings=count)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
-            phrase("the right ending") if number == right else phrase("a wrong ending")
+            phrase("right choice") if number == right else phrase("wrong choice")
             for right in batch.targets.tolist()
             for number in range(batch.endings)
         ]
 
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        rows = random_pieces(count * self._endings, width, tokenizer, random)
+        rows = random_pieces(count * self._endings, width, tokenizer, rng)
         tokens = torch.from_numpy(rows)
-        targets = torch.from_numpy(random.integers(0, self._endings, count))
+        targets = torch.from_numpy(rng.integers(0, self._endings, count))
         segments = torch.zeros_like(tokens)
         return Batch(tokens, segments, None, targets, None, endings=self._endings)
 
@@ -173,7 +173,7 @@ def _endings(rows: Rows) -> list[tuple[str, ...]]:
     """The endings of each row. Raises StudioError where nobody has mapped them."""
     if rows.endings is None:
         raise StudioError(
-            phrase("It is not known which columns hold the endings to choose from."),
+            phrase("It is not known which columns hold the choices."),
             phrase("Name them; on the command line with --endings A,B,C,D."),
         )
     return endings_in(rows.endings, rows.lines)

@@ -30,10 +30,10 @@ class Predictor:
         if learner is None:
             raise StudioError(
                 phrase(
-                    "The model {folder} has no task head: it was not fine-tuned yet.",
+                    "The model {folder} has not been fine-tuned: it has no task head.",
                     folder=folder.name,
                 ),
-                phrase("Fine-tune it first, or choose a fine-tuned checkpoint."),
+                phrase("Fine-tune it first, or choose a fine-tuned model."),
             )
         serving = Serving(loaded)
         if not exact:

@@ -116,14 +116,14 @@ class PretrainingLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         padded = pad(examples.packed, numbers, tokenizer.pad)
         if self.causal:
             return _next_tokens(padded)
         follows = None if examples.targets is None else examples.targets[numbers]
         if self.task.masking == "dynamic":
-            return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, random))
+            return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, rng))
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
         for row, number in enumerate(numbers):
             alone = padded.tokens[row : row + 1, : examples.packed.lengths[number]]
@@ -132,31 +132,31 @@ class PretrainingLearner(Learner):
             shown[place], chosen[place] = self._hide(alone, tokenizer, own)
         return self._asked(padded, follows, shown, chosen)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         if self.causal:
             return [phrase("each next token")] * len(batch.tokens)
         if batch.follows is None:
-            return super().wanted(batch, tokenizer)
+            return super().describe_targets(batch, tokenizer)
         words = {
-            FOLLOWS: phrase("the second span follows"),
-            ANOTHER: phrase("the second span is from elsewhere"),
+            FOLLOWS: phrase("IsNext"),
+            ANOTHER: phrase("NotNext"),
         }
         return [words[kind] for kind in batch.follows.tolist()]
 
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        follows = random.integers(0, 2, count) if self.task.nsp else None
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        follows = rng.integers(0, 2, count) if self.task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
-        return self._asked(padded, follows, *self._hide(tokens, tokenizer, random))
+        return self._asked(padded, follows, *self._hide(tokens, tokenizer, rng))
 
     def _hide(
-        self, tokens: Tensor, tokenizer: Tokenizer, random: np.random.Generator
+        self, tokens: Tensor, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        return hide(tokens.numpy(), tokenizer, self.task, random)
+        return hide(tokens.numpy(), tokenizer, self.task, rng)
 
     def _asked(
         self,
@@ -169,18 +169,18 @@ class PretrainingLearner(Learner):
         return Batch(
             torch.from_numpy(shown),
             padded.segments,
-            padded.real,
+            padded.attention_mask,
             targets=padded.tokens.reshape(-1)[places],
-            places=places,
+            positions=places,
             follows=None if follows is None else torch.from_numpy(follows),
         )
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        assert network.mlm is not None and batch.places is not None
+        assert network.mlm is not None and batch.positions is not None
         encoded = network.encode(
-            batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded
+            batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
         )
         follows = _follows(network, batch, encoded)
         whole = whole or batch
@@ -197,12 +197,16 @@ class PretrainingLearner(Learner):
 
 
 def _next_tokens(padded: Padded) -> Batch:
-    """Every token but the first is asked for, at the place before it."""
-    real = torch.ones_like(padded.tokens, dtype=torch.bool) if padded.real is None else padded.real
+    """Every token but the first is predicted, at the position before it."""
+    real = (
+        torch.ones_like(padded.tokens, dtype=torch.bool)
+        if padded.attention_mask is None
+        else padded.attention_mask
+    )
     goes_on = torch.zeros_like(real)
     goes_on[:, :-1] = real[:, 1:]
     places = goes_on.reshape(-1).nonzero()[:, 0]  # [N]
-    return Batch(*padded, targets=padded.tokens.reshape(-1)[places + 1], places=places)
+    return Batch(*padded, targets=padded.tokens.reshape(-1)[places + 1], positions=places)
 
 
 class PretrainingMetrics(Metrics):
@@ -245,7 +249,7 @@ class PretrainingMetrics(Metrics):
 
 
 def hide(
-    tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, random: np.random.Generator
+    tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose tokens to predict and mask them: 80 % [MASK], 10 % another token, 10 % as it is.
 
@@ -263,14 +267,14 @@ def hide(
     wanted = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
     if task.whole_word_masking:
         continues = tokenizer.continues[tokens] & ordinary
-        chosen = _whole_words(ordinary, continues, wanted[:, 0], random)
+        chosen = _whole_words(ordinary, continues, wanted[:, 0], rng)
     else:
-        draw = np.where(ordinary, random.random(tokens.shape), 2.0)
+        draw = np.where(ordinary, rng.random(tokens.shape), 2.0)
         rank = draw.argsort(axis=1).argsort(axis=1)  # of each token in its row's random order
         chosen = rank < wanted
 
-    fate = random.random(tokens.shape)
-    others = random.integers(0, tokenizer.size, tokens.shape)
+    fate = rng.random(tokens.shape)
+    others = rng.integers(0, tokenizer.size, tokens.shape)
     shown = np.where(chosen & (fate < task.mask_token_share), tokenizer.mask, tokens)
     swapped = (
         chosen
@@ -281,7 +285,7 @@ def hide(
 
 
 def _whole_words(
-    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, random: np.random.Generator
+    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Words in random order as long as they fit; the first one that is drawn is taken in any case.
 
@@ -300,7 +304,7 @@ def _whole_words(
         begins[1:] |= np.diff(places) > 1  # nothing continues beyond a special token
         words = np.split(places, np.flatnonzero(begins)[1:])
         taken = 0
-        for number in random.permutation(len(words)):
+        for number in rng.permutation(len(words)):
             word = words[number]
             if not taken or taken + len(word) <= room:
                 chosen[row, word] = True
@@ -310,8 +314,10 @@ def _whole_words(
 
 def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """Logits of the predicted tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
-    assert network.mlm is not None and batch.places is not None
-    encoded = network.encode(batch.tokens, batch.segments, batch.real, batch.places, batch.unpadded)
+    assert network.mlm is not None and batch.positions is not None
+    encoded = network.encode(
+        batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
+    )
     pieces: Tensor = network.mlm(encoded.last)  # [N, V]
     return pieces.float(), _follows(network, batch, encoded)
 

@@ -136,24 +136,24 @@ class QuestionAnsweringLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         padded = pad(examples.packed, numbers, tokenizer.pad)
         if examples.targets is None:
             return Batch(*padded, torch.zeros(len(numbers), 2, dtype=torch.int64), None)
         return Batch(*padded, torch.from_numpy(examples.targets[numbers]), None)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
             " ".join(tokenizer.token(int(i)) for i in tokens[first : last + 1]) if first else "none"
             for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
         ]
 
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        targets = torch.from_numpy(random.integers(0, width, (count, 2)))
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        targets = torch.from_numpy(rng.integers(0, width, (count, 2)))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
     def losses(
@@ -278,9 +278,9 @@ def _write(
 def span_logits(network: Network, batch: Batch) -> Tensor:
     """Scores of each token as the first and as the last one, float32 [B, T, 2]; -inf on padding."""
     logits: Tensor = network.logits(*batch.inputs)
-    if batch.real is None:
+    if batch.attention_mask is None:
         return logits
-    return logits.masked_fill(~batch.real[:, :, None], float("-inf"))
+    return logits.masked_fill(~batch.attention_mask[:, :, None], float("-inf"))
 
 
 def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
@@ -296,7 +296,7 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
         line = phrase(" (line {lines})", lines=rows.lines[number]) if rows.lines else ""
         raise StudioError(
             phrase("In row {number}{line}, {error}.", number=number + 1, line=line, error=error),
-            phrase("Write the answer as it stands in the passage, or leave the row out."),
+            phrase("Write the answer exactly as in the passage, or remove the row."),
         ) from error
 
 
@@ -332,5 +332,5 @@ def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str,
 def _no_answers() -> StudioError:
     return StudioError(
         phrase("Question answering needs a question, a passage and its answers in each row."),
-        phrase("Choose the columns that hold them, or import a file in the form of SQuAD."),
+        phrase("Choose the columns that hold them, or import a file in the SQuAD format."),
     )

@@ -39,7 +39,7 @@ class RegressionLearner(WholeTextLearner):
         if low == high:
             raise StudioError(
                 phrase(
-                    "The number is {low:g} in all {count} training rows: nothing can be learned.",
+                    "The number is {low:g} in all {count} training rows: nothing to learn.",
                     low=low,
                     count=len(rows),
                 ),
@@ -51,10 +51,10 @@ class RegressionLearner(WholeTextLearner):
     def targets(self, rows: Rows) -> np.ndarray | None:
         return None if rows.labels is None else numbers_in(rows.labels, rows.lines)
 
-    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
-        return random.random(count, dtype=np.float32)
+    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.random(count, dtype=np.float32)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [f"{number:g}" for number in batch.targets.tolist()]
 
     @torch.no_grad()

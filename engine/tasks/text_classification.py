@@ -58,7 +58,7 @@ class TextClassificationLearner(WholeTextLearner):
                 phrase(
                     "The training rows need at least two different labels, and {only}.", only=only
                 ),
-                phrase("Choose another label column, or add rows of another class."),
+                phrase("Choose another label column, or add rows with another label."),
             )
         balanced = None
         if self.task.balanced:
@@ -76,10 +76,10 @@ class TextClassificationLearner(WholeTextLearner):
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
 
-    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
-        return random.integers(0, len(self._labels), count)
+    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.integers(0, len(self._labels), count)
 
-    def wanted(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [self._labels[number] for number in batch.targets.tolist()]
 
     def losses(

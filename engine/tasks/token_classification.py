@@ -110,14 +110,12 @@ class TokenClassificationLearner(Learner):
                     "The words of the training rows need at least two different tags, and {only}.",
                     only=only,
                 ),
-                phrase("Choose another column for the tags, or add rows with other tags."),
+                phrase("Choose another tag column, or add rows with other tags."),
             )
         if len(found) > MOST_TAGS:
             raise StudioError(
-                phrase(
-                    "There are {count:,} different tags, too many to be learned.", count=len(found)
-                ),
-                phrase("Choose another column for the tags."),
+                phrase("There are {count:,} different tags, too many to learn.", count=len(found)),
+                phrase("Choose another tag column."),
             )
         self._weights = tag_weights(self._tags, self.task.class_weights)
 
@@ -185,7 +183,7 @@ class TokenClassificationLearner(Learner):
                     found=min(found),
                 ),
                 phrase(
-                    "Its tags are {tags}. Choose the right column for the tags.",
+                    "Its tags are {tags}. Choose the right tag column.",
                     tags=", ".join(self._tags[:10]),
                 ),
             )
@@ -197,7 +195,7 @@ class TokenClassificationLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         assert isinstance(examples, Sentences)
         padded = pad(examples.packed, numbers, tokenizer.pad)
@@ -206,13 +204,13 @@ class TokenClassificationLearner(Learner):
         if examples.targets is not None:
             targets = examples.targets[words]
         places = rows * padded.tokens.size(1) + examples.firsts[words]
-        return Batch(*padded, targets=torch.from_numpy(targets), places=torch.from_numpy(places))
+        return Batch(*padded, targets=torch.from_numpy(targets), positions=torch.from_numpy(places))
 
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        targets = torch.from_numpy(random.integers(0, len(self._tags), tokens.numel()))
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        targets = torch.from_numpy(rng.integers(0, len(self._tags), tokens.numel()))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
 
     def losses(
@@ -358,9 +356,9 @@ def _is_text(token: Token) -> bool:
 
 def _logits(network: Network, batch: Batch) -> torch.Tensor:
     """What the head says of the first piece of each word: float32 [N, C]."""
-    assert batch.places is not None
+    assert batch.positions is not None
     logits = network.logits(*batch.inputs)  # [B, T, C]
-    return logits.flatten(0, 1)[batch.places]
+    return logits.flatten(0, 1)[batch.positions]
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
@@ -374,10 +372,10 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
     if unknown := sorted(set(given) - set(tags) - set(types.values())):
         raise StudioError(
             phrase(
-                "A weight is given for “{unknown}”, and no tag and no type of spans is called so.",
+                "There is a weight for “{unknown}”, but no tag or entity type has this name.",
                 unknown=unknown[0],
             ),
-            phrase("Name one of the tags {tags}, or take this weight out.", tags=quoted(tags)),
+            phrase("Use one of the tags {tags}, or remove this weight.", tags=quoted(tags)),
         )
     found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
     return torch.tensor(found, dtype=torch.float32)

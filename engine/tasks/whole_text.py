@@ -31,7 +31,7 @@ class WholeTextLearner(Learner):
         """What is wanted of each row, [rows, …]; None where nobody says."""
 
     @abstractmethod
-    def random_targets(self, count: int, random: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Targets for rows that are made up, [count, …]."""
 
     def pack(
@@ -51,18 +51,20 @@ class WholeTextLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        random: np.random.Generator,
+        rng: np.random.Generator,
     ) -> Batch:
         padded = pad(examples.packed, numbers, tokenizer.pad)
         if examples.targets is None:
-            return Batch(*padded, targets=torch.zeros(len(numbers), dtype=torch.int64), places=None)
-        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), places=None)
+            return Batch(
+                *padded, targets=torch.zeros(len(numbers), dtype=torch.int64), positions=None
+            )
+        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), positions=None)
 
     def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, random: np.random.Generator
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, random))
-        targets = torch.from_numpy(self.random_targets(count, random))
+        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        targets = torch.from_numpy(self.random_targets(count, rng))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
 
@@ -76,11 +78,9 @@ def weights_of(
     if unknown := sorted(set(given) - set(labels)):
         raise StudioError(
             phrase(
-                "A weight is given for “{unknown}”, and no label is called so.", unknown=unknown[0]
+                "There is a weight for “{unknown}”, but no label has this name.", unknown=unknown[0]
             ),
-            phrase(
-                "Name one of the labels {labels}, or take this weight out.", labels=quoted(labels)
-            ),
+            phrase("Use one of the labels {labels}, or remove this weight.", labels=quoted(labels)),
         )
     if not given and balanced is None:
         return None

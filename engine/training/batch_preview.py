@@ -50,7 +50,7 @@ class BatchPreview:
     def show(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> BatchShown:
         """The same for a person to read; raises as `batch` does."""
         batch, data = self.batch(run, step, progress), self._data(run, progress)
-        wanted = data.learner.wanted(batch, data.tokenizer)
+        wanted = data.learner.describe_targets(batch, data.tokenizer)
         rows = tuple(_input(batch, row, wanted[row], data) for row in range(len(batch.tokens)))
         return BatchShown(step=step, steps=data.steps, rows=rows)
 
@@ -99,7 +99,7 @@ def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
         tokens=tuple(data.tokenizer.token(number) for number in ids),
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
-        length=len(ids) if batch.real is None else int(batch.real[row].sum()),
+        length=len(ids) if batch.attention_mask is None else int(batch.attention_mask[row].sum()),
         targets=tuple(_targets(batch, row, data)),
         wanted=wanted,
     )
@@ -111,11 +111,11 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     A random token that happens to be the right one is shown as kept. A causal model predicts each
     next token, which need not be said at each position.
     """
-    if batch.places is None or data.learner.causal:
+    if batch.positions is None or data.learner.causal:
         return
     width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
-    inside = (batch.places >= row * width) & (batch.places < (row + 1) * width)
-    positions: list[int] = (batch.places[inside] - row * width).tolist()
+    inside = (batch.positions >= row * width) & (batch.positions < (row + 1) * width)
+    positions: list[int] = (batch.positions[inside] - row * width).tolist()
     for position, wanted in zip(positions, batch.targets[inside].tolist(), strict=True):
         if not data.learner.heads.mlm:
             if wanted >= 0:

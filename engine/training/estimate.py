@@ -193,7 +193,7 @@ class _Bench:
         one = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
         began = time.perf_counter()
         with torch.inference_mode(), self.machine.precision():
-            self.network.eval().encoder(one.tokens, one.segments, one.real)
+            self.network.eval().encoder(one.tokens, one.segments, one.attention_mask)
         self.network.train()
         return time.perf_counter() - began
 

@@ -13,7 +13,7 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
-from engine.tasks.pretraining import PretrainingLearner, guesses, hide
+from engine.tasks.pretraining import PretrainingLearner, hide, predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
@@ -95,7 +95,7 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
-        predicted = guesses(network, batch)[0].softmax(-1).mean(0).numpy()
+        predicted = predictions(network, batch)[0].softmax(-1).mean(0).numpy()
     counts = examples.packed.counts(tokenizer.size)
     counts[special_ids(tokenizer)] = 0
     assert np.abs(predicted - counts / counts.sum()).max() < 0.02

@@ -80,16 +80,18 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
     examples = Examples(packed)
     numbers = np.arange(len(packed))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
-    assert batch.real is not None, "some rows are shorter, so that there is padding"
-    labels = batch.tokens.masked_fill(~batch.real, IGNORED)
-    given = {"input_ids": batch.tokens, "attention_mask": batch.real.long()}
+    assert batch.attention_mask is not None, "some rows are shorter, so that there is padding"
+    labels = batch.tokens.masked_fill(~batch.attention_mask, IGNORED)
+    given = {"input_ids": batch.tokens, "attention_mask": batch.attention_mask.long()}
     said = other(**given, labels=labels, output_attentions=True)
-    explicit = network.encoder(batch.tokens, batch.segments, batch.real, keep_weights=True)
-    fused = network.encoder(batch.tokens, batch.segments, batch.real)
+    explicit = network.encoder(
+        batch.tokens, batch.segments, batch.attention_mask, keep_weights=True
+    )
+    fused = network.encoder(batch.tokens, batch.segments, batch.attention_mask)
     for way in (explicit, fused):
-        ours = network.mlm(way.last)[batch.real]
-        torch.testing.assert_close(ours, said.logits[batch.real], atol=1e-5, rtol=1e-5)
-    rows = batch.real[:, None, :, None]
+        ours = network.mlm(way.last)[batch.attention_mask]
+        torch.testing.assert_close(ours, said.logits[batch.attention_mask], atol=1e-5, rtol=1e-5)
+    rows = batch.attention_mask[:, None, :, None]
     for a, c in zip(explicit.weights, said.attentions, strict=True):
         torch.testing.assert_close(a * rows, c * rows, atol=1e-5, rtol=0)
     losses = learner.losses(network, batch)
@@ -157,7 +159,7 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
     "task, causal, says",
     [
         (Pretraining(), True, "left-to-right"),
-        (TASK, False, "looks to both sides"),
+        (TASK, False, "is bidirectional"),
     ],
 )
 def test_the_other_objective_is_refused(

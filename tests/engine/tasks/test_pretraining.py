@@ -57,12 +57,12 @@ def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_
     save(tmp_path / "model", network, tokenizer)
     other = BertForPreTraining.from_pretrained(tmp_path / "model").eval()
     labels = torch.full_like(batch.tokens, IGNORED)
-    labels.view(-1)[batch.places] = batch.targets
+    labels.view(-1)[batch.positions] = batch.targets
     with torch.inference_mode():
         theirs = other(
             input_ids=batch.tokens,
             token_type_ids=batch.segments,
-            attention_mask=None if batch.real is None else batch.real.long(),
+            attention_mask=None if batch.attention_mask is None else batch.attention_mask.long(),
             labels=labels,
             next_sentence_label=batch.follows,
         ).loss
@@ -93,7 +93,7 @@ def test_the_figures_are_those_of_the_parts(
             metrics.add(network, part)
         losses = learner.losses(network, batch)
         assert network.nsp is not None and batch.follows is not None
-        encoded = network.encoder(batch.tokens, batch.segments, batch.real)
+        encoded = network.encoder(batch.tokens, batch.segments, batch.attention_mask)
         right = network.nsp(encoded.pooled).argmax(1) == batch.follows
     metrics = metrics.compute()
     assert metrics["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
@@ -128,10 +128,10 @@ def test_static_masks_stay_and_dynamic_ones_change(
         learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
         examples = packed(learner, rows, tokenizer, tmp_path)
         batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))
-        assert batch.places is not None
+        assert batch.positions is not None
         width = batch.tokens.size(1)
         return {
-            number: [int(p) % width for p in batch.places if int(p) // width == row]
+            number: [int(p) % width for p in batch.positions if int(p) // width == row]
             for row, number in enumerate(numbers)
         }
 

@@ -73,7 +73,7 @@ def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, t
     examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
     whole = np.flatnonzero(examples.packed.lengths == 32)  # they score padding too
     batch = learner.batch(examples, whole, tokenizer, np.random.default_rng(0))
-    assert batch.real is None
+    assert batch.attention_mask is None
     with torch.no_grad():
         other = theirs.eval()(
             input_ids=batch.tokens,
@@ -94,14 +94,14 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
     examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
     numbers = np.arange(len(examples))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
-    assert batch.real is not None
+    assert batch.attention_mask is not None
     with torch.no_grad():
         whole = float(learner.losses(network, batch)["answers"])
         parts = sum(float(learner.losses(network, p, batch)["answers"]) for p in batch.parts(3))
         longer = Batch(
             torch.nn.functional.pad(batch.tokens, (0, 8), value=tokenizer.pad),
             torch.nn.functional.pad(batch.segments, (0, 8)),
-            torch.nn.functional.pad(batch.real, (0, 8)),
+            torch.nn.functional.pad(batch.attention_mask, (0, 8)),
             batch.targets,
             None,
         )
@@ -112,6 +112,8 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
 
 class Oracle(torch.nn.Module):
     """Scores the true ends of every window highest; the windows come from the examples."""
+
+    probe = None
 
     def __init__(self, examples):
         super().__init__()

@@ -105,8 +105,8 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
     with torch.no_grad():
         other = model(**given, labels=labels)
         ours = learner.losses(network, batch)["tags"]
-        logits = network.logits(batch.tokens, batch.segments, batch.real)
-    assert (labels != -100).sum() == len(batch.places)
+        logits = network.logits(batch.tokens, batch.segments, batch.attention_mask)
+    assert (labels != -100).sum() == len(batch.positions)
     assert abs(float(ours - other.loss)) < 1e-5
     real = given["attention_mask"].bool()
     assert (logits[:, :LENGTH][real] - other.logits[real]).abs().max() < 1e-5
@@ -133,7 +133,9 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
     batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
-    logits = network.logits(batch.tokens, batch.segments, batch.real).flatten(0, 1)[batch.places]
+    logits = network.logits(batch.tokens, batch.segments, batch.attention_mask).flatten(0, 1)[
+        batch.positions
+    ]
     weights = torch.tensor(wanted, dtype=torch.float32)
     theirs = F.cross_entropy(logits, batch.targets, weights, label_smoothing=0.1)
     assert torch.allclose(whole, theirs, atol=1e-6)
@@ -142,7 +144,7 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
 
 
 def test_a_weight_of_no_tag_is_refused():
-    with pytest.raises(StudioError, match="“place”, and no tag and no type of spans"):
+    with pytest.raises(StudioError, match="“place”, but no tag or entity type"):
         TokenClassificationLearner(TokenClassification(class_weights={"place": 2.0})).fit_labels(
             ROWS
         )

@@ -101,11 +101,11 @@ def test_loss_and_logits_are_those_of_transformers(
     checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, learner.labels)
     kind: Any = BertForMultipleChoice if name == "choices" else BertForSequenceClassification
     theirs = kind.from_pretrained(tmp_path / "model").eval()
-    assert batch.real is not None
+    assert batch.attention_mask is not None
     given = {
         "input_ids": batch.tokens,
         "token_type_ids": batch.segments,
-        "attention_mask": batch.real.long(),
+        "attention_mask": batch.attention_mask.long(),
     }
     if name == "choices":
         given = {key: rows.unflatten(0, (batch.size, -1)) for key, rows in given.items()}
@@ -147,7 +147,9 @@ def test_weights_and_smoothing_are_those_of_torch(prepared: Callable[[str], Prep
     ready = prepared("weighted")
     assert ready.learner.labels == ("bad", "good", "so-so")
     weights = torch.tensor([12 / (3 * 6), 12 / (3 * 4), 0.3])
-    logits = ready.network.logits(ready.batch.tokens, ready.batch.segments, ready.batch.real)
+    logits = ready.network.logits(
+        ready.batch.tokens, ready.batch.segments, ready.batch.attention_mask
+    )
     wanted = F.cross_entropy(logits, ready.batch.targets, weights, label_smoothing=0.1)
     ours = total(ready.learner.losses(ready.network, ready.batch))
     assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
@@ -157,7 +159,9 @@ def test_weights_of_labels_are_those_of_torch(prepared: Callable[[str], Prepared
     ready = prepared("weighted labels")
     assert ready.learner.labels == ("cold", "dull", "good", "warm")
     weights = torch.tensor([8 / 4, 3.5, 6 / 6, 8 / 4])
-    logits = ready.network.logits(ready.batch.tokens, ready.batch.segments, ready.batch.real)
+    logits = ready.network.logits(
+        ready.batch.tokens, ready.batch.segments, ready.batch.attention_mask
+    )
     wanted = F.binary_cross_entropy_with_logits(logits, ready.batch.targets, pos_weight=weights)
     ours = total(ready.learner.losses(ready.network, ready.batch))
     assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
@@ -175,7 +179,7 @@ def test_balancing_is_that_of_scikit_learn() -> None:
 @pytest.mark.parametrize("task", [TextClassification, MultiLabel])
 def test_a_weight_for_no_label_is_refused(task: Any) -> None:
     rows = Rows(TEXTS, None, CLASSES)
-    with pytest.raises(StudioError, match="“great”, and no label"):
+    with pytest.raises(StudioError, match="“great”, but no label"):
         learner_for(task(class_weights={"great": 2.0})).fit_labels(rows)
 
 
@@ -200,7 +204,7 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
         (MultiLabel(), Rows(["a"]), "no column “label”"),
         (MultiLabel(), Rows(["a", "b"], None, ["", " "]), "No training row has a label"),
         (MultiLabel(), Rows(["a"], flags={"x": ["maybe"]}, lines=[7]), "line 7: it contains"),
-        (MultipleChoice(), Rows(["a"], None, ["0"]), "hold the endings"),
+        (MultipleChoice(), Rows(["a"], None, ["0"]), "hold the choices"),
         (MultipleChoice(), Rows(["a"], endings=[("b", "c")]), "no column “label”"),
         (
             MultipleChoice(),

@@ -20,14 +20,14 @@ def test_parts_keep_tokens_targets_and_places(endings, most):
         torch.zeros_like(tokens),
         real,
         targets=tokens.flatten()[places],
-        places=places,
+        positions=places,
         endings=endings,
     )
     many = Batch(**(batch._asdict() | {"targets": torch.arange(len(places))}))
     parts, marked = batch.parts(most), many.parts(most)
     assert [part.tokens.size(1) for part in parts] == ([8, 64] if most else [64])
     for part in parts:
-        assert torch.equal(part.tokens.flatten()[part.places], part.targets)
+        assert torch.equal(part.tokens.flatten()[part.positions], part.targets)
     assert torch.equal(torch.cat([part.targets for part in marked]), torch.arange(len(places)))
     assert sum(part.size for part in parts) == 4
     assert sum(part.token_count for part in parts) == batch.token_count

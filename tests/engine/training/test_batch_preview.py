@@ -104,7 +104,11 @@ def test_what_is_shown_is_what_was_trained_on(
         shown = showing.show(run, step)
         assert [list(row.ids) for row in shown.rows] == there.tokens.tolist()
         assert [list(row.segments) for row in shown.rows] == there.segments.tolist()
-        real = there.tokens.new_ones(there.tokens.shape) if there.real is None else there.real
+        real = (
+            there.tokens.new_ones(there.tokens.shape)
+            if there.attention_mask is None
+            else there.attention_mask
+        )
         assert [row.length for row in shown.rows] == real.sum(1).tolist()
         assert shown.steps == job.training.steps
 
@@ -115,13 +119,13 @@ def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen:
     run = small.new_run(tmp_path / "run", job)
     train(job, run, run.append)
     showing, how = BatchPreview(), Counter[str]()
-    words = {0: "the second span follows", 1: "the second span is from elsewhere"}
+    words = {0: "IsNext", 1: "NotNext"}
     for step in range(1, 9):
         shown, batch = showing.show(run, step), seen[step - 1]
-        assert batch.places is not None and batch.follows is not None
+        assert batch.positions is not None and batch.follows is not None
         width = batch.tokens.size(1)
         asked = [(n * width + one.position) for n, r in enumerate(shown.rows) for one in r.targets]
-        assert asked == batch.places.tolist()
+        assert asked == batch.positions.tolist()
         assert [r.wanted for r in shown.rows] == [words[n] for n in batch.follows.tolist()]
         for row in shown.rows:
             for one in row.targets:
@@ -233,5 +237,5 @@ def test_the_command_prints_what_was_trained_on(
     assert command(["batch", str(run.path)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in printed
-    assert "the second span" in printed
+    assert "IsNext" in printed
     assert command(["batch", str(run.path), "--step", "99"]) == 1

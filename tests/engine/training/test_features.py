@@ -113,12 +113,12 @@ def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) ->
     assert examples.read(batch, numbers) is batch, "nothing is kept yet"
     ready.network.eval()
     with torch.inference_mode():
-        from_ids = ready.network.logits(batch.tokens, batch.segments, batch.real)
+        from_ids = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
     attach_features(RunContext(job, run), ready, choose(job.hardware))
     read = examples.read(batch, numbers)
     assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
-        kept = ready.network.logits(read.tokens, read.segments, read.real)
+        kept = ready.network.logits(read.tokens, read.segments, read.attention_mask)
     assert torch.allclose(kept, from_ids, atol=1e-5)
     assert read.token_count == batch.token_count
     assert [len(part.tokens) for part in read.parts(2)] == [2, 1]

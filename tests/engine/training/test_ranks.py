@@ -318,8 +318,8 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
     some = whole.taken(np.array([1, 2]))
     assert some.tokens.shape == (4, 16) and some.size == 2
     assert some.tokens.tolist() == tokens[2:6].tolist()
-    assert some.places is not None and some.follows is not None
-    assert some.tokens.view(-1)[some.places].tolist() == some.targets.tolist() == [34, 88]
+    assert some.positions is not None and some.follows is not None
+    assert some.tokens.view(-1)[some.positions].tolist() == some.targets.tolist() == [34, 88]
     assert some.follows.tolist() == [1, 2]
     short = whole.taken(np.array([0, 1]))
     assert short.tokens.shape == (4, 8) and short.targets.tolist() == [1, 34]

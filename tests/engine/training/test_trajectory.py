@@ -39,9 +39,9 @@ def of_classes(batch: Batch) -> Tensor:
 
 def of_tags(batch: Batch) -> Tensor:
     """int64 [B, T]: the tag of each word at its first piece."""
-    assert batch.places is not None
+    assert batch.positions is not None
     labels = torch.full_like(batch.tokens, IGNORED)
-    labels.view(-1)[batch.places] = batch.targets.where(batch.targets != UNKNOWN, IGNORED)
+    labels.view(-1)[batch.positions] = batch.targets.where(batch.targets != UNKNOWN, IGNORED)
     return labels
 
 
@@ -78,7 +78,7 @@ def test_the_losses_of_a_run_are_those_of_transformers(
         loss = theirs(
             input_ids=batch.tokens,
             token_type_ids=batch.segments,
-            attention_mask=None if batch.real is None else batch.real.long(),
+            attention_mask=None if batch.attention_mask is None else batch.attention_mask.long(),
             labels=labels(batch),
         ).loss
         assert ours[step - 1] == pytest.approx(loss.item(), abs=2e-5)
