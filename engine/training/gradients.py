@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from engine.models.fast.dropout import drawing
 from engine.models.network import Network
@@ -31,8 +32,10 @@ class GradientAccumulator:
 
     def add(
         self, part: Batch, batch: Batch, weight: float = 1.0, scale: float = 1.0
-    ) -> dict[str, float]:
+    ) -> dict[str, Tensor]:
         """Add the gradients of a part of a batch; returns what it adds to the loss, by term.
+
+        The terms are float64 and stay on the device, so that nothing waits for it here.
 
         Args:
             part: some examples of `batch`, whose loss is a mean over all of it.
@@ -45,11 +48,11 @@ class GradientAccumulator:
 
     def _add_halves(
         self, part: Batch, batch: Batch, weight: float, scale: float
-    ) -> dict[str, float]:
+    ) -> dict[str, Tensor]:
         halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
         seeds = torch.randint(2**62, (2,)).tolist()
 
-        def one(half: Batch, seed: int) -> dict[str, float]:
+        def one(half: Batch, seed: int) -> dict[str, Tensor]:
             torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
             with drawing(seed):
                 return self._add(half, batch, weight, scale)
@@ -73,11 +76,15 @@ class GradientAccumulator:
         work = part.token_count // 2 * self.network.spec.hidden_size**2
         return work >= WORTH_TWO_THREADS
 
-    def _add(self, part: Batch, batch: Batch, weight: float, scale: float) -> dict[str, float]:
+    def _add(self, part: Batch, batch: Batch, weight: float, scale: float) -> dict[str, Tensor]:
         with self.machine.precision():
             terms = self.network(
                 self.learner.losses, part.planned(self.network).to(self.machine.device), batch
             )
             loss = total(terms) * (weight * scale)
         loss.backward()
-        return {name: float(term.detach()) * weight for name, term in terms.items()}
+        return {name: _float64(term.detach()) * weight for name, term in terms.items()}
+
+
+def _float64(value: Tensor) -> Tensor:
+    return (value.cpu() if value.device.type == "mps" else value).double()  # mps has no float64

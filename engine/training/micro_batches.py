@@ -1,6 +1,7 @@
 """The gradients of a batch, accumulated over micro-batches; smaller ones once memory runs out."""
 
 import torch
+from torch import Tensor
 
 from engine.errors import StudioError, is_out_of_memory
 from engine.phrases import phrase
@@ -11,10 +12,10 @@ from engine.training.progress import TrainingProgress
 from engine.training.training_run import TrainingRun
 
 
-def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, float]:
+def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:
     """Give the network the gradients of this rank's share of a batch, times `scale`.
 
-    Returns what the share adds to the loss, by term.
+    Returns what the share adds to the loss, by term, still on the device.
     """
     while True:
         _seed_dropout(run)
@@ -50,14 +51,14 @@ def _seed_dropout(run: TrainingRun) -> None:
 
 def _accumulate(
     run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
-) -> dict[str, float]:
+) -> dict[str, Tensor]:
     """`shares` as `Ranks.parts` has them."""
     accumulator = GradientAccumulator(run.network, run.setup.data.learner, run.machine)
-    losses: dict[str, float] = {}
+    losses: dict[str, Tensor] = {}
     for part, weight in shares:
         terms = accumulator.add(part, batch, weight, scale)
         for name, term in terms.items():
-            losses[name] = losses.get(name, 0.0) + term
+            losses[name] = losses[name] + term if name in losses else term
     return losses
 
 

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from engine.messages.events import measured
 from engine.models.network import Network
@@ -28,6 +29,8 @@ class Updated(NamedTuple):
 def update(run: TrainingRun, given: StepInput) -> Updated:
     """Gradient accumulation, gradient clipping and a step of the optimiser.
 
+    Only the loss and the norm are waited for, once everything before the optimiser is under way.
+
     Raises NotFinite where the loss or a gradient is NaN or infinite; the weights then stay.
     """
     progress = run.progress
@@ -35,10 +38,12 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     set_learning_rate(run.optimiser, rate)
     scaler = LossScaler(run.machine, progress)
     run.network.train()
-    terms = run.ranks.sums(accumulate_gradients(run, given.batch, scaler.scale))
+    on_device = accumulate_gradients(run, given.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
     scaler.unscale(run.network)
-    loss, norm = sum(terms.values()), clip_gradients(run.network, run.settings.max_grad_norm)
+    gradient_norm = clip_gradients(run.network, run.settings.max_grad_norm)
+    terms = run.ranks.sums({name: float(term) for name, term in on_device.items()})
+    loss, norm = sum(terms.values()), float(gradient_norm)
     if scaler.overflowed(loss, norm):
         run.context.note(scaler.lower())
     else:
@@ -53,10 +58,9 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     return Updated(loss, norm, rate, given.batch.token_count)
 
 
-def clip_gradients(network: Network, max_norm: float) -> float:
-    """Scale the gradients down to `max_norm`, 0 for no limit; returns their norm before."""
-    norm = torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm or math.inf)
-    return float(whole(norm))
+def clip_gradients(network: Network, max_norm: float) -> Tensor:
+    """Scale the gradients down to `max_norm`, 0 for no limit; returns their norm before, []."""
+    return whole(torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm or math.inf))
 
 
 def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:
