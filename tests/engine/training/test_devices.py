@@ -61,7 +61,7 @@ def test_fp16_is_remarked_on_where_a_processor_is_to_compute_it() -> None:
     assert not remarks("cuda", "fp16") and not remarks("mps", "fp16")
 
 
-@pytest.mark.parametrize("precision, sentence", [("bf16", "no bf16"), ("fp16", "slow with fp16")])
+@pytest.mark.parametrize("precision, sentence", [("bf16", "not support bf16"), ("fp16", "fp16 is for GPUs")])
 def test_a_run_says_that_its_precision_is_slow_here(
     precision: str, sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -246,11 +246,11 @@ def test_a_run_says_where_cores_cannot_be_had(
     monkeypatch.setattr(cores, "can_keep", lambda: False)
     told: list[object] = []
     train(job, new_run(tmp_path / "run", job), told.append)
-    assert any(isinstance(event, Noted) and "uses any of them" in event.text for event in told)
+    assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in told)
 
 
 def test_a_core_that_is_not_there_is_named() -> None:
-    with pytest.raises(StudioError, match=r"may not use core 4000-4001; there are ") as caught:
+    with pytest.raises(StudioError, match=r"may not use core 4000-4001; available cores: ") as caught:
         cores.keep_to([*cores.allowed(), 4000, 4001])
     assert "hardware.cores" in caught.value.advice
 

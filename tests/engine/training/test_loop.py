@@ -173,7 +173,7 @@ def test_another_number_of_threads_is_said(tmp_path: Path) -> None:
     run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     work(run.path)
     notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
-    assert any("not bit for bit: threads 1 → 2" in note for note in notes)
+    assert any("not bit for bit (threads 1 → 2)" in note for note in notes)
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path) -> None:
