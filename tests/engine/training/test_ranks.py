@@ -280,7 +280,9 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
         both.spec_file.write_text(sharded(job).model_dump_json())
     assert crew.train(alone, 1) == [0]
     assert crew.train(both, 2) == [0, 0]
-    steps = [{int(note.split(" step ")[1].split()[0]) for note in left_out(run)} for run in (alone, both)]
+    steps = [
+        {int(note.split(" step ")[1].split()[0]) for note in left_out(run)} for run in (alone, both)
+    ]
     assert progress_of(both).loss_scale == 2.0 ** (22 - len(steps[1]))
     assert len(steps[0] & steps[1]) > 3
     only_one = min(steps[0] ^ steps[1], default=24)  # the shares of ranks overflow a bit later
