@@ -33,14 +33,14 @@ def at_once(
         for key, title, icon, argument in actions
         if key in there
     ]
-    looks = [
+    themes = [
         (tr("Light theme"), "sun", "light"),
         (tr("Dark theme"), "moon", "dark"),
         (tr("Follow system theme"), "sun-moon", "system"),
     ]
     found += [
-        Command(title, action, icon, partial(studio.settings.set, "theme", look))
-        for title, icon, look in looks
+        Command(title, action, icon, partial(studio.settings.set, "theme", theme))
+        for title, icon, theme in themes
     ]
     found.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
     found += [

@@ -14,7 +14,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import foot
 from app.widgets.page import clear
-from app.widgets.text import Look, Text
+from app.widgets.text import Text, TextStyle
 from engine.messages.exporting import Exported
 from engine.messages.question import Refused
 
@@ -51,7 +51,7 @@ class Outcome(QWidget):
             "",
             len(report.texts),
         )
-        said: list[tuple[str, Look]] = [(done, "good"), (tried, "body")]
+        said: list[tuple[str, TextStyle]] = [(done, "good"), (tried, "body")]
         if report.weights_equal:
             same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
             rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
@@ -61,8 +61,8 @@ class Outcome(QWidget):
         said += [(one.sentence(), "body") for one in report.comparisons]
         said.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
         said += [(note, "warn") for note in report.notes]
-        for text, look in said:
-            self._said.addWidget(Text(text, look, selectable=True))
+        for text, style in said:
+            self._said.addWidget(Text(text, style, selectable=True))
         self._show_buttons(is_done=True)
 
     def show_problem(self, problem: Refused) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets.page import Card
-from app.widgets.text import Look, OneLine, Text, font
+from app.widgets.text import OneLine, Text, TextStyle, font
 from engine.messages.explore.prediction import Predicted
 
 NARROW, WIDE = 180 * SPACE, 220 * SPACE  # widths of cards
@@ -37,9 +37,9 @@ class PredictionView(QWidget):
     choices_typed = Signal(tuple)
     asks_for_choices = False
 
-    def __init__(self, look: Look = "heading") -> None:
+    def __init__(self, style: TextStyle = "heading") -> None:
         super().__init__()
-        self.verdict = OneLine("", look)
+        self.verdict = OneLine("", style)
         self.note = Text("", "muted")
 
     def lay_out(self, *parts: QWidget, above: Sequence[QWidget] = (), width: int = NARROW) -> None:

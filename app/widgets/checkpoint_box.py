@@ -125,12 +125,12 @@ class _Rows(QStyledItemDelegate):
             Role.ACCENT if usable else Role.DISABLED,
         ).paint(painter, place)
         room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
-        for look, text, role, align in (
+        for style, text, role, align in (
             ("strong", visible(entry.name), Role.TEXT, Qt.AlignmentFlag.AlignTop),
             ("small", self._model.line(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
         ):
-            painter.setFont(font("strong" if look == "strong" else "small"))
-            painter.setPen(theme.colour(role if usable or look == "small" else Role.DISABLED))
+            painter.setFont(font("strong" if style == "strong" else "small"))
+            painter.setPen(theme.colour(role if usable or style == "small" else Role.DISABLED))
             cut = painter.fontMetrics().elidedText(
                 text[:500], Qt.TextElideMode.ElideRight, room.width()
             )

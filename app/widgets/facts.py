@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.theme import SPACE
-from app.widgets.text import Look, Text
+from app.widgets.text import Text, TextStyle
 
 
 class Facts(QWidget):
@@ -22,7 +22,7 @@ class Facts(QWidget):
         self._grid.setVerticalSpacing(SPACE)
         self._grid.setColumnStretch(1, 1)
 
-    def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, Look]]) -> None:
+    def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
         """Show these names with their values, and what look a value has where it is not plain."""
         while self._grid.count():
             item = self._grid.takeAt(0)
@@ -31,9 +31,9 @@ class Facts(QWidget):
                 widget.hide()
                 widget.deleteLater()
         self.values = {}
-        for row, (name, value, *look) in enumerate(facts):
+        for row, (name, value, *style) in enumerate(facts):
             label = Text(name, "muted", wraps=False)
-            shown = Text(value, look[0] if look else "body", selectable=True)
+            shown = Text(value, style[0] if style else "body", selectable=True)
             shown.setAccessibleName(f"{name}: {value}"[:300])
             shown.setMinimumWidth(20 * SPACE)
             self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 from app import resources
 from app.translation import translated
 
-Look = Literal[
+TextStyle = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
 ]
 
@@ -31,7 +31,7 @@ class Text(QLabel):
     def __init__(
         self,
         text: str = "",
-        look: Look = "body",
+        style: TextStyle = "body",
         parent: QWidget | None = None,
         wraps: bool = True,
         selectable: bool = False,
@@ -45,25 +45,27 @@ class Text(QLabel):
             policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
             policy.setHeightForWidth(True)
             self.setSizePolicy(policy)
-        _dress(self, look)
+        _dress(self, style)
         self.setText(text)
 
     def setText(self, text: str) -> None:
         super().setText(visible(text))
 
-    def set_look(self, look: Look) -> None:
-        _dress(self, look)
+    def set_style(self, style: TextStyle) -> None:
+        _dress(self, style)
 
 
 class OneLine(QLabel):
     """One line of plain text that ends in “…” where there is no room; the tooltip has all of it."""
 
-    def __init__(self, text: str = "", look: Look = "body", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, text: str = "", style: TextStyle = "body", parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        _dress(self, look)
+        _dress(self, style)
         self.setText(text)
 
     def setText(self, text: str) -> None:
@@ -86,22 +88,22 @@ class OneLine(QLabel):
         self.setToolTip(tooltip(self._whole) if shown != self._whole else "")
 
 
-def font(look: Look = "body") -> QFont:
+def font(style: TextStyle = "body") -> QFont:
     """The font of a look."""
-    points = QApplication.font().pointSizeF() * SIZES.get(look, 1.0)
-    if look == "mono":
+    points = QApplication.font().pointSizeF() * SIZES.get(style, 1.0)
+    if style == "mono":
         return resources.mono_font(points * 0.95)
     made = QFont(QApplication.font())
     made.setPointSizeF(points)
-    made.setWeight(WEIGHTS.get(look, QFont.Weight.Normal))
+    made.setWeight(WEIGHTS.get(style, QFont.Weight.Normal))
     return made
 
 
-def _dress(label: QLabel, look: Look) -> None:
+def _dress(label: QLabel, style: TextStyle) -> None:
     """Give `label` the font of `look`; its colour comes from the style sheet."""
-    label.setFont(font(look))
-    if label.property("look") != look:
-        label.setProperty("look", look)
+    label.setFont(font(style))
+    if label.property("look") != style:
+        label.setProperty("look", style)
         if label.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
             label.style().unpolish(label)
             label.style().polish(label)

@@ -11,7 +11,7 @@ from app.widgets import numbers
 from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
 from app.widgets.spec_texts import title_of
-from app.widgets.text import Look
+from app.widgets.text import TextStyle
 from engine.data.formats import FORMATS
 from engine.spec.dataset import DatasetSpec, Mapping, SplitName
 
@@ -20,7 +20,7 @@ translate = QCoreApplication.translate
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
 DRAWN: tuple[SplitName, ...] = ("validation", "test")  # what a random split takes its rows for
 
-Fact = tuple[str, str] | tuple[str, str, Look]
+Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
 def entry_of(data: DataEntry, source: str) -> Entry:
@@ -78,9 +78,9 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     return facts
 
 
-def _status(source: str) -> tuple[str, Look]:
+def _status(source: str) -> tuple[str, TextStyle]:
     """What became of the source since it was imported."""
-    found: dict[str, tuple[str, Look]] = {
+    found: dict[str, tuple[str, TextStyle]] = {
         "changed": (
             translate("Data", "Changed since the import. Import it again as a new version."),
             "warn",

@@ -5,7 +5,7 @@ from app.tasks import part_of
 from app.translation import tr
 from app.widgets import numbers
 from app.widgets.entries import Entry
-from app.widgets.text import Look
+from app.widgets.text import TextStyle
 from engine.checkpoints.families import BERT, FAMILIES
 from engine.messages.reports import CheckpointInfo
 
@@ -85,13 +85,13 @@ def origin_of(model: ModelEntry) -> str:
     return tr("A checkpoint of a run, at step {0}.").format(numbers.count(model.step))
 
 
-def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Look]]:
+def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextStyle]]:
     """All that is known, for the model's page."""
     info = model.info
     if info is None:
         return [(tr("Folder"), str(model.path))]
     heads = heads_of(info)
-    facts: list[tuple[str, str] | tuple[str, str, Look]] = [
+    facts: list[tuple[str, str] | tuple[str, str, TextStyle]] = [
         (tr("Family"), family_title(info.family)),
         (tr("Parameters"), numbers.count(info.parameters)),
         (tr("Layers (L)"), numbers.count(info.layers)),

@@ -121,7 +121,7 @@ class DataStep(QWidget):
     def _show_preview(self) -> None:
         clear(self._rows)
         self._note.setText(self._sentence())
-        self._note.set_look("bad" if self._state.preview.problem else "muted")
+        self._note.set_style("bad" if self._state.preview.problem else "muted")
         found = self._state.preview.found
         for example in found.examples if found else ():
             self._rows.addWidget(self._example(example, found.unknown if found else -1))

@@ -9,9 +9,9 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons
 from app.widgets.page import Card
-from app.widgets.text import Look, Text, tooltip
+from app.widgets.text import Text, TextStyle, tooltip
 
-LOOKS: dict[Verdict, Look] = {"fits": "good", "tight": "warn", "too big": "bad"}
+LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too big": "bad"}
 
 
 class EstimateBox(Card):
@@ -52,7 +52,7 @@ class EstimateBox(Card):
         self.verdict.setVisible(found is not None)
         if found is not None:
             self.verdict.setText(verdict_sentence(found))
-            self.verdict.set_look(LOOKS[verdict(found)])
+            self.verdict.set_style(LOOKS[verdict(found)])
             self._say(estimate_text(found))
         elif progress is not None:
             self._progress.setRange(0, progress.total)
@@ -78,6 +78,6 @@ class EstimateBox(Card):
     def _hint(self) -> str:
         return self.tr("We run one real step with the longest inputs to measure time and memory.")
 
-    def _say(self, sentence: str, look: Look = "muted") -> None:
+    def _say(self, sentence: str, style: TextStyle = "muted") -> None:
         self.facts.setText(sentence)
-        self.facts.set_look(look)
+        self.facts.set_style(style)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text import Look, Text
+from app.widgets.text import Text, TextStyle
 from engine.phrases import joined
 
 TALLEST = 30 * SPACE
@@ -72,10 +72,10 @@ class Problems(QWidget):
     def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        looks: tuple[tuple[str, Look], ...] = ((strong, "strong"), (plain, "muted"))
-        for text, look in looks:
+        looks: tuple[tuple[str, TextStyle], ...] = ((strong, "strong"), (plain, "muted"))
+        for text, style in looks:
             if text:
-                label = Text(text, look, selectable=True)
+                label = Text(text, style, selectable=True)
                 label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
                 texts.addWidget(label)
         row = QHBoxLayout()

@@ -62,7 +62,7 @@ class VocabularyTab(QWidget):
     def show_problem(self, problem: str) -> None:
         self.search.setEnabled(not problem)
         if problem:
-            self.count.set_look("bad")
+            self.count.set_style("bad")
             self.count.setText(problem)
 
     def _on_found(self, ids: list[int] | None) -> None:

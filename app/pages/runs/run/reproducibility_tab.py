@@ -14,7 +14,7 @@ from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Look, Text
+from app.widgets.text import Text, TextStyle
 from engine.runs.reproducibility import Reproducibility, RunSession
 
 SHA_256 = 64  # characters
@@ -105,11 +105,11 @@ class ReproducibilityTab(QWidget):
         if found == self._found:
             return
         self._found = found
-        look, sentence = verdict(found)
+        style, sentence = verdict(found)
         self.verdict.setText(sentence)
-        self.verdict.set_look(look)
-        self.good.setVisible(look == "good")
-        self.doubtful.setVisible(look == "warn")
+        self.verdict.set_style(style)
+        self.good.setVisible(style == "good")
+        self.doubtful.setVisible(style == "warn")
         self.obstacles.setText("\n".join(map(translated, found.obstacles)) if found.step else "")
         self.obstacles.setVisible(bool(found.obstacles) and found.step > 0)
         self.branched.setText(found.branched.sentence() if found.branched else "")
@@ -132,7 +132,7 @@ class ReproducibilityTab(QWidget):
     def _on_checked(self, damaged: list[str]) -> None:
         intact = self.tr("All files of all checkpoints are intact.")
         self.files.setText("\n".join(map(translated, damaged)) if damaged else intact)
-        self.files.set_look("bad" if damaged else "good")
+        self.files.set_style("bad" if damaged else "good")
 
     def _on_copy(self) -> None:
         if self._found is not None:
@@ -142,7 +142,7 @@ class ReproducibilityTab(QWidget):
             QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-def verdict(found: Reproducibility) -> tuple[Look, str]:
+def verdict(found: Reproducibility) -> tuple[TextStyle, str]:
     """In a sentence, whether the same job gives the same weights."""
     if not found.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
