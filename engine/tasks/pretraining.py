@@ -14,6 +14,7 @@ from torch import Tensor
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import pack_stream
 from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
+from engine.evaluation.pretraining import report
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -232,20 +233,7 @@ class PretrainingMetrics(Metrics):
     def compute(self) -> dict[str, float]:
         in_order = (self._sums[number] for number in sorted(self._sums))
         sums = sum(in_order, start=np.zeros(7))
-        count, loss, first, five, pairs, pair_loss, right = sums.tolist()
-        masked = loss / max(count, 1)
-        words = {"accuracy": first / max(count, 1), "top5": five / max(count, 1)}
-        if not pairs:
-            return {"loss": masked, **words, "examples": count}
-        following = pair_loss / pairs
-        return {
-            "loss": masked + following,
-            "loss_mlm": masked,
-            "loss_nsp": following,
-            **words,
-            "nsp_accuracy": right / pairs,
-            "examples": count,
-        }
+        return report(*sums.tolist()).metrics()
 
 
 def hide(

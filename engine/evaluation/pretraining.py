@@ -1,0 +1,60 @@
+"""How well masked tokens are predicted, and whether one segment follows another."""
+
+from pydantic import Field
+
+from engine.evaluation.report import Report
+
+
+class PretrainingReport(Report):
+    """All metrics of one evaluation; 0 where there is nothing to divide by."""
+
+    tokens: int = Field(description="How many tokens were predicted.")
+    pairs: int = Field(description="How many pairs of segments; 0 without NSP.")
+    loss_mlm: float = Field(description="Mean cross entropy of the tokens, in nats.")
+    loss_nsp: float = Field(description="Mean cross entropy of the pairs, in nats.")
+    accuracy: float = Field(description="Share of the tokens whose top prediction is right.")
+    top5: float = Field(description="Share of the tokens that are among the five top predictions.")
+    nsp_accuracy: float
+
+    @property
+    def loss(self) -> float:
+        return self.loss_mlm + self.loss_nsp if self.pairs else self.loss_mlm
+
+    def metrics(self) -> dict[str, float]:
+        always = {"loss": self.loss, "accuracy": self.accuracy, "top5": self.top5}
+        pairs = {
+            "loss_mlm": self.loss_mlm,
+            "loss_nsp": self.loss_nsp,
+            "nsp_accuracy": self.nsp_accuracy,
+        }
+        return always | (pairs if self.pairs else {}) | {"examples": self.tokens}
+
+    def lines(self) -> list[str]:
+        lines = [
+            f"loss {self.loss:.4f} ({self.tokens} tokens)",
+            f"accuracy {self.accuracy:.4f}, top-5 accuracy {self.top5:.4f}",
+        ]
+        if self.pairs:
+            lines.append(f"NSP loss {self.loss_nsp:.4f}, NSP accuracy {self.nsp_accuracy:.4f}")
+        return lines
+
+
+def report(
+    tokens: float,
+    loss: float,
+    right: float,
+    in_top5: float,
+    pairs: float = 0,
+    pair_loss: float = 0,
+    right_pairs: float = 0,
+) -> PretrainingReport:
+    """All metrics, from sums over the predicted tokens and over the pairs."""
+    return PretrainingReport(
+        tokens=int(tokens),
+        pairs=int(pairs),
+        loss_mlm=loss / max(tokens, 1),
+        loss_nsp=pair_loss / max(pairs, 1),
+        accuracy=right / max(tokens, 1),
+        top5=in_top5 / max(tokens, 1),
+        nsp_accuracy=right_pairs / max(pairs, 1),
+    )
