@@ -1,6 +1,5 @@
 """Files of text, and how to read them."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -120,10 +119,8 @@ class Mapping(Spec):
         return [*used, *((name, columns) for name, columns in several.items() if columns)]
 
     def identity(self) -> str:
-        """What a fingerprint holds of it: the same as before there were further fields."""
-        further = self.model_dump(mode="json", exclude_defaults=True)
-        whole = {"text": self.text, "pair": self.pair, "label": self.label} | further
-        return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        """What a fingerprint contains of it: a field that is not used makes no difference."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
 class Split(Spec):

@@ -236,8 +236,8 @@ class Dataset:
     def verify(self) -> None:
         """See whether the files are those that were imported.
 
-        By the sums of the manifest; a folder without one, as of an early version, by the
-        fingerprint of all its rows, which takes a hundred times as long.
+        By the checksums of the manifest; a copy that lost it, by the fingerprint of all its rows,
+        which takes a hundred times as long.
 
         Raises:
             StudioError: when they differ.
