@@ -1,6 +1,6 @@
 """What a token is before the first layer: the addends of its vector, and how long each is.
 
-Shapes: T tokens, E width of the tables, D width of the layers.
+Shapes: T tokens, E width of the tables, D hidden size of the layers.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Which tokens a checkpoint predicts at masked positions.
 
-Shapes: T tokens, N masked positions, D width, V vocabulary.
+Shapes: T tokens, N masked positions, D hidden size, V vocabulary.
 """
 
 import time

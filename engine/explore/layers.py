@@ -1,6 +1,6 @@
 """A pass through the encoder, one layer after the other, with the attention of each.
 
-Shapes: T tokens, D width, H heads, L layers; the batch is always of one.
+Shapes: T tokens, D hidden size, H heads, L layers; the batch is always of one.
 """
 
 from collections.abc import Iterator

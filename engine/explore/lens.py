@@ -1,6 +1,6 @@
 """The logit lens: what would be predicted at a position after each layer.
 
-Shapes: T tokens, N positions, D width, L layers, V vocabulary.
+Shapes: T tokens, N positions, D hidden size, L layers, V vocabulary.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Attention as other numbers than its weights, layer by layer.
 
-Shapes: T tokens, D width, H heads, K width of a head, L layers.
+Shapes: T tokens, D hidden size, H heads, K size of a head, L layers.
 """
 
 from collections.abc import Iterable, Iterator

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Run = Callable[[Integers, Integers, Integers], dict[str, Floats]]
-"""From token ids, which of them are real (0 or 1) and segments, all [B, T] or [B, E, T], to outputs
-by name."""
+"""From token ids, attention mask (0 or 1) and segments, all [B, T] or [B, E, T], to outputs by
+name."""
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of a Run
 MAX_TOKENS = 512  # tokens of an example
@@ -60,8 +60,8 @@ def say(
     encoded = [[tokenizer.encode(*one, longest) for one in example] for example in examples]
     values: dict[str, list[Floats]] = {output.name: [] for output in outputs}
     for batch in _batches(encoded):
-        ids, real, segments = _rectangle(batch, tokenizer.pad)
-        said = run(ids, real, segments)
+        ids, attention_mask, segments = _rectangle(batch, tokenizer.pad)
+        said = run(ids, attention_mask, segments)
         for output in outputs:
             for example, value in zip(batch, said[output.name], strict=True):
                 kept = value
@@ -91,18 +91,18 @@ def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]
 
 
 def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
-    """Ids, real and segments, [B, T], or [B, E, T] where examples have several endings."""
+    """Ids, attention mask and segments, [B, T], or [B, E, T] where examples have choices."""
     width = max(len(one.ids) for example in batch for one in example)
     ids = np.full((len(batch), len(batch[0]), width), pad, dtype=np.int64)
-    real, segments = np.zeros_like(ids), np.zeros_like(ids)
+    attention_mask, segments = np.zeros_like(ids), np.zeros_like(ids)
     for row, example in enumerate(batch):
         for number, one in enumerate(example):
             ids[row, number, : len(one.ids)] = one.ids
             segments[row, number, : len(one.ids)] = one.segments
-            real[row, number, : len(one.ids)] = 1
+            attention_mask[row, number, : len(one.ids)] = 1
     if len(batch[0]) == 1:
-        return ids[:, 0], real[:, 0], segments[:, 0]
-    return ids, real, segments
+        return ids[:, 0], attention_mask[:, 0], segments[:, 0]
+    return ids, attention_mask, segments
 
 
 def torch_run(network: "Network") -> Run:
@@ -111,8 +111,12 @@ def torch_run(network: "Network") -> Run:
 
     from engine.models.outputs import said_by
 
-    def run(ids: Integers, real: Integers, segments: Integers) -> dict[str, Floats]:
-        given = (torch.from_numpy(ids), torch.from_numpy(segments), torch.from_numpy(real) > 0)
+    def run(ids: Integers, attention_mask: Integers, segments: Integers) -> dict[str, Floats]:
+        given = (
+            torch.from_numpy(ids),
+            torch.from_numpy(segments),
+            torch.from_numpy(attention_mask) > 0,
+        )
         with torch.inference_mode():
             said = said_by(network, *given)
         return {name: value.numpy() for name, value in said.items()}
@@ -129,8 +133,8 @@ def onnx_run(file: Path) -> Run:
     wanted = [one.name for one in session.get_inputs()]
     names = [one.name for one in session.get_outputs()]
 
-    def run(ids: Integers, real: Integers, segments: Integers) -> dict[str, Floats]:
-        given = dict(zip(INPUTS, (ids, real, segments), strict=True))
+    def run(ids: Integers, attention_mask: Integers, segments: Integers) -> dict[str, Floats]:
+        given = dict(zip(INPUTS, (ids, attention_mask, segments), strict=True))
         return dict(zip(names, session.run(names, {n: given[n] for n in wanted}), strict=True))
 
     return run

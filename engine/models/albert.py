@@ -1,6 +1,7 @@
-"""ALBERT (Lan et al. 2020): few parameters, from small word vectors and shared layers.
+"""ALBERT (Lan et al. 2020): few parameters, from small token embeddings and shared layers.
 
-Shapes: B sequences, T tokens in each, D width, E width of word vectors, L layers, G groups.
+Shapes: B sequences, T tokens in each, D hidden size, E size of token embeddings, L layers, G
+groups.
 """
 
 from collections.abc import Iterator

@@ -109,14 +109,14 @@ class Padded:
     attention_bias: Tensor | None = None  # float [1 or B, 1, 1 or T, T], added to the scores: 0
     # where a token may attend and -inf where it may not; None: all may attend to all
     keep_weights: bool = False  # go the explicit way and return the weights, before dropout
-    asked: Tensor | None = None  # int64 [B, R], the positions that are wanted; None: all
+    query_rows: Tensor | None = None  # int64 [B, R], the positions that are wanted; None: all
 
     @property
     def query_positions(self) -> Tensor:
-        return self.positions if self.asked is None else self.asked
+        return self.positions if self.query_rows is None else self.query_rows
 
     def wanted(self, x: Tensor) -> Tensor:
-        return x if self.asked is None else picked(x, self.asked)  # [B, R, D]
+        return x if self.query_rows is None else picked(x, self.query_rows)  # [B, R, D]
 
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
@@ -142,10 +142,11 @@ class Padded:
             bias = outside[None, None] if bias is None else bias + outside.to(bias.dtype)
             blind = bias.isneginf().all(-1, keepdim=True)  # padding far from every token
             bias = bias.masked_fill(blind, 0)
-        if bias is None or self.asked is None or bias.size(2) == 1:
+        if bias is None or self.query_rows is None or bias.size(2) == 1:
             return bias
-        rows = bias[:, 0].expand(self.asked.size(0), -1, -1)  # [B, T, T]; len() would fix B in ONNX
-        return picked(rows, self.asked)[:, None]  # [B, 1, R, T]
+        B = self.query_rows.size(0)  # len() would fix it in an ONNX graph
+        rows = bias[:, 0].expand(B, -1, -1)  # [B, T, T]
+        return picked(rows, self.query_rows)[:, None]  # [B, 1, R, T]
 
 
 def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:

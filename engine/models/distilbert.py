@@ -1,6 +1,6 @@
 """DistilBERT (Sanh et al. 2019): BERT's layers, half of them, without segments.
 
-Shapes: B sequences, T tokens in each, D width.
+Shapes: B sequences, T tokens in each, D hidden size.
 """
 
 from torch import Tensor, nn

@@ -1,6 +1,6 @@
 """What is put on top of the encoder.
 
-Shapes: B sequences, D width, V vocabulary, C outputs; … any leading dimensions.
+Shapes: B sequences, D hidden size, V vocabulary, C outputs; … any leading dimensions.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Pooler(nn.Module):
 class MlmHead(nn.Module):
     """Logits over the vocabulary: [..., D] → [..., V]. The decoder is the token embedding itself.
 
-    It takes any vectors of the encoder: those at the chosen places alone, [N, D], are far cheaper.
+    It takes any vectors of the encoder: those at masked positions alone, [N, D], are far cheaper.
     """
 
     def __init__(self, spec: EncoderSpec, token: nn.Embedding) -> None:

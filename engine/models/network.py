@@ -1,6 +1,6 @@
 """A network: the encoder of its family, and the heads on it.
 
-Shapes: B sequences, T tokens in each, D width, C outputs.
+Shapes: B sequences, T tokens in each, D hidden size, C outputs.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """What a network says of a batch, by the names that transformers gives it.
 
-Shapes: B inputs, T tokens, D width, V vocabulary, C outputs of the task head, E endings.
+Shapes: B inputs, T tokens, D hidden size, V vocabulary, C outputs of the task head, E endings.
 """
 
 from torch import Tensor
@@ -39,7 +39,7 @@ def said_by(
 
     Args:
         tokens: int64 [B, T]; [B, E, T] where the head chooses one of E endings.
-        segments: int64, and `real`: bool, both of the same shape; see `Bert.forward`.
+        segments: int64, and attention_mask: bool, of the same shape; see `Encoder.forward`.
 
     Returns:
         [B, C] or [B, E] for an input, [B, T, C] for tokens; start and end of answers are [B, T].

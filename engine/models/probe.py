@@ -1,6 +1,6 @@
 """A small network that reads the vectors of an encoder (Devlin et al. 2019, §5.3).
 
-Shapes: B sequences, T tokens in each, D width, N vectors of each token, L layers, C outputs.
+Shapes: B sequences, T tokens in each, D hidden size, N vectors of each token, L layers, C outputs.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """RoBERTa (Liu et al. 2019): BERT trained longer, on more text, in pieces of bytes.
 
-Shapes: B sequences, T tokens in each, D width.
+Shapes: B sequences, T tokens in each, D hidden size.
 """
 
 import torch
@@ -28,8 +28,8 @@ class RobertaEmbeddings(Embeddings):
         return super().summed(tokens, torch.zeros_like(segments), positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
-        real = (tokens != self.padding).long()
-        return real.cumsum(1) * real + self.padding  # [B, T]
+        mask = (tokens != self.padding).long()
+        return mask.cumsum(1) * mask + self.padding  # [B, T]
 
 
 class RobertaPooler(Pooler):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.models.fast.dropout import drawing
+from engine.models.fast.dropout import dropout_seed
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Learner, total
 from engine.training.devices import Machine
@@ -54,7 +54,7 @@ class GradientAccumulator:
 
         def one(half: Batch, seed: int) -> dict[str, Tensor]:
             torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
-            with drawing(seed):
+            with dropout_seed(seed):
                 return self._add(half, batch, weight, scale)
 
         try:

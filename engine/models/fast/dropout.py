@@ -25,7 +25,7 @@ _source = _Source()
 
 
 @contextmanager
-def drawing(seed: int) -> Iterator[None]:
+def dropout_seed(seed: int) -> Iterator[None]:
     """Let this thread draw by itself for the block, whatever others draw meanwhile."""
     _source.generator = torch.Generator().manual_seed(seed)
     try:
@@ -82,7 +82,7 @@ def _dropped(x: Tensor, dropped: Tensor, scale: float) -> Tensor:
 def dropped_indices(count: int, share: float) -> Tensor:
     """Which of `count` values are dropped where each is with a chance of `share`: int64, rising.
 
-    From torch's random state on the processor, or within `drawing` from one of the thread's own.
+    From torch's random state on the processor, or within `dropout_seed` from the thread's own.
     """
     if not share or not count:
         return torch.empty(0, dtype=torch.int64)
@@ -96,5 +96,5 @@ def dropped_indices(count: int, share: float) -> Tensor:
         steps = gaps.clamp_(max=count).to(torch.int64).add_(1)
         found.append(steps.cumsum_(0).add_(last))
         last = int(found[-1][-1])
-    places = found[0] if len(found) == 1 else torch.cat(found)
-    return places[: int(torch.searchsorted(places, count))]
+    indices = found[0] if len(found) == 1 else torch.cat(found)
+    return indices[: int(torch.searchsorted(indices, count))]

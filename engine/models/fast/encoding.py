@@ -83,7 +83,7 @@ def encode_at(
     *lower, top = encoder.passes()
     for layer in lower:
         x, _ = layer(x, layout)
-    x, _ = top(x, replace(layout, asked=positions))
+    x, _ = top(x, replace(layout, query_rows=positions))
     last: Tensor = encoder.norm(x)
     return last
 
@@ -95,11 +95,11 @@ def plan(
 
     `query_positions` as for `encode`; on the host they cost no wait.
     """
-    asked = None if query_positions is None else query_positions.cpu().numpy()
+    wanted_positions = None if query_positions is None else query_positions.cpu().numpy()
     on_processor = encoder.embeddings.token.weight.device.type == "cpu"
     largest = CACHED if on_processor else 0
     shape = AttentionShape(encoder.heads, encoder.causal, encoder.windows, largest)
-    return unpad(lengths, width, shape, asked, encoder.pooler is not None)
+    return unpad(lengths, width, shape, wanted_positions, encoder.pooler is not None)
 
 
 def leaves_out(encoder: Encoder, attention_mask: Tensor | None) -> bool:

@@ -54,7 +54,7 @@ class UnpaddedBatch:
     layers: Unpadded  # as all layers but the last see it
     last: Unpadded  # as the last one sees it
     summary: Tensor  # int64 [B], where the token is that has seen its whole sequence
-    order: Tensor | None  # int64 [M], where among the wanted rows each asked one is; None: all are
+    order: Tensor | None  # int64 [M], where among the wanted rows each of them is; None: all are
 
     def moved(self, move: Move) -> "UnpaddedBatch":
         """With every tensor moved, to a device."""
@@ -91,12 +91,12 @@ def unpad(
     whole = partial(UnpaddedBatch, tensor(indices), layers, summary=tensor(summary))
     if query_positions is None:
         return whole(last=layers, order=None)
-    asked = np.concatenate([query_positions, summary]) if pools else query_positions
-    if 2 * len(asked) > len(indices):
+    wanted_positions = np.concatenate([query_positions, summary]) if pools else query_positions
+    if 2 * len(wanted_positions) > len(indices):
         return whole(last=layers, order=None)
     number = np.zeros(len(lengths) * width, dtype=np.int64)
     number[indices] = np.arange(len(indices))
-    wanted = number[asked]  # [M]
+    wanted = number[wanted_positions]  # [M]
     rows = np.sort(wanted)
     back = np.empty_like(wanted)
     back[np.argsort(wanted, kind="stable")] = np.arange(len(wanted))

@@ -3,7 +3,7 @@
 With 30,000 pieces the logits of a pre-training batch are larger than all else in it. Here some rows
 at a time become logits, then shares, then gradients, in one and the same room.
 
-Shapes: N rows, D width, V vocabulary.
+Shapes: N rows, D hidden size, V vocabulary.
 """
 
 from typing import Any

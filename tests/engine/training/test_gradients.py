@@ -10,7 +10,7 @@ import torch
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
-from engine.models.fast.dropout import drawing
+from engine.models.fast.dropout import dropout_seed
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
@@ -41,10 +41,10 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
     def noted(seed: int):
         took_part.add(threading.get_ident())
-        return drawing(seed)
+        return dropout_seed(seed)
 
     monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
-    monkeypatch.setattr(gradients, "drawing", noted)
+    monkeypatch.setattr(gradients, "dropout_seed", noted)
     return took_part
 
 
