@@ -60,7 +60,9 @@ def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
         classifier = served(load(folder / CLASSES), number)
         learner, rows = learner_of(classifier), Rows(texts.rows(folder))
         assert learner is not None
-        return lambda: evaluating.collect_predictions(classifier, learner, rows, 512, 32).answers()
+        return lambda: evaluating.collect_predictions(
+            classifier, learner, rows, 512, 32
+        ).predictions()
     number, _, with_maps = kind.partition(" ")
     checkpoint = served(load(folder / WORDS), number)
     if work == "words":

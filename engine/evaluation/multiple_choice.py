@@ -14,7 +14,7 @@ class ChoiceReport(Report):
     examples: int
     correct: int
     accuracy: float
-    chance: float = Field(description="The accuracy of guessing: one over the number of endings.")
+    random_baseline: float = Field(description="The accuracy of random predictions.")
     loss: float = Field(description="Mean cross entropy, in nats.")
 
     def metrics(self) -> dict[str, float]:
@@ -23,7 +23,7 @@ class ChoiceReport(Report):
     def lines(self) -> list[str]:
         return [
             f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
-            f"random baseline {self.chance:.4f}, loss {self.loss:.4f}",
+            f"random baseline {self.random_baseline:.4f}, loss {self.loss:.4f}",
         ]
 
 
@@ -41,6 +41,6 @@ def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
         examples=len(wanted),
         correct=correct,
         accuracy=correct / max(len(wanted), 1),
-        chance=1 / given.shape[1],
+        random_baseline=1 / given.shape[1],
         loss=cross_entropy(given, wanted),
     )

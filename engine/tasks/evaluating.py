@@ -1,4 +1,4 @@
-"""A network at work on examples, those of a length together, with no chance in it.
+"""A network at work on examples, those of a length together, with nothing random in it.
 
 On a processor two threads go through a batch each, instead of sharing out every operation of one;
 see `engine.training.gradients` for what that saves.
@@ -20,7 +20,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.tasks.learner import Examples, Learner, Metrics, PredictionCollector
-from engine.tasks.rng import DEV, rng_for
+from engine.tasks.rng import VALIDATION, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
@@ -40,7 +40,7 @@ def evaluate(
     at_once: int = 0,
     together: bool = False,
 ) -> Metrics:
-    """What a network does on `examples`; where a task needs chance, the same every time.
+    """What a network does on `examples`; where a task is random, the same every time.
 
     Args:
         at_once: examples of a batch that are computed at a time; 0: all.
@@ -53,7 +53,7 @@ def evaluate(
 
     def add(number: int) -> None:
         numbers = batches[number]
-        rng = rng_for(seed, DEV, number)
+        rng = rng_for(seed, VALIDATION, number)
         one = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
         one = one._replace(numbers=torch.from_numpy(numbers))
         for part in one.parts(at_once):
@@ -107,7 +107,7 @@ def for_each(
 
 
 def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
-    """Batches for judging: each example once, those of a length together, no chance in it."""
+    """Batches for an evaluation: each example once, those of a length together, nothing random."""
     order = np.argsort(lengths, kind="stable")
     return [order[i : i + batch] for i in range(0, len(order), batch)]
 

@@ -212,17 +212,17 @@ class Metrics(ABC):
 
 
 class PredictionCollector(Metrics):
-    """What a network answers to each example."""
+    """What a network predicts for each example."""
 
     @abstractmethod
     def report(self) -> Report:
-        """The answers held against what is wanted.
+        """The predictions compared with the targets.
 
         Raises StudioError where nobody says what is.
         """
 
     @abstractmethod
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         """One record for each row that was packed, in their order, with what is said of it."""
 
     def compute(self) -> dict[str, float]:
@@ -331,17 +331,17 @@ class Learner(ABC):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        """The examples with these numbers; where there is chance, it comes from `random` alone."""
+        """The examples with these numbers; random numbers come from `rng` alone."""
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        """What is wanted of each row of a batch as a whole, for a person to read."""
+        """The target of each row of a batch as a whole, for a person to read."""
         return [""] * len(batch.tokens)
 
     @abstractmethod
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        """A batch of random pieces, all of the same width, to measure a step with."""
+        """A batch of random tokens, all of the same width, to measure a step with."""
 
     @abstractmethod
     def losses(
@@ -372,14 +372,14 @@ class Learner(ABC):
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
-    """The pieces that are no words."""
+    """The special tokens."""
     return [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask]
 
 
-def random_pieces(
+def random_tokens(
     count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
 ) -> np.ndarray:
-    """Ordinary pieces by chance, int64 [count, width]."""
+    """Random ordinary tokens, int64 [count, width]."""
     ordinary = np.setdiff1d(np.arange(tokenizer.size), special_ids(tokenizer))
     return rng.choice(ordinary, (count, width))
 

@@ -132,7 +132,7 @@ class LabelsCollector(LogitsCollector):
             raise MissingColumn("label", ["text"])
         return report(self.logits, self._targets, self._labels, THRESHOLD)
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         shares = torch.from_numpy(self.logits).sigmoid().numpy()
         return [self._answer(row) for row in shares]
 

@@ -31,7 +31,7 @@ from engine.tasks.learner import (
     Learner,
     LogitsCollector,
     pad,
-    random_pieces,
+    random_tokens,
     ranked_labels,
     share_of_mean,
 )
@@ -113,7 +113,7 @@ class MultipleChoiceLearner(Learner):
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        rows = random_pieces(count * self._endings, width, tokenizer, rng)
+        rows = random_tokens(count * self._endings, width, tokenizer, rng)
         tokens = torch.from_numpy(rows)
         targets = torch.from_numpy(rng.integers(0, self._endings, count))
         segments = torch.zeros_like(tokens)
@@ -136,7 +136,7 @@ class MultipleChoiceLearner(Learner):
             )
         begun = None if question.pair is None else [question.pair]
         rows = Rows([question.text], beginnings=begun, endings=[choices])
-        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).answers()[0]
+        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[0]
         shares = torch.tensor([said[f"p({number})"] for number in range(len(choices))])  # [E]
         return ranked_labels(self.task.kind, choices, finite(shares), given)
 
@@ -156,7 +156,7 @@ class ChoiceCollector(LogitsCollector):
             raise MissingColumn("label", ["text", "endings"])
         return report(self.logits, self._targets)
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         """The number of the chosen ending, from 0, and the probability of each."""
         shares = torch.from_numpy(self.logits).softmax(1).numpy()
         return [

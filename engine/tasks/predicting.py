@@ -47,7 +47,7 @@ class Predictor:
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """What is said of each row, as one record for each, in their order."""
-        return self._go_through(rows.unlabelled(), progress).answers()
+        return self._go_through(rows.unlabelled(), progress).predictions()
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """What is said held against what the rows want.

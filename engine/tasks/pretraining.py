@@ -29,7 +29,7 @@ from engine.tasks.learner import (
     Metrics,
     Padded,
     pad,
-    random_pieces,
+    random_tokens,
     share_of_mean,
     special_ids,
 )
@@ -97,7 +97,7 @@ class PretrainingLearner(Learner):
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Begin with how frequent each piece is.
+        """Begin with how frequent each token is.
 
         The bias of the head starts as log frequency, so that a new network predicts by frequency at
         step 0. Otherwise its first thousand steps go into learning just that, by bending all
@@ -147,7 +147,7 @@ class PretrainingLearner(Learner):
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         follows = rng.integers(0, 2, count) if self.task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
@@ -157,7 +157,7 @@ class PretrainingLearner(Learner):
     def _hide(
         self, tokens: Tensor, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        return hide(tokens.numpy(), tokenizer, self.task, rng)
+        return mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
 
     def _asked(
         self,
@@ -218,9 +218,9 @@ class PretrainingMetrics(Metrics):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
-        pieces, follows = predictions(network, batch)  # [N, V], [B, 2]
-        loss = float(F.cross_entropy(pieces, batch.targets, reduction="sum"))
-        best = pieces.topk(min(5, pieces.size(1)), dim=1).indices  # [N, 5]
+        tokens, follows = predictions(network, batch)  # [N, V], [B, 2]
+        loss = float(F.cross_entropy(tokens, batch.targets, reduction="sum"))
+        best = tokens.topk(min(5, tokens.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
         sums = [len(batch.targets), loss, int(hits[:, 0].sum()), int(hits.any(dim=1).sum())]
         pairs = [0, 0.0, 0]
@@ -236,7 +236,7 @@ class PretrainingMetrics(Metrics):
         return report(*sums.tolist()).metrics()
 
 
-def hide(
+def mask_tokens(
     tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose tokens to predict and mask them: 80 % [MASK], 10 % another token, 10 % as it is.
@@ -306,8 +306,8 @@ def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
     encoded = network.encode(
         batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
     )
-    pieces: Tensor = network.mlm(encoded.last)  # [N, V]
-    return pieces.float(), _follows(network, batch, encoded)
+    tokens: Tensor = network.mlm(encoded.last)  # [N, V]
+    return tokens.float(), _follows(network, batch, encoded)
 
 
 def _follows(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:

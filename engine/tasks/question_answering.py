@@ -39,7 +39,7 @@ from engine.tasks.learner import (
     Learner,
     PredictionCollector,
     pad,
-    random_pieces,
+    random_tokens,
 )
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -152,7 +152,7 @@ class QuestionAnsweringLearner(Learner):
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(rng.integers(0, width, (count, 2)))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
@@ -175,7 +175,7 @@ class QuestionAnsweringLearner(Learner):
             )
         assert question.pair is not None
         rows = Rows([question.text], [question.pair])
-        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).answers()[0]
+        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[0]
         return Predicted(
             task=self.task.kind,
             tokens=given.described,
@@ -225,7 +225,7 @@ class AnswerCollector(PredictionCollector):
             update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
         )
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         rows = self._examples.rows
         assert rows is not None and rows.pairs is not None
         return [

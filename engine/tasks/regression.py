@@ -97,5 +97,5 @@ class NumberCollector(LogitsCollector):
             raise MissingColumn("label", ["text"])
         return report(self.logits[:, 0], self._targets)
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         return [{"number": float(number)} for number in self.logits[:, 0]]

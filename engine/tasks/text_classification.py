@@ -115,7 +115,7 @@ class ClassCollector(LogitsCollector):
             raise MissingColumn("label", ["text"])
         return report(self.logits, self._targets, self._labels)
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         shares = torch.from_numpy(self.logits).softmax(1).numpy()
         return [
             {

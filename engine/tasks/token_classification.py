@@ -37,7 +37,7 @@ from engine.tasks.learner import (
     Learner,
     PredictionCollector,
     pad,
-    random_pieces,
+    random_tokens,
     share_of_mean,
 )
 from engine.tasks.whole_text import quoted
@@ -60,7 +60,7 @@ class Sentences(Examples):
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
 
     def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words of these examples that have a piece: which of them all each is, and in which
+        """The words of these examples that have a token: which of them all each is, and in which
         row of a batch it stands; both int64 [N].
         """
         counts = self.starts[numbers + 1] - self.starts[numbers]
@@ -72,7 +72,7 @@ class Sentences(Examples):
 
 
 class TokenClassificationLearner(Learner):
-    """A linear layer on the vector of each word's first piece, and cross-entropy."""
+    """A linear layer on the vector of each word's first token, and cross-entropy."""
 
     task: TokenClassification
 
@@ -209,7 +209,7 @@ class TokenClassificationLearner(Learner):
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(rng.integers(0, len(self._tags), tokens.numel()))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
 
@@ -267,7 +267,7 @@ class TokenClassificationLearner(Learner):
 
 
 class TagCollector(PredictionCollector):
-    """The most likely tag of each word; O for those of which the network sees no piece."""
+    """The most likely tag of each word; O for those of which the network sees no token."""
 
     def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
         self._examples, self._tags = examples, tags
@@ -308,7 +308,7 @@ class TagCollector(PredictionCollector):
     def _by_row(self, tags: list[str]) -> list[list[str]]:
         return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
 
-    def answers(self) -> list[dict[str, Any]]:
+    def predictions(self) -> list[dict[str, Any]]:
         """Words, their tags with probabilities, and the spans that these make.
 
         A span's first and last word are counted from 0, and the last one is excluded; its
@@ -355,7 +355,7 @@ def _is_text(token: Token) -> bool:
 
 
 def _logits(network: Network, batch: Batch) -> torch.Tensor:
-    """What the head says of the first piece of each word: float32 [N, C]."""
+    """What the head says of the first token of each word: float32 [N, C]."""
     assert batch.positions is not None
     logits = network.logits(*batch.inputs)  # [B, T, C]
     return logits.flatten(0, 1)[batch.positions]

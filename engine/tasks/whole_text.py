@@ -15,12 +15,12 @@ from engine.data.packing.packed import pack_examples
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.learner import Batch, Examples, Learner, pad, random_pieces
+from engine.tasks.learner import Batch, Examples, Learner, pad, random_tokens
 from engine.tokenizers.tokenizer import Tokenizer
 
 
 class WholeTextLearner(Learner):
-    """Packs a text or a pair of each row; a task adds what is wanted of it and the loss."""
+    """Packs a text or a pair of each row; a task adds the targets and the loss."""
 
     @property
     def packing(self) -> str:
@@ -28,11 +28,11 @@ class WholeTextLearner(Learner):
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:
-        """What is wanted of each row, [rows, …]; None where nobody says."""
+        """The target of each row, [rows, …]; None where nobody says."""
 
     @abstractmethod
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Targets for rows that are made up, [count, …]."""
+        """Random targets, [count, …]."""
 
     def pack(
         self,
@@ -63,7 +63,7 @@ class WholeTextLearner(Learner):
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        tokens = torch.from_numpy(random_pieces(count, width, tokenizer, rng))
+        tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(self.random_targets(count, rng))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 

@@ -87,7 +87,7 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
         words = [text[a:b] for a, b in typed_words(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
         rows = Rows([json.dumps(words)])
-        (expected,) = collect_predictions(named, learner, rows, 24, 1).answers()
+        (expected,) = collect_predictions(named, learner, rows, 24, 1).predictions()
         assert all(text[one.start : one.end] == one.text for one in said.spans)
         ours = [(one.label, one.text.replace(" ", "")) for one in said.spans]
         chances = [one.probability for one in said.spans]

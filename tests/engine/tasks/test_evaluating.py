@@ -55,7 +55,7 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
         seed=3,
         at_once=at_once,
     )
-    answers = metrics.answers() if isinstance(metrics, PredictionCollector) else []
+    answers = metrics.predictions() if isinstance(metrics, PredictionCollector) else []
     return metrics.compute(), answers
 
 

@@ -13,7 +13,7 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
-from engine.tasks.pretraining import PretrainingLearner, hide, predictions
+from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
@@ -32,7 +32,7 @@ def rows(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
 
 def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer: Tokenizer) -> None:
     tokens = rows(tokenizer, 2000, 102)
-    shown, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (chosen.sum(axis=1) == 15).all()
     masked = (shown == tokenizer.mask) & chosen
     same = (shown == tokens) & chosen
@@ -44,22 +44,22 @@ def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer: Tok
 
 def test_what_was_not_chosen_stays(tokenizer: Tokenizer) -> None:
     tokens = rows(tokenizer, 50, 40)
-    shown, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (shown[~chosen] == tokens[~chosen]).all()
     assert not chosen[np.isin(tokens, special_ids(tokenizer))].any()
 
 
 def test_every_token_is_chosen_equally_often(tokenizer: Tokenizer) -> None:
     tokens = rows(tokenizer, 20_000, 22)
-    _, chosen = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
+    _, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
     shares = chosen[:, 1:-1].mean(axis=0)
     assert shares.min() > 0.13 and shares.max() < 0.17
 
 
 def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
     tokens = rows(tokenizer, 5, 30)
-    first = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
-    again = hide(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
+    first = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
+    again = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
     assert (first[0] == again[0]).all() and (first[1] == again[1]).all()
 
 
@@ -71,7 +71,7 @@ def test_each_row_gets_its_rounded_share_and_at_least_one(
     tokens = np.pad(
         rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
     )
-    _, chosen = hide(
+    _, chosen = mask_tokens(
         tokens, tokenizer, Pretraining(mlm_probability=share), np.random.default_rng(0)
     )
     assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()

@@ -13,7 +13,7 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Examples, special_ids, total
-from engine.tasks.pretraining import PretrainingLearner, hide
+from engine.tasks.pretraining import PretrainingLearner, mask_tokens
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.training.small import new_run, pretraining
@@ -108,7 +108,7 @@ def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_p
     full = np.flatnonzero(examples.packed.lengths == 48)
     tokens = np.stack([examples.packed.ids(n) for n in full])
     assert tokenizer.continues[tokens].mean() > 0.2, "words of several pieces are there"
-    _, chosen = hide(
+    _, chosen = mask_tokens(
         tokens,
         tokenizer,
         Pretraining(whole_word_masking=True, mlm_probability=0.3),

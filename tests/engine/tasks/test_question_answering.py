@@ -141,7 +141,7 @@ def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
     metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch=4)
     report = metrics.report()
     assert (report.questions, report.exact_match, report.f1) == (3, 1, 1)
-    said = metrics.answers()
+    said = metrics.predictions()
     assert [one["answer"] for one in said] == ["Turin", "Rome", ""]
     assert PASSAGE[said[0]["start"] : said[0]["end"]] == "Turin"
     assert said[0]["probability"] > 0.9 > 0.1 > said[0]["no_answer"]
@@ -159,7 +159,7 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     for places in oracle.places.values():
         places[:] = 0  # every window says that there is none
     metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
-    assert all(one["answer"] and one["no_answer"] == 0 for one in metrics.answers())
+    assert all(one["answer"] and one["no_answer"] == 0 for one in metrics.predictions())
     with pytest.raises(StudioError, match="needs a question, a passage and its answers"):
         metrics.report()
 

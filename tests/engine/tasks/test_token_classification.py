@@ -173,11 +173,13 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
 
 
 def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
-    alone = evaluate(network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1).answers()
+    alone = evaluate(
+        network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1
+    ).predictions()
     unanswered = ROWS.unlabelled()
     examples = learner.pack(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
     together = evaluate(network, learner, tokenizer, examples, 4)
-    for one, other in zip(alone, together.answers(), strict=True):
+    for one, other in zip(alone, together.predictions(), strict=True):
         assert (one["words"], one["tags"]) == (other["words"], other["tags"])
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
     with pytest.raises(MissingColumn):
