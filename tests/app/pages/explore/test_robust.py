@@ -9,8 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
 from app.pages.explore import study
-from app.pages.explore.panels.predictions import choices
-from app.pages.explore.panels.words import candidates as whole
+from app.pages.explore.panels.words import candidates
 from app.pages.explore.side import MAX_CHARACTERS
 from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed
@@ -51,7 +50,7 @@ def model(home):
 
 @pytest.fixture
 def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
-    for module in (study, choices, whole):
+    for module in (study, candidates):
         monkeypatch.setattr(module, "TYPING_PAUSE_MS", PAUSE)
     made = ExplorePage(workshop)
     qtbot.addWidget(made)
