@@ -106,7 +106,7 @@ class Side(QObject):
         return self.model.info.task if self.model and self.model.info else None
 
     def has_head(self, name: str) -> bool:
-        """Whether the model has “masked words”, “classes”, …; False while there is no model."""
+        """Whether the model has “mlm”, “nsp”, …; False while there is no model."""
         return bool(self.model and self.model.info and name in self.model.info.task_heads)
 
     def asked(self, kind: type[Asked], **more: Any) -> Asked | None:

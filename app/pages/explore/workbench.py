@@ -110,8 +110,9 @@ class Workbench(QMainWindow):
         return self.docks[key].is_front
 
     def is_at_first(self) -> bool:
-        """Whether the panel that is in front at first is there still."""
-        return self.is_front(self._front)
+        """Whether no tab but the first one was brought to the front, also before any is drawn."""
+        tabs = (key for key, dock in self.docks.items() if dock.described.place == "tab")
+        return not any(self.is_front(key) for key in tabs if key != self._front)
 
     def is_seen(self, key: str) -> bool:
         """Whether a panel is on the screen and not behind another."""

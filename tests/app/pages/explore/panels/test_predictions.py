@@ -6,6 +6,7 @@ from PySide6.QtGui import QTextCursor
 from app.library import describe_model
 from app.pages.explore.panels.predictions.figure import figure_of
 from app.pages.explore.view import ExplorePage
+from app.tasks.prediction_view import Given
 from app.widgets import figure
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 from engine.messages.explore.text import LabelProbability, Prediction
@@ -44,11 +45,11 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
     answer(page, explorer, task="question_answering", spans=(best, other), value=0.2)
-    face = page.panels["predictions"].sides[0].views["question_answering"]
-    assert face.verdict.whole() == "cat · 70.0 %"
-    selections = face.passage.extraSelections()
+    shown = page.panels["predictions"].sides[0].views["question_answering"]
+    assert shown.verdict.whole() == "cat · 70.0 %"
+    selections = shown.passage.extraSelections()
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
-    assert [bar.label for bar in face.bars.shown] == ["cat", "the", "no answer"]
+    assert [bar.label for bar in shown.bars.shown] == ["cat", "the", "no answer"]
     assert_accessible(page)
 
 
@@ -58,10 +59,10 @@ def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
     page.pair.set_text(PASSAGE)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
     answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
-    face = page.panels["predictions"].sides[0].views["question_answering"]
-    assert face.verdict.whole() == "No answer in the passage · 90.0 %"
-    assert face.passage.extraSelections() == []
-    assert face.passage.toPlainText() == PASSAGE
+    shown = page.panels["predictions"].sides[0].views["question_answering"]
+    assert shown.verdict.whole() == "No answer in the passage · 90.0 %"
+    assert shown.passage.extraSelections() == []
+    assert shown.passage.toPlainText() == PASSAGE
 
 
 TAGS = ("O", "B-person", "I-person", "B-place")
@@ -84,11 +85,11 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
     answer(page, explorer, task="token_classification", spans=found)
-    face = page.panels["predictions"].sides[0].views["token_classification"]
-    assert face.verdict.whole() == "2 span(s)"
-    plain = face.text.toPlainText().replace("\u202f", "|")
+    shown = page.panels["predictions"].sides[0].views["token_classification"]
+    assert shown.verdict.whole() == "2 span(s)"
+    plain = shown.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
-    document, marked = face.text.document(), {}
+    document, marked = shown.text.document(), {}
     for place in range(document.characterCount() - 1):
         cursor = QTextCursor(document)
         cursor.setPosition(place)
@@ -98,7 +99,7 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
             colour = look.underlineColor().name()
             marked[colour] = marked.get(colour, "") + cursor.selectedText()
     assert sorted(marked.values()) == ["Ada Lovelace", "London"]
-    assert [bar.label for bar in face.bars.shown] == ["Ada Lovelace · person", "London · place"]
+    assert [bar.label for bar in shown.bars.shown] == ["Ada Lovelace · person", "London · place"]
     assert_accessible(page)
     screen(page, "explore tags")
 
@@ -111,10 +112,10 @@ def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     answer(page, explorer, task="token_classification", spans=(), cut=True)
-    face = page.panels["predictions"].sides[0].views["token_classification"]
-    assert face.verdict.whole() == "No spans in this text"
-    assert face.text.toPlainText() == TYPED
-    assert "cut off" in face.note.text()
+    shown = page.panels["predictions"].sides[0].views["token_classification"]
+    assert shown.verdict.whole() == "No spans in this text"
+    assert shown.text.toPlainText() == TYPED
+    assert "truncated" in shown.note.text()
 
 
 def test_classes_of_words_are_named_too(page, home, explorer, wait):
@@ -127,9 +128,9 @@ def test_classes_of_words_are_named_too(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
     found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
     answer(page, explorer, task="token_classification", spans=found)
-    face = page.panels["predictions"].sides[0].views["token_classification"]
-    assert face.verdict.whole() == "2 word(s)"
-    assert "Ada\u202fPROPN" in face.text.toPlainText()
+    shown = page.panels["predictions"].sides[0].views["token_classification"]
+    assert shown.verdict.whole() == "2 word(s)"
+    assert "Ada\u202fPROPN" in shown.text.toPlainText()
 
 
 def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
@@ -147,17 +148,17 @@ def test_labels_are_given_each_by_itself(page, home, explorer, wait):
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
     answer(page, explorer, task="multi_label", predictions=chances)
-    face = page.panels["predictions"].sides[0].views["multi_label"]
-    assert face.verdict.whole() == "mat, cat"
-    assert [(bar.emphasised, bar.apart) for bar in face.bars.shown] == [
+    shown = page.panels["predictions"].sides[0].views["multi_label"]
+    assert shown.verdict.whole() == "mat, cat"
+    assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
     answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
-    assert face.verdict.whole() == "mat, cat"  # nobody has asked again
+    assert shown.verdict.whole() == "mat, cat"  # nobody has asked again
     page.text.set_text("the dog")
     wait(lambda: explorer.asked[-1].text == "the dog")
     answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
-    assert face.verdict.whole() == "No label is likely enough"
+    assert shown.verdict.whole() == "No label reaches 50 %"
     assert_accessible(page)
 
 
@@ -167,15 +168,16 @@ def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explore
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     answer(page, explorer, task="regression", value=3.14159, range=(0, 5))
-    face = page.panels["predictions"].sides[0].views["regression"]
-    assert face.verdict.whole() == "3.142"
-    assert face.gauge.share == pytest.approx(0.628, abs=1e-3)
-    assert face.gauge.accessibleDescription() == "3.142, between 0 and 5"
+    shown = page.panels["predictions"].sides[0].views["regression"]
+    assert shown.verdict.whole() == "3.142"
+    assert shown.gauge.share == pytest.approx(0.628, abs=1e-3)
+    assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
     assert_accessible(page)
-    face.show_answer(Predicted(task="regression", tokens=(), value=7, range=(0, 5)))
-    assert face.gauge.share == 1 and "outside of 0 to 5" in face.note.text()
-    face.show_answer(Predicted(task="regression", tokens=(), value=7))
-    assert face.gauge.isHidden()
+    outside = Predicted(task="regression", tokens=(), value=7, range=(0, 5))
+    shown.show_prediction(outside, Given("the cat sat"))
+    assert shown.gauge.share == 1 and "Outside the range" in shown.note.text()
+    shown.show_prediction(outside.model_copy(update={"range": None}), Given("the cat sat"))
+    assert shown.gauge.isHidden()
 
 
 def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
@@ -183,21 +185,21 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     page.arrive(folder)
     page.text.set_text("the cat sat")
     wait(lambda: "multiple_choice" in page.panels["predictions"].sides[0].views)
-    face = page.panels["predictions"].sides[0].views["multiple_choice"]
-    assert not explorer.of_kind("predict") and "two endings" in face.note.text()
-    qtbot.keyClicks(face.lines[0], "on the mat")
-    qtbot.keyClicks(face.lines[3], "on a dog")
-    assert len(face.lines) == 5  # another one came
+    shown = page.panels["predictions"].sides[0].views["multiple_choice"]
+    assert not explorer.of_kind("predict") and "two choices" in shown.note.text()
+    qtbot.keyClicks(shown.lines[0], "on the mat")
+    qtbot.keyClicks(shown.lines[3], "on a dog")
+    assert len(shown.lines) == 5  # another one came
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
-    assert face.verdict.whole() == "on a dog · 70.0 %" and face.bars.isVisible()
+    assert shown.verdict.whole() == "on a dog · 70.0 %" and shown.bars.isVisible()
     assert_accessible(page)
-    face.lines[3].clear()
-    qtbot.keyClicks(face.lines[3], " ")
-    wait(face.bars.isHidden)
-    assert "two endings" in face.note.text()
+    shown.lines[3].clear()
+    qtbot.keyClicks(shown.lines[3], " ")
+    wait(shown.bars.isHidden)
+    assert "two choices" in shown.note.text()
 
 
 def test_two_models_answer_side_by_side_with_their_differences(page, home, explorer, wait):
@@ -220,9 +222,7 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     assert [side.views["text_classification"].verdict.whole() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
     ]  # fmt: skip
-    assert panel.difference.text() == (
-        "The second less the first: good -35.0 points, bad +35.0 points."
-    )
+    assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")
     assert_accessible(panel)
     page.study.compare(None)
     wait(panel.sides[1].isHidden)
