@@ -145,10 +145,10 @@ class FeatureExtractor:
         offsets = np.concatenate([[0], np.cumsum(packed.lengths)])
 
         def fill(rows: np.ndarray) -> None:
-            tokens, segments, real = pad(packed, rows, self.tokenizer.pad)
-            real = None if real is None else real.to(device)
+            tokens, segments, attention_mask = pad(packed, rows, self.tokenizer.pad)
+            attention_mask = None if attention_mask is None else attention_mask.to(device)
             encoded = network.encoder(
-                tokens.to(device), segments.to(device), real, keep_hidden=True
+                tokens.to(device), segments.to(device), attention_mask, keep_hidden=True
             )
             found = chosen(encoded.hidden, tuple(heights)).float().cpu().numpy()
             for place, row in enumerate(rows):
