@@ -89,7 +89,7 @@ class OneLine(QLabel):
 
 
 def font(style: TextStyle = "body") -> QFont:
-    """The font of a look."""
+    """The font of a style."""
     points = QApplication.font().pointSizeF() * SIZES.get(style, 1.0)
     if style == "mono":
         return resources.mono_font(points * 0.95)
@@ -100,7 +100,7 @@ def font(style: TextStyle = "body") -> QFont:
 
 
 def _dress(label: QLabel, style: TextStyle) -> None:
-    """Give `label` the font of `look`; its colour comes from the style sheet."""
+    """Give `label` the font of `style`; its colour comes from the style sheet."""
     label.setFont(font(style))
     if label.property("look") != style:
         label.setProperty("look", style)
