@@ -99,7 +99,7 @@ def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: St
 
 def test_a_checkpoint_that_a_run_saves_is_told(qtbot, studio: Studio) -> None:
     studio.running.refresh()
-    with qtbot.waitSignal(studio.running._pause.timeout):
+    with qtbot.waitSignal(studio.running._delay.timeout):
         pass
     qtbot.waitUntil(lambda: studio.running._checkpoints is not None)
     test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio)
