@@ -1,6 +1,6 @@
 """Which columns hold what."""
 
-from typing import Any
+from typing import Any, get_origin
 
 from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QSizePolicy, QToolButton, QWidget
@@ -13,7 +13,9 @@ from app.widgets.spec_texts import help_of, title_of
 from engine.spec.dataset import Mapping
 
 ALWAYS = ("text", "pair", "label")  # roles that are always offered
-SEVERAL = ("flags", "endings")  # roles of more than one column
+SEVERAL = tuple(  # roles of more than one column
+    role for role, field in Mapping.model_fields.items() if get_origin(field.annotation) is tuple
+)
 
 
 class ColumnsSection(Section):
