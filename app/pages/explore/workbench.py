@@ -282,7 +282,7 @@ class Workbench(QMainWindow):
             self.keep()
 
     def _go_round(self) -> None:
-        """The keyboard goes on to the next panel that is seen."""
+        """Move the keyboard focus to the next panel that is seen."""
         seen = [key for key in self.docks if self.is_seen(key)]
         if not seen:
             return
