@@ -26,6 +26,7 @@ from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
+from engine.spec.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # of it, that is masked at first
@@ -218,7 +219,8 @@ class ExplorePage(Page):
     def _on_model(self) -> None:
         """Each panel is offered where it has something to show; the best one comes to the front,
         unless the user has chosen another."""
-        if self.study.task == "question_answering" and self.pair.isHidden():
+        task = self.study.task
+        if task is not None and "pair" in TASKS[task].facts.reads and self.pair.isHidden():
             self.set_pair_shown(True)
         is_at_first = self.bench.is_at_first()
         for key, dock in self.bench.docks.items():
