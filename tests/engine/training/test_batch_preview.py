@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from engine.home import Home
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Refused
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.tasks import TASKS
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch, Learner
 from engine.training.batch_preview import BatchPreview
@@ -69,6 +71,8 @@ def learners(kind: type[Learner]) -> list[type[Learner]]:
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Every batch from which a training step computed its loss, whole, in order."""
     batches: Seen = []
+    for name in TASKS:
+        import_module(f"engine.tasks.{name}")
     for kind in learners(Learner):
         plain = kind.losses
 
