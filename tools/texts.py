@@ -50,7 +50,11 @@ def collected() -> list[Found]:
     """All texts, each once, in the order of the files."""
     found: dict[tuple[str, str], Found] = {}
     for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
-        found.setdefault((text.source, text.comment), text).places += text.places
+        key = (text.source, text.comment)
+        if key in found:
+            found[key].places += text.places
+        else:
+            found[key] = text
     return list(found.values())
 
 
@@ -131,10 +135,11 @@ def written(language: Language, found: list[Found], before: Path) -> bytes:
             ET.SubElement(contexts[text.context], "name").text = text.context
         forms = known.pop((text.source, text.comment), ())
         _add(contexts[text.context], text, forms, language)
-    gone = ET.SubElement(root, "context") if known else None
-    for (source, comment), forms in known.items():
-        assert gone is not None
-        _add(gone, Found("", source, comment), forms, language, "vanished")
+    if known:
+        gone = ET.SubElement(root, "context")
+        ET.SubElement(gone, "name").text = "vanished"
+        for (source, comment), forms in known.items():
+            _add(gone, Found("", source, comment), forms, language, "vanished")
     ET.indent(root, " ")
     return b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n' + ET.tostring(root, "utf-8")
 

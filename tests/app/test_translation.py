@@ -87,6 +87,7 @@ def test_texts_of_every_kind_are_collected() -> None:
     assert "# Attention" in found, "of the help"
     assert any(text.context == "command line" for text in found.values())
     assert all(text.source.strip() for text in found.values())
+    assert all(len(text.places) == len(set(text.places)) for text in found.values())
     assert len(found) > 1500
 
 
