@@ -1,7 +1,7 @@
 """Whether an export says what the model said.
 
 Outputs are compared in float32. A difference counts relative to the largest number that the model
-said, where that is above 1. A pick (the likeliest class, tag, piece, place) that differs counts
+said, where that is above 1. A pick (the likeliest class, tag, token, position) that differs counts
 only where the model was not undecided itself: where its own pick was clearly the more probable one.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.export.reloading import BrokenExport
-from engine.export.saying import Floats, Said
+from engine.export.running import Floats, Predictions
 from engine.messages.reports import Comparison
 from engine.phrases import phrase
 from engine.spec.export import Form, Output, Precision
@@ -47,7 +47,11 @@ def bounds(form: Form, precision: Precision) -> Bounds:
 
 
 def compare(
-    model: Said, export: Said, outputs: Sequence[Output], form: Form, precision: Precision
+    model: Predictions,
+    export: Predictions,
+    outputs: Sequence[Output],
+    form: Form,
+    precision: Precision,
 ) -> tuple[Comparison, ...]:
     """Hold the two side by side; raises BrokenExport for other tokens, or outputs too far off."""
     for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):

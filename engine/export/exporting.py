@@ -17,7 +17,7 @@ from engine.export.examples import Examples, examples
 from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, Request, fingerprint, reload
 from engine.export.report import write_report
-from engine.export.saying import say, torch_run
+from engine.export.running import predict, torch_run
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Working
 from engine.messages.reports import ExportReport
@@ -64,7 +64,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
         chooses = heads.scores_choices
         tried = examples(wanted.checkpoint, wanted.texts, chooses)
         request = _request(wanted, loaded, tried)
-        said = say(
+        said = predict(
             torch_run(loaded.network),
             request.outputs,
             loaded.tokenizer,

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from engine.export.reloading import GRAPH
-from engine.export.saying import INPUTS
+from engine.export.running import INPUTS
 from engine.models.network import Network
-from engine.models.outputs import outputs_of, said_by
+from engine.models.outputs import named_outputs, outputs_of
 
 OPSET = 18  # of the operators; runtimes have known it since 2023
 LARGEST = 1_900_000_000  # bytes of weights in one file: protobuf ends at 2 GiB
 
 
-class Spoken(nn.Module):
+class NamedOutputs(nn.Module):
     """A network that takes and gives what transformers does."""
 
     def __init__(self, network: Network) -> None:
@@ -32,7 +32,7 @@ class Spoken(nn.Module):
     ) -> tuple[Tensor, ...]:
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
-        said = said_by(self.network, input_ids, token_type_ids, attention_mask > 0)
+        said = named_outputs(self.network, input_ids, token_type_ids, attention_mask > 0)
         return tuple(said.values())
 
 
@@ -48,7 +48,7 @@ def write_graph(folder: Path, network: Network) -> None:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own parts, about one another
         program = torch.onnx.export(
-            Spoken(network),
+            NamedOutputs(network),
             (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
             input_names=inputs,
             output_names=[output.name for output in outputs_of(network.heads)],

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from engine.errors import StudioError
 from engine.export.examples import Example
-from engine.export.saying import Said, onnx_run, say, torch_run
+from engine.export.running import Predictions, onnx_run, predict, torch_run
 from engine.phrases import phrase
 from engine.runs import launch
 from engine.spec import Spec
@@ -66,7 +66,7 @@ class Reloaded(Spec):
     problem: str = ""
 
 
-def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
+def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
     """Load an export in a clean process and ask it; `scratch` is an empty folder.
 
     Raises BrokenExport where that process fails.
@@ -111,7 +111,7 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
     arrays = load_file(scratch / ARRAYS)
     for name, of_examples in values.items():
         of_examples += [arrays[f"{name} {n}"] for n in range(len(request.examples))]
-    return found, Said(tokens, values)
+    return found, Predictions(tokens, values)
 
 
 def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
@@ -145,7 +145,7 @@ def main(scratch: Path) -> int:
     return 0
 
 
-def load_and_ask(request: Request) -> tuple[Reloaded, Said]:
+def load_and_ask(request: Request) -> tuple[Reloaded, Predictions]:
     """What the clean process does; `tokens` are in the second alone."""
     return _graph(request) if request.form == "onnx" else _folder(request)
 
@@ -155,7 +155,7 @@ def _end_with_input() -> None:
     os._exit(1)
 
 
-def _folder(request: Request) -> tuple[Reloaded, Said]:
+def _folder(request: Request) -> tuple[Reloaded, Predictions]:
     from engine.models import checkpoint
     from engine.models.outputs import outputs_of
 
@@ -176,7 +176,7 @@ def _folder(request: Request) -> tuple[Reloaded, Said]:
                 outputs2=_names(request.outputs),
             )
         )
-    said = say(
+    said = predict(
         torch_run(loaded.network),
         outputs,
         loaded.tokenizer,
@@ -187,11 +187,11 @@ def _folder(request: Request) -> tuple[Reloaded, Said]:
     return found, said
 
 
-def _graph(request: Request) -> tuple[Reloaded, Said]:
+def _graph(request: Request) -> tuple[Reloaded, Predictions]:
     config = json.loads((request.folder / "config.json").read_text(encoding="utf-8"))
     named = config.get("id2label") or {}
     labels = tuple(named[str(number)] for number in range(len(named)))
-    said = say(
+    said = predict(
         onnx_run(request.folder / GRAPH),
         request.outputs,
         Tokenizer.from_folder(request.folder),

@@ -32,7 +32,7 @@ def outputs_of(heads: Heads) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def said_by(
+def named_outputs(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor
 ) -> dict[str, Tensor]:
     """The outputs of a batch, float32, in the order of `outputs_of`.

@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT trained longer, on more text, in pieces of bytes.
+"""RoBERTa (Liu et al. 2019): BERT trained longer, on more text, on byte-level BPE tokens.
 
 Shapes: B sequences, T tokens in each, D hidden size.
 """

@@ -40,7 +40,7 @@ def write_tf1(
             ),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
-    if any("\n" in piece or "\r" in piece for piece in tokenizer.tokens):
+    if any("\n" in token or "\r" in token for token in tokenizer.tokens):
         raise StudioError(
             phrase(
                 "A token of this vocabulary contains a line break, which vocab.txt cannot store."

@@ -1,6 +1,6 @@
 """Whether quick answers are as good as exact ones, on some built-in texts.
 
-Shapes: T tokens, N places, V vocabulary, C outputs, L layers, H heads.
+Shapes: T tokens, N positions, V vocabulary, C outputs, L layers, H heads.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 
 BOUND = 0.01  # by which a probability may differ
-TIE = 0.001  # pieces that are nearer to one another than this may change places
+TIE = 0.001  # tokens that are nearer to one another than this may change places
 NUMBERS = 0.01  # by which a number may differ, of the largest, or of 1
-FIRST = 5  # pieces that must come first in both
-EVERY = 4  # each fourth token is hidden, and predicted
+TOP_TOKENS = 5  # tokens that must come first in both
+MASK_EVERY = 4  # each fourth token is masked, and predicted
 
 TEXTS: tuple[tuple[str, str | None], ...] = (
     ("The president spoke to the people of the United States.", None),
@@ -37,32 +37,34 @@ TEXTS: tuple[tuple[str, str | None], ...] = (
 
 
 @dataclass
-class Said:
-    """What a model says of a text."""
+class Predictions:
+    """What a model predicts for a text."""
 
-    words: Tensor | None  # probabilities, float [N, V]
+    tokens: Tensor | None  # probabilities, float [N, V]
     task: Tensor | None  # probabilities, or numbers, float [..., C]
     is_number: bool
     weights: tuple[Tensor, ...]  # attention, L of [H, T, T]
 
 
-def say(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Said:
-    """Guess each fourth token of a text, and answer as the model was fine-tuned to."""
+def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions:
+    """Predict each fourth token of a text, and what the model was fine-tuned for."""
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
     encoded = tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     weights = network.encoder(tokens, segments, keep_weights=True).weights
-    words = None
+    likely = None
     if network.mlm is not None:
         ordinary = [n for n, token in enumerate(encoded.tokens) if not token.special]
-        hidden = ordinary[1::EVERY] or ordinary[:1]
+        positions = ordinary[1::MASK_EVERY] or ordinary[:1]
         masked = tokens.clone()
-        masked[0, hidden] = tokenizer.mask
-        last = network.encoder(masked, segments).last[0, hidden]
-        words = network.mlm(last).float().softmax(-1)
+        masked[0, positions] = tokenizer.mask
+        last = network.encoder(masked, segments).last[0, positions]
+        likely = network.mlm(last).float().softmax(-1)
     head = network.heads.task
     is_number = head is not None and head.outputs == 1
-    return Said(words, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights))
+    return Predictions(
+        likely, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights)
+    )
 
 
 def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
@@ -87,11 +89,11 @@ def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
     return logits.sigmoid() if head.said[0].meaning == "any" else logits.softmax(-1)
 
 
-def agrees(quick: Said, exact: Said) -> bool:
-    """Whether the first pieces are the same ones, and every probability or number is near."""
-    if quick.words is not None and exact.words is not None:
-        for some, right in zip(quick.words, exact.words, strict=True):
-            if not same_words(some, right):
+def agrees(quick: Predictions, exact: Predictions) -> bool:
+    """Whether the first tokens are the same ones, and every probability or number is near."""
+    if quick.tokens is not None and exact.tokens is not None:
+        for some, right in zip(quick.tokens, exact.tokens, strict=True):
+            if not same_tokens(some, right):
                 return False
     if quick.task is not None and exact.task is not None:
         scale = max(1.0, float(exact.task.abs().max())) if exact.is_number else 1.0
@@ -100,15 +102,15 @@ def agrees(quick: Said, exact: Said) -> bool:
     return True
 
 
-def same_words(quick: Tensor, exact: Tensor) -> bool:
+def same_tokens(quick: Tensor, exact: Tensor) -> bool:
     """Whether the first five of float [V] are the same, in their order, but for near ties."""
-    first = exact.topk(min(FIRST, len(exact))).indices
+    first = exact.topk(min(TOP_TOKENS, len(exact))).indices
     others = quick.topk(len(first)).indices
     near = float((quick[first] - exact[first]).abs().max()) <= BOUND
     return near and float((exact[first] - exact[others]).abs().max()) <= TIE
 
 
-def attention_agrees(quick: Said, exact: Said) -> bool:
+def attention_agrees(quick: Predictions, exact: Predictions) -> bool:
     """Whether every weight of every head is near."""
     pairs = zip(quick.weights, exact.weights, strict=True)
     return all(float((some - right).abs().max()) <= BOUND for some, right in pairs)

@@ -14,7 +14,14 @@ import torch
 from engine.messages.explore.text import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.network import packed_network, packing
-from engine.serving.quantization_check import TEXTS, Said, agrees, attention_agrees, read, say
+from engine.serving.quantization_check import (
+    TEXTS,
+    Predictions,
+    agrees,
+    attention_agrees,
+    predict,
+    read,
+)
 from engine.serving.quantized_matmul import KINDS, Kind, is_quick, present
 
 Reason = Literal["", "preparing", "none", "device"]
@@ -55,9 +62,9 @@ class Serving:
         """
         if self.reason != "preparing":
             return
-        exact = list[Said]()
+        exact = list[Predictions]()
         for text in TEXTS:
-            exact.append(say(self.exact, text))
+            exact.append(predict(self.exact, text))
             yield
         for kind in kinds:
             if kind == "float32" or not present(kind) or not is_quick(kind):
@@ -65,9 +72,9 @@ class Serving:
             network = yield from packing(self.exact.network, kind)
             quick = replace(self.exact, network=network)
             yield
-            said = list[Said]()
+            said = list[Predictions]()
             for text, right in zip(TEXTS, exact, strict=True):
-                said.append(say(quick, text))
+                said.append(predict(quick, text))
                 if not agrees(said[-1], right):
                     break
                 yield

@@ -1,6 +1,6 @@
 """Cross-entropy over a whole vocabulary, without ever holding the logits of all rows.
 
-With 30,000 pieces the logits of a pre-training batch are larger than all else in it. Here some rows
+With 30,000 tokens the logits of a pre-training batch are larger than all else in it. Here some rows
 at a time become logits, then shares, then gradients, in one and the same room.
 
 Shapes: N rows, D hidden size, V vocabulary.

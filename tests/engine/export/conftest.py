@@ -6,7 +6,7 @@ import pytest
 
 from engine.export import exporting, reloading
 from engine.export.reloading import Reloaded, Request
-from engine.export.saying import Said
+from engine.export.running import Predictions
 from engine.messages.exporting import Export, Exported
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
@@ -19,14 +19,14 @@ LONG = SPEC.model_copy(update={"max_positions": 128})
 KINDS = {
     "nothing": (Heads(), ()),
     "pooler": (Heads(pooler=True), ()),
-    "masked words": (Heads(mlm=True), ()),
+    "mlm": (Heads(mlm=True), ()),
     "pre-training": (Heads(mlm=True, nsp=True), ()),
-    "classes": (Heads(outputs=3), LABELS),
-    "labels": (Heads(outputs=3, kind="multi_label"), LABELS),
-    "number": (Heads(outputs=1, kind="regression"), ()),
-    "tags": (Heads(outputs=3, kind="token_classification"), LABELS),
-    "answer": (Heads(outputs=2, kind="question_answering"), ()),
-    "choices": (Heads(outputs=1, kind="multiple_choice"), ()),
+    "text_classification": (Heads(outputs=3), LABELS),
+    "multi_label": (Heads(outputs=3, kind="multi_label"), LABELS),
+    "regression": (Heads(outputs=1, kind="regression"), ()),
+    "token_classification": (Heads(outputs=3, kind="token_classification"), LABELS),
+    "question_answering": (Heads(outputs=2, kind="question_answering"), ()),
+    "multiple_choice": (Heads(outputs=1, kind="multiple_choice"), ()),
     "linear probe": (
         Heads(outputs=3, features=Features(vectors="learned mix", probe="linear")),
         LABELS,
@@ -46,7 +46,7 @@ def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:
     return path
 
 
-def exported(tmp_path: Path, kind: str = "classes", **wanted: object) -> Exported:
+def exported(tmp_path: Path, kind: str = "text_classification", **wanted: object) -> Exported:
     """The export of such a model, at `tmp_path / "out"`."""
     checkpoint = tmp_path / "model"
     if not checkpoint.exists():
@@ -60,7 +60,7 @@ def exported(tmp_path: Path, kind: str = "classes", **wanted: object) -> Exporte
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Load exports again in this process, which is quicker."""
 
-    def reload(request: Request, scratch: Path) -> tuple[Reloaded, Said]:
+    def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
         return reloading.load_and_ask(request)
 
     monkeypatch.setattr(exporting, "reload", reload)

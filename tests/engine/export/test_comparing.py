@@ -5,7 +5,7 @@ import pytest
 
 from engine.export.comparing import BOUNDS, SAME_CODE, bounds, compare
 from engine.export.reloading import BrokenExport
-from engine.export.saying import Said
+from engine.export.running import Predictions
 from engine.spec.export import Output
 
 ONE = Output(name="logits", of="input", meaning="one")
@@ -13,11 +13,15 @@ ANY = Output(name="logits", of="input", meaning="any")
 NUMBERS = Output(name="logits", of="input", meaning="numbers")
 
 
-def said(*rows: list[float]) -> Said:
-    return Said([[[1, 2]]] * len(rows), {"logits": [np.array(row, np.float32) for row in rows]})
+def said(*rows: list[float]) -> Predictions:
+    return Predictions(
+        [[[1, 2]]] * len(rows), {"logits": [np.array(row, np.float32) for row in rows]}
+    )
 
 
-def compared(output: Output, ours: Said, theirs: Said, precision="float32", form="onnx"):
+def compared(
+    output: Output, ours: Predictions, theirs: Predictions, precision="float32", form="onnx"
+):
     return compare(ours, theirs, (output,), form, precision)[0]
 
 
@@ -80,7 +84,7 @@ def test_what_is_not_finite_is_never_the_same(precision, output, number):
 def test_other_shapes_and_other_pieces_are_refused():
     with pytest.raises(BrokenExport, match="a different shape"):
         compared(NUMBERS, said([1.0]), said([1.0, 2.0]))
-    other = Said([[[1, 3]]], said([1.0]).values)
+    other = Predictions([[[1, 3]]], said([1.0]).values)
     with pytest.raises(BrokenExport, match="splits text 1"):
         compared(NUMBERS, said([1.0]), other)
 

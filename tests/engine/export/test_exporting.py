@@ -21,7 +21,7 @@ from engine.messages.exporting import Export
 from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
-from engine.models.outputs import outputs_of, said_by
+from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
@@ -89,7 +89,7 @@ def test_a_reader_with_an_lstm_is_exported(tmp_path):
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
 def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
-    done = exported(tmp_path, "classes", precision=precision)
+    done = exported(tmp_path, "text_classification", precision=precision)
     assert done.report.weights_equal
     assert done.bytes == sum(file.stat().st_size for file in done.folder.iterdir())
     stored = load_file(done.folder / "model.safetensors")
@@ -103,7 +103,7 @@ def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
     ids, segments, real = batch(LONG, 3, 60)
     ours = checkpoint.load(done.folder).network
     with torch.no_grad():
-        said = said_by(ours, ids, segments, real)["logits"]
+        said = named_outputs(ours, ids, segments, real)["logits"]
         other = theirs.eval()(ids, real.long(), segments).logits
     assert torch.allclose(said, other, atol=1e-5)
 
@@ -143,7 +143,7 @@ def test_every_head_is_exported(tmp_path, here, kind, form):
 
 
 def test_a_report_lies_beside_the_export(tmp_path, here):
-    (model(tmp_path / "model", "classes") / "README.md").write_text("A card.")
+    (model(tmp_path / "model", "text_classification") / "README.md").write_text("A card.")
     told: list[Working] = []
     done = exporting.export(
         Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), tell=told.append
@@ -179,7 +179,7 @@ def test_an_export_is_no_secret(tmp_path, here):
 
 
 def test_the_examples_have_all_lengths_and_what_is_hard(tmp_path):
-    words = checkpoint.load(model(tmp_path / "model", "classes")).tokenizer
+    words = checkpoint.load(model(tmp_path / "model", "text_classification")).tokenizer
     encoded = [words.encode(*example[0], 512) for example in OURS]
     assert min(len(one.ids) for one in encoded) == 2
     assert max(len(one.ids) for one in encoded) > 128
@@ -309,7 +309,7 @@ def test_a_place_where_nobody_may_write_is_told(tmp_path, here):
 def test_a_full_disk_leaves_nothing(tmp_path, here, form):
     import resource
 
-    model(tmp_path / "model", "classes")
+    model(tmp_path / "model", "text_classification")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
@@ -321,7 +321,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, here, form):
 
 
 def test_a_damaged_checkpoint_is_not_exported(tmp_path, here):
-    loaded = checkpoint.load(model(tmp_path / "made", "classes"))
+    loaded = checkpoint.load(model(tmp_path / "made", "text_classification"))
     checkpoint.save(tmp_path / "model", loaded.network, loaded.tokenizer, loaded.labels)
     weights = tmp_path / "model" / "model.safetensors"
     content = bytearray(weights.read_bytes())
@@ -332,7 +332,7 @@ def test_a_damaged_checkpoint_is_not_exported(tmp_path, here):
 
 
 def test_weights_too_large_for_float16_are_told(tmp_path, here):
-    loaded = checkpoint.load(model(tmp_path / "made", "classes"))
+    loaded = checkpoint.load(model(tmp_path / "made", "text_classification"))
     with torch.no_grad():
         loaded.network.task.dense.bias[0] = 1e5
     checkpoint.save(tmp_path / "model", loaded.network, loaded.tokenizer, loaded.labels)
@@ -412,13 +412,13 @@ def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, he
 
 
 def test_a_model_that_says_nothing_finite_is_not_exported(tmp_path, here, monkeypatch):
-    say = exporting.say
+    predict = exporting.predict
 
     def nan(*given: object) -> object:
-        said = say(*given)
+        said = predict(*given)
         said.values["logits"][3] = np.full_like(said.values["logits"][3], np.nan)
         return said
 
-    monkeypatch.setattr(exporting, "say", nan)
+    monkeypatch.setattr(exporting, "predict", nan)
     with pytest.raises(BrokenExport, match="NaN or infinite"):
         exported(tmp_path)

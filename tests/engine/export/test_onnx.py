@@ -15,9 +15,9 @@ import transformers
 from engine.export import exporting, onnx_graph
 from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
-from engine.export.saying import INPUTS
+from engine.export.running import INPUTS
 from engine.messages.exporting import Exported
-from engine.models.outputs import outputs_of, said_by
+from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
 from tests.engine.models.family_folders import published_folder
@@ -45,7 +45,7 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
         inputs = given(shape)
         ids, real, segments = (torch.from_numpy(inputs[name]) for name in INPUTS)
         with torch.no_grad():
-            wanted = said_by(ours, ids, segments, real > 0)
+            wanted = named_outputs(ours, ids, segments, real > 0)
         for output, value in zip(outputs, session.run(None, inputs), strict=True):
             expected = wanted[output.name].numpy()
             assert value.dtype == np.float32
@@ -58,7 +58,7 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """The export of a model of classes, tried in a clean process."""
-    return exported(tmp_path_factory.mktemp("done"), "classes", form="onnx")
+    return exported(tmp_path_factory.mktemp("done"), "text_classification", form="onnx")
 
 
 @pytest.fixture
@@ -70,7 +70,16 @@ def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["pooler", "pre-training", "classes", "tags", "answer", "choices", "linear probe"]
+    "kind",
+    [
+        "pooler",
+        "pre-training",
+        "text_classification",
+        "token_classification",
+        "question_answering",
+        "multiple_choice",
+        "linear probe",
+    ],
 )
 def test_a_graph_says_what_the_network_says(tmp_path, kind):
     ours = network(KINDS[kind][0], SHALLOW)
@@ -78,13 +87,13 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
     assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
     program = str(Path(onnx_graph.__file__).parent).encode()
     assert program not in (tmp_path / GRAPH).read_bytes()  # nothing of this machine's folders
-    shapes = [(b, 2 + b % 2, t) for b, t in SIZES] if kind == "choices" else SIZES
+    shapes = [(b, 2 + b % 2, t) for b, t in SIZES] if kind == "multiple_choice" else SIZES
     assert_same(tmp_path, ours, shapes)
 
 
 def test_a_graph_reads_left_to_right_where_the_network_does(tmp_path):
     spec = SHALLOW.model_copy(update={"causal": True})
-    ours = network(KINDS["classes"][0], spec)
+    ours = network(KINDS["text_classification"][0], spec)
     write_graph(tmp_path, ours)
     assert_same(tmp_path, ours, SIZES)
 
@@ -97,7 +106,7 @@ def test_the_axes_of_a_graph_have_names(done):
 
 def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
-    ours = network(KINDS["classes"][0], SHALLOW)
+    ours = network(KINDS["text_classification"][0], SHALLOW)
     write_graph(tmp_path, ours)
     assert sorted(path.name for path in tmp_path.iterdir()) == [GRAPH, f"{GRAPH}.data"]
     assert_same(tmp_path, ours, SIZES[:1])
@@ -122,7 +131,7 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
     request = Request(
         form="onnx",
         folder=done.folder,
-        outputs=outputs_of(KINDS["classes"][0]),
+        outputs=outputs_of(KINDS["text_classification"][0]),
         examples=(((("a b c"), None),),),
         positions=128,
         places=4,
@@ -144,7 +153,7 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
 
 
 def test_int8_is_smaller_and_says_how_far_it_is_off(done, tmp_path, here, traced):
-    small = exported(tmp_path, "classes", form="onnx", precision="int8")
+    small = exported(tmp_path, "text_classification", form="onnx", precision="int8")
     size = [(one.folder / GRAPH).stat().st_size for one in (done, small)]
     assert size[1] < 0.8 * size[0]
     (compared,) = small.report.comparisons
@@ -155,17 +164,17 @@ def test_int8_is_smaller_and_says_how_far_it_is_off(done, tmp_path, here, traced
 
 
 def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeypatch):
-    say = exporting.say
+    predict = exporting.predict
 
     def turned(*given: object) -> object:
-        said = say(*given)
+        said = predict(*given)
         for value in said.values["logits"][:2]:  # two of ten
             value[:] = 10 * np.roll(np.eye(3, dtype=np.float32)[value.argmax()], 1)
         return said
 
-    monkeypatch.setattr(exporting, "say", turned)
+    monkeypatch.setattr(exporting, "predict", turned)
     with pytest.raises(BrokenExport, match=r"80\.0% of 10 cases; at least 90% are required"):
-        exported(tmp_path, "classes", form="onnx", precision="int8")
+        exported(tmp_path, "text_classification", form="onnx", precision="int8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
@@ -176,7 +185,7 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
 
     monkeypatch.setattr(exporting, "write_graph", cut)
     with pytest.raises(BrokenExport, match="could not be reloaded"):
-        exported(tmp_path, "classes", form="onnx")
+        exported(tmp_path, "text_classification", form="onnx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 

@@ -16,7 +16,7 @@ from engine.models.encoder import Encoder
 from engine.models.heads import Heads
 from engine.models.lora import adapt, merged
 from engine.models.network import Network, shell
-from engine.models.outputs import outputs_of, said_by
+from engine.models.outputs import named_outputs, outputs_of
 from engine.models.published import architecture, published_name
 from engine.serving.network import packed_network
 from engine.spec.model import EncoderSpec
@@ -97,8 +97,8 @@ def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -
 def test_it_is_adapted_packed_and_exported(family: str) -> None:
     network, given = made(family, Heads(outputs=3)), drawn(family)
     with torch.inference_mode():
-        said = said_by(network, *given)
-        packed = said_by(packed_network(network, "float32"), *given)
+        said = named_outputs(network, *given)
+        packed = named_outputs(packed_network(network, "float32"), *given)
     assert list(said) == [output.name for output in outputs_of(network.heads)]
     assert torch.allclose(said["logits"], packed["logits"], atol=1e-5)
     names = {name for name, _ in network.named_parameters()}

@@ -9,10 +9,11 @@ from engine.explore.attention import weights
 from engine.models.checkpoint import load
 from engine.serving import serving
 from engine.serving.network import packed_network
-from engine.serving.quantization_check import BOUND, TIE, agrees, same_words, say
+from engine.serving.quantization_check import BOUND, TIE, agrees, predict, same_tokens
 from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
+from engine.spec.tasks import head_of, heads
 
 SENTENCES = (
     "The people of the [MASK] elected a new president in November.",
@@ -116,21 +117,21 @@ def test_near_ties_may_change_places_and_nothing_else():
     swapped[2:4] = exact[[3, 2]]
     far[0] += 1.5 * BOUND
     assert exact[4] - exact[5] < TIE
-    assert same_words(tied, exact)
-    assert not same_words(swapped, exact)
-    assert not same_words(far, exact)
+    assert same_tokens(tied, exact)
+    assert not same_tokens(swapped, exact)
+    assert not same_tokens(far, exact)
 
 
-@pytest.mark.parametrize("kind", ["classes", "labels", "number", "tags", "answer", "choices"])
+@pytest.mark.parametrize("kind", dict(heads()))
 @torch.no_grad()
 def test_every_head_is_compared(kind, tmp_path):
     from engine.models.heads import Heads
     from tests.engine.models.small import folder
 
-    outputs = {"number": 1, "choices": 1, "answer": 2}.get(kind, 3)
+    outputs = head_of(kind).outputs or 3
     checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))
     text = ("a b c d e f", None)
-    said = say(checkpoint, text)
-    assert agrees(say(checkpoint, text), said)
+    said = predict(checkpoint, text)
+    assert agrees(predict(checkpoint, text), said)
     other = replace(said, task=said.task + 0.02 * max(1, float(said.task.abs().max())))
     assert not agrees(other, said)

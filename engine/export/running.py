@@ -1,4 +1,4 @@
-"""What a model says of examples, whichever program runs it. Loads torch only to run torch.
+"""A model run on examples, in torch or ONNX. Loads torch only to run torch.
 
 Shapes: B inputs, E endings, T tokens, C outputs.
 """
@@ -32,21 +32,21 @@ MOST_TOKENS = 1_024  # of a batch, with its padding, unless it is of one example
 
 
 @dataclass
-class Said:
-    """The ids of each sequence of each example, and by output what was said of each example."""
+class Predictions:
+    """The ids of each sequence of each example, and by output what was predicted for each."""
 
     tokens: list[list[list[int]]]
     values: dict[str, list[Floats]]
 
 
-def say(
+def predict(
     run: Run,
     outputs: Sequence[Output],
     tokenizer: Tokenizer,
     examples: Sequence[Example],
     positions: int,
     places: int,
-) -> Said:
+) -> Predictions:
     """Run all examples in batches of several sizes and lengths.
 
     Args:
@@ -70,7 +70,7 @@ def say(
                     if kept.ndim > 1 and len(kept) > places:
                         kept = kept[np.linspace(0, len(kept) - 1, places).astype(np.int64)]
                 values[output.name].append(kept)
-    return Said([[one.ids for one in example] for example in encoded], values)
+    return Predictions([[one.ids for one in example] for example in encoded], values)
 
 
 def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]]:
@@ -109,7 +109,7 @@ def torch_run(network: "Network") -> Run:
     """Run our own network."""
     import torch
 
-    from engine.models.outputs import said_by
+    from engine.models.outputs import named_outputs
 
     def run(ids: Integers, attention_mask: Integers, segments: Integers) -> dict[str, Floats]:
         given = (
@@ -118,7 +118,7 @@ def torch_run(network: "Network") -> Run:
             torch.from_numpy(attention_mask) > 0,
         )
         with torch.inference_mode():
-            said = said_by(network, *given)
+            said = named_outputs(network, *given)
         return {name: value.numpy() for name, value in said.items()}
 
     return run
