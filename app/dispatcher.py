@@ -62,7 +62,8 @@ class Dispatcher(QObject):
         self._runner.moveToThread(self._thread)
         self._requested.connect(self._runner.run)
         self._runner.done.connect(self._on_done)
-        self._clock = QTimer(self, interval=BUSY_REFRESH_MS)
+        self._clock = QTimer(self)
+        self._clock.setInterval(BUSY_REFRESH_MS)
         self._clock.timeout.connect(self._on_tick)
 
     def begin(self) -> None:

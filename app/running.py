@@ -48,7 +48,9 @@ class Running(QObject):
         self._record = record
         self._checkpoints: frozenset[str] | None = None
         self._reading: background.Job | None = None
-        self._delay = QTimer(self, singleShot=True, interval=REFRESH_DELAY_MS)
+        self._delay = QTimer(self)
+        self._delay.setSingleShot(True)
+        self._delay.setInterval(REFRESH_DELAY_MS)
         self._delay.timeout.connect(self._read)
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)

@@ -54,7 +54,9 @@ class Settings(QObject):
         self._file = file
         self.preferences, self._places, self.was_damaged = _read(file)
         self._writing: background.Job | None = None
-        self._timer = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SAVE_DELAY_MS)
         self._timer.timeout.connect(self._write)
 
     def set(self, name: str, value: object) -> None:

@@ -72,7 +72,8 @@ class Outcome(QWidget):
             self._said.addWidget(Text(problem.advice, selectable=True))
         self._said.addWidget(Text(self.tr("No files were written."), "muted"))
         if problem.details:
-            details = QPlainTextEdit(problem.details[:20_000], readOnly=True)
+            details = QPlainTextEdit(problem.details[:20_000])
+            details.setReadOnly(True)
             details.setAccessibleName(self.tr("Details"))
             details.setFont(mono_font())
             details.setTabChangesFocus(True)

@@ -24,7 +24,8 @@ class Collector(QObject):
         gc.freeze()
         gc.disable()
         self.destroyed.connect(gc.enable)
-        timer = QTimer(self, interval=COLLECT_INTERVAL_MS)
+        timer = QTimer(self)
+        timer.setInterval(COLLECT_INTERVAL_MS)
         timer.timeout.connect(self.look)
         timer.start()
 

@@ -32,7 +32,9 @@ class ChoicesView(PredictionView):
         self._fields = QVBoxLayout(typed)
         self._fields.setContentsMargins(0, 0, 0, 0)
         self._fields.setSpacing(2 * SPACE)
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._say)
         self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), typed))
         for _ in range(FIRST_LINES):

@@ -51,7 +51,9 @@ class Banner(QFrame):
         self._column.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
         self._column.addLayout(row)
         if not notice.is_error:
-            self._timer = QTimer(self, singleShot=True, interval=STAYS)
+            self._timer = QTimer(self)
+            self._timer.setSingleShot(True)
+            self._timer.setInterval(STAYS)
             self._timer.timeout.connect(self._on_close)
             self._timer.start()
 
@@ -79,7 +81,8 @@ class Banner(QFrame):
 
     def _on_details(self) -> None:
         if self.details is None:
-            self.details = QPlainTextEdit(readOnly=True)
+            self.details = QPlainTextEdit()
+            self.details.setReadOnly(True)
             self.details.setFont(resources.mono_font())
             self.details.setPlainText(self.notice.details[:20_000])
             self.details.setAccessibleName(self.tr("Details"))

@@ -76,7 +76,9 @@ class Curve(QWidget):
         self._column = column
         column.addStretch()
         self.setMinimumHeight(140)
-        self._pause = QTimer(self, singleShot=True, interval=DRAW_DELAY_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(DRAW_DELAY_MS)
         self._pause.timeout.connect(self._draw)
         _make_soon(self)
 

@@ -44,7 +44,9 @@ class StatusBar(QFrame):
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
         self.explorer = Text(self.tr("Explore is computing…"), "small", wraps=False)
         self.explorer.hide()
-        self._blink = QTimer(self, singleShot=True, interval=BLINK)
+        self._blink = QTimer(self)
+        self._blink.setSingleShot(True)
+        self._blink.setInterval(BLINK)
         self._blink.timeout.connect(self.explorer.show)
         self.device = Text("", "small", wraps=False)
         row = QHBoxLayout(self)

@@ -59,7 +59,9 @@ class Study(QObject):
         self.both = (Side(0, self), Side(1, self))  # the second without a model: not compared
         self._first, self._second = self.both
         self._is_giving = False
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._settle)
         for side in self.both:
             side.tokens_changed.connect(self._on_tokens)

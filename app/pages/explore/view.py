@@ -41,7 +41,9 @@ class ExplorePage(Page):
         self._wanted: Path | None = None  # model to choose once the list is there
         self._reading: background.Job | None = None
         self._too_long = [0, 0]  # characters put into each editor, where they were too many
-        self._saying = QTimer(self, singleShot=True, interval=0)  # in a turn of its own
+        self._saying = QTimer(self)  # in a turn of its own
+        self._saying.setSingleShot(True)
+        self._saying.setInterval(0)
         self._saying.timeout.connect(self._say)
         self._is_showing = False  # an input of the history, in both editors
         self.study = Study(self)

@@ -61,7 +61,9 @@ class Workbench(QMainWindow):
         self._middle = _Middle()
         self.setCentralWidget(self._middle)
         self.setMinimumSize(60 * SPACE, 40 * SPACE)
-        self._tidying = QTimer(self, singleShot=True, interval=0)
+        self._tidying = QTimer(self)
+        self._tidying.setSingleShot(True)
+        self._tidying.setInterval(0)
         self._tidying.timeout.connect(self._tidy)
         QShortcut(QKeySequence("F6"), self, self._go_round)
 

@@ -51,9 +51,12 @@ class HomeState(QObject):
         super().__init__(parent)
         self._studio = studio
         self._reading: background.Job | None = None
-        self._pause = QTimer(self, singleShot=True, interval=REFRESH_DELAY_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(REFRESH_DELAY_MS)
         self._pause.timeout.connect(self.read_runs)
-        self._clock = QTimer(self, interval=AGAIN)
+        self._clock = QTimer(self)
+        self._clock.setInterval(AGAIN)
         self._clock.timeout.connect(self.look_at_machine)
         dispatcher = studio.dispatcher
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):

@@ -170,7 +170,8 @@ class Section(Card):
 
 
 def _details(name: str, details: str) -> QPlainTextEdit:
-    shown = QPlainTextEdit(readOnly=True)
+    shown = QPlainTextEdit()
+    shown.setReadOnly(True)
     shown.setAccessibleName(name)
     shown.setFont(mono_font())
     shown.setTabChangesFocus(True)

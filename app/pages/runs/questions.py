@@ -13,7 +13,8 @@ from engine.spec.job import RUN_NAME_LENGTH
 
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for another name of a run."""
-    field = QLineEdit(row.name, maxLength=RUN_NAME_LENGTH)
+    field = QLineEdit(row.name)
+    field.setMaxLength(RUN_NAME_LENGTH)
     field.setAccessibleName(tr("Name"))
     field.selectAll()
     question = ask(

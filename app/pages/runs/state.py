@@ -40,7 +40,9 @@ class RunsState(QObject):
         self._stale: set[str] = set()
         self._awaited: set[str] = set()  # copied in, and not listed yet
         self._reading = False
-        self._pause = QTimer(self, singleShot=True, interval=READ_DELAY_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(READ_DELAY_MS)
         self._pause.timeout.connect(self._read_stale)
         dispatcher = studio.dispatcher
         dispatcher.run_added.connect(self._on_changed)

@@ -118,7 +118,8 @@ class About(Card):
 
     def _on_licences(self) -> None:
         if self.texts is None:
-            self.texts = QPlainTextEdit(readOnly=True)
+            self.texts = QPlainTextEdit()
+            self.texts.setReadOnly(True)
             self.texts.setAccessibleName(self.tr("Licences"))
             self.texts.setFont(resources.mono_font())
             self.texts.setFixedHeight(320)

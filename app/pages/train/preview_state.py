@@ -37,7 +37,9 @@ class PreviewState(QObject):
         self.found: Preview | None = None
         self.problem: StudioError | None = None
         self._reading: background.Job | None = None
-        self._pause = QTimer(self, singleShot=True, interval=CHOICE_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(CHOICE_PAUSE_MS)
         self._pause.timeout.connect(self._read)
 
     @property

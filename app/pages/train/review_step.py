@@ -35,7 +35,8 @@ class ReviewStep(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        self.name = QLineEdit(maxLength=RUN_NAME_LENGTH)
+        self.name = QLineEdit()
+        self.name.setMaxLength(RUN_NAME_LENGTH)
         self.name.textEdited.connect(self._on_named)
         self.summary = Text("")
         self._warned = QVBoxLayout()
@@ -82,7 +83,8 @@ class ReviewStep(QWidget):
             )
         )
         self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
-        self.file = QPlainTextEdit(readOnly=True)
+        self.file = QPlainTextEdit()
+        self.file.setReadOnly(True)
         self.file.setFont(mono_font())
         self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.file.setTabChangesFocus(True)
@@ -100,7 +102,8 @@ class ReviewStep(QWidget):
 
     def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
         """A command to be copied."""
-        line = QLineEdit(readOnly=True)
+        line = QLineEdit()
+        line.setReadOnly(True)
         line.setFont(mono_font())
         line.setAccessibleName(name)
         row = QHBoxLayout()

@@ -60,7 +60,9 @@ class TrainPage(Page):
         self.body.addWidget(rule())
         self.body.addWidget(self.steps, 1)
         self.body.addLayout(self._footer())
-        self._settled = QTimer(self, singleShot=True, interval=MEASURE_PAUSE_MS)
+        self._settled = QTimer(self)
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(MEASURE_PAUSE_MS)
         self._settled.timeout.connect(self._measure)
         self.state.changed.connect(self._show)
         for signal in (self.state.changed, self.state.preview.changed):

@@ -52,7 +52,9 @@ class CountState(QObject):
         self.bytes_read = (0, 0)  # so far, and in all
         self._counting: background.Job | None = None
         self._splitting: background.Job | None = None
-        self._pause = QTimer(self, singleShot=True, interval=CHOICE_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(CHOICE_PAUSE_MS)
         self._pause.timeout.connect(self._count)
 
     @property

@@ -28,7 +28,9 @@ class BatchState(QObject):
         self._is_seen = False
         self._asked = 0  # the number of the newest question
         self._step = 0  # that was asked for last
-        self._pause = QTimer(self, singleShot=True, interval=FOLLOW_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(FOLLOW_MS)
         self._pause.timeout.connect(self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)

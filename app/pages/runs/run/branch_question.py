@@ -23,7 +23,8 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         return
     job = row.job
     template = tr("{0}, from step {1}")
-    name = QLineEdit(template.format(job.name, step)[:RUN_NAME_LENGTH], maxLength=RUN_NAME_LENGTH)
+    name = QLineEdit(template.format(job.name, step)[:RUN_NAME_LENGTH])
+    name.setMaxLength(RUN_NAME_LENGTH)
     name.setAccessibleName(tr("Name"))
     form = SpecForm(
         TrainingSpec,

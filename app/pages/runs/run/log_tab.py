@@ -16,7 +16,8 @@ class LogTab(QWidget):
     def __init__(self, state: RunState) -> None:
         super().__init__()
         self._state = state
-        self.text = QPlainTextEdit(readOnly=True)
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
         self.text.setFont(mono_font())
         self.text.setTabChangesFocus(True)
         self.text.setUndoRedoEnabled(False)

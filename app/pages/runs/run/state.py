@@ -42,7 +42,8 @@ class RunState(QObject):
         self._unread: list[Measured] | None = []  # None once the curves were read
         self._heard = QElapsedTimer()
         self._heard.start()
-        self._log_timer = QTimer(self, interval=LOG_POLL_MS)
+        self._log_timer = QTimer(self)
+        self._log_timer.setInterval(LOG_POLL_MS)
         self._log_timer.timeout.connect(self._read_log)
         dispatcher = studio.dispatcher
         dispatcher.measured.connect(self._on_measured)

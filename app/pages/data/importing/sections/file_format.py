@@ -29,7 +29,8 @@ class FormatSection(Section):
         for name, one in FORMATS.items():
             self.format.addItem(in_language(one.title), name)
         self._disable_folder()
-        self.encoding = QComboBox(editable=True)
+        self.encoding = QComboBox()
+        self.encoding.setEditable(True)
         self.encoding.addItems(ENCODINGS)
         self.encoding.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.delimiter = QComboBox()
@@ -48,7 +49,9 @@ class FormatSection(Section):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
         for field, box in (("quoted", self.quoted), ("header", self.header)):
             self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))
-        self._pause = QTimer(self, singleShot=True, interval=TYPING_PAUSE_MS)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
         self._pause.timeout.connect(self._on_changed)
         for combo in (self.format, self.encoding, self.delimiter):
             combo.activated.connect(lambda _: self._on_changed())

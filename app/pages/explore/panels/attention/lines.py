@@ -56,7 +56,9 @@ class Lines(QWidget):
         self._place = QPoint()  # of the base picture
         self._top = self._bottom = 0  # px of the widget that the base picture covers
         self._drawing: background.Job | None = None
-        self._smoothing = QTimer(self, singleShot=True, interval=REST)
+        self._smoothing = QTimer(self)
+        self._smoothing.setSingleShot(True)
+        self._smoothing.setInterval(REST)
         self._smoothing.timeout.connect(self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._widest: float | None = None  # px of a token, kept until they or the font change

@@ -29,7 +29,9 @@ class StrongestLinks(QObject):
         self._maps: tuple[np.ndarray, ...] = ()
         self._rankings: tuple[Ranking, ...] = ()  # of each map, once they are there
         self._ranking: background.Job | None = None
-        self._soon = QTimer(self, singleShot=True, interval=0)  # first the map is painted
+        self._soon = QTimer(self)  # first the map is painted
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
         self._soon.timeout.connect(self._rank)
 
     def of(self, maps: tuple[np.ndarray, ...]) -> None:

@@ -67,9 +67,13 @@ class History(QObject):
         self._is_read = False
         self._is_due = False  # whether the file lacks something
         self._writing: background.Job | None = None
-        self._resting = QTimer(self, singleShot=True, interval=REST_MS)
+        self._resting = QTimer(self)
+        self._resting.setSingleShot(True)
+        self._resting.setInterval(REST_MS)
         self._resting.timeout.connect(self.keep_input)
-        self._saving = QTimer(self, singleShot=True, interval=SAVE_DELAY_MS)
+        self._saving = QTimer(self)
+        self._saving.setSingleShot(True)
+        self._saving.setInterval(SAVE_DELAY_MS)
         self._saving.timeout.connect(self._save)
         study.both[0].input_changed.connect(self._resting.start)
         app = QCoreApplication.instance()

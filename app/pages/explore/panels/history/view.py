@@ -24,7 +24,9 @@ class HistoryView(Panel):
         super().__init__((), parent)
         self.history = history
         self._last: Input | None = None  # what is chosen, also while the rows change
-        self.search = QLineEdit(placeholderText=self.tr("Search inputs"), clearButtonEnabled=True)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search inputs"))
+        self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName(self.tr("Search inputs"))
         self.entries = Entries(history, self)
         self.list = _List(self._on_open, self._on_remove)

@@ -49,9 +49,13 @@ class TokensState(QObject):
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
-        self._telling = QTimer(self, singleShot=True, interval=0)
+        self._telling = QTimer(self)
+        self._telling.setSingleShot(True)
+        self._telling.setInterval(0)
         self._telling.timeout.connect(self._tell)
-        self._telling_steps = QTimer(self, singleShot=True, interval=0)
+        self._telling_steps = QTimer(self)
+        self._telling_steps.setSingleShot(True)
+        self._telling_steps.setInterval(0)
         self._telling_steps.timeout.connect(self.steps_changed)
         for query in self.queries:
             query.changed.connect(self._on_changed)

@@ -1,0 +1,42 @@
+"""No property of Qt is set by a keyword of a constructor: PySide finds its setter by the locale.
+
+In Turkish and Azeri “interval” becomes “setİnterval”, which is no method, and the window would not
+open.
+"""
+
+import ast
+from pathlib import Path
+
+APP = Path(__file__).resolve().parents[2] / "app"
+
+
+def keywords(source: str) -> list[str]:
+    """The keywords but `parent` that are given to constructors of PySide6."""
+    tree = ast.parse(source)
+    qt = {
+        name.asname or name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("PySide6.")
+        for name in node.names
+        if name.name.startswith("Q")
+    }
+    return [
+        f"line {node.lineno}: {node.func.id}({keyword.arg}=…)"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in qt
+        for keyword in node.keywords
+        if keyword.arg not in (None, "parent")
+    ]
+
+
+def test_a_keyword_is_found() -> None:
+    source = "from PySide6.QtCore import QTimer\ntimer = QTimer(owner, interval=5)"
+    assert keywords(source) == ["line 2: QTimer(interval=…)"]
+
+
+def test_no_constructor_of_qt_sets_a_property_by_keyword() -> None:
+    files = sorted(APP.rglob("*.py"))
+    found = [
+        f"{file.relative_to(APP)}, {k}" for file in files for k in keywords(file.read_text("utf-8"))
+    ]
+    assert files and not found, "\n".join(found)
