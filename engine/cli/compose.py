@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions, choice_option, flag_of, with_options
 from engine.cli.rows import COLUMNS, chosen_mapping
+from engine.data.columns.fit import likely_task
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles, holds_texts
@@ -69,11 +70,13 @@ def compose(
     **given: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
+    source = _source(data, validation, COLUMNS.given(given))
+    task = given["task"] or _usual_task(source)
     raw: dict[str, Any] = {
-        "name": name or f"{given['task']} of {data.stem}",
-        "task": {"kind": given["task"]},
+        "name": name or f"{task} of {data.stem}",
+        "task": {"kind": task},
         "base_model": _base_model(base_model, given),
-        "data": _source(data, validation, COLUMNS.given(given)).model_dump(),
+        "data": source.model_dump(),
     }
     for options in ALWAYS_OPTIONS:
         put_all(raw, options.given(given))
@@ -91,7 +94,9 @@ def compose(
 job_command = with_options(
     compose,
     [
-        choice_option("task", TASKS, "text_classification", phrase("The task to train:")),
+        choice_option(
+            "task", TASKS, None, phrase("The task to train; without it, that of the columns:")
+        ),
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
@@ -139,6 +144,13 @@ def _source(data: Path, validation: Path | None, named: dict[str, Any]) -> FileD
         reading=found.reading,
         mapping=chosen_mapping(found, named),
     )
+
+
+def _usual_task(source: FileData | StoredData) -> str:
+    """The task that the columns are most likely for."""
+    if isinstance(source, StoredData):
+        return likely_task(open_dataset(source.folder).spec.mapping).kind
+    return "text_classification" if source.mapping is None else likely_task(source.mapping).kind
 
 
 def _absolute(path: Path | None) -> Path | None:

@@ -11,6 +11,7 @@ from app.pages.train.goals import Goal, goals
 from app.tasks import part_of, view_of
 from app.widgets import run_texts
 from engine.checkpoints.heads import TASK, head_kind
+from engine.cli import main
 from engine.cli.compose import job_command
 from engine.data.columns.fit import likely_task, problems_of
 from engine.home import Home
@@ -142,6 +143,15 @@ def test_the_window_has_words_for_it_and_its_metrics(kind: str) -> None:
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_command_line_composes_jobs_for_it(kind: str) -> None:
     assert repr(kind) in str(inspect.signature(job_command).parameters["task"].annotation)
+
+
+def test_without_a_task_the_command_line_takes_that_of_the_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs(tmp_path)
+    assert main(["job", "--data", str(tmp_path / "pairs.csv"), "--size", "tiny"]) == 0
+    job = JobSpec.model_validate_json(capsys.readouterr().out)
+    assert job.task == PairClassification()
 
 
 @pytest.mark.parametrize("kind", TASKS)
