@@ -6,6 +6,8 @@ segments, as those of some families are, has no input for them.
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -45,7 +47,7 @@ def write_graph(folder: Path, network: Network) -> None:
     inputs = INPUTS if network.spec.segment_rows > 1 else INPUTS[:2]
     dynamic = {number: torch.export.Dim(axis) for number, axis in enumerate(axes)}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names libraries that nobody needs
-    with torch.no_grad(), warnings.catch_warnings():
+    with torch.no_grad(), _readable_flags(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own parts, about one another
         program = torch.onnx.export(
             NamedOutputs(network),
@@ -62,6 +64,18 @@ def write_graph(folder: Path, network: Network) -> None:
         node.metadata_props.clear()  # the lines of our program, with the folders of this machine
     size = sum(4 * parameter.numel() for parameter in network.parameters())
     program.save(folder / GRAPH, external_data=size > LARGEST)
+
+
+@contextmanager
+def _readable_flags() -> Iterator[None]:
+    """Let torch.export read its flag for TF32, which it cannot where a training has turned it off
+    in this process; on the processor it changes nothing."""
+    before = torch.backends.fp32_precision  # type: ignore[attr-defined]
+    torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch.backends.fp32_precision = before  # type: ignore[attr-defined]
 
 
 def quantise(source: Path, target: Path) -> None:

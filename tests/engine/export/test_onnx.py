@@ -17,6 +17,7 @@ from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
 from engine.export.running import INPUTS
 from engine.messages.exporting import Exported
+from engine.models.heads import Heads
 from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
@@ -211,3 +212,14 @@ def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, fami
     (logits,) = session.run(None, {name: given[name].numpy() for name in names})
     with torch.no_grad():
         assert np.abs(logits - theirs(**given).logits.numpy()).max() <= 1e-4
+
+
+def test_a_graph_is_written_where_a_training_ran_before(tmp_path):
+    before = torch.backends.fp32_precision
+    torch.backends.fp32_precision = "ieee"
+    try:
+        write_graph(tmp_path, network(Heads(outputs=2)))
+        assert torch.backends.fp32_precision == "ieee"
+    finally:
+        torch.backends.fp32_precision = before
+    assert (tmp_path / "model.onnx").is_file()
