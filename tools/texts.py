@@ -163,6 +163,9 @@ def _add(
 
 
 def main(asked: list[str]) -> int:
+    if {"-h", "--help"} & set(asked):
+        print(__doc__)
+        return 0
     found = collected()
     files = {place for text in found for place, _ in text.places}
     print(f"{len(found):,} texts in {len(files)} files")

@@ -73,7 +73,7 @@ class RunRow(Card):
         self.age.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._picture: Picture | None = None
         self._state = ""
-        self.figure_name.setMinimumWidth(112)
+        self.figure_name.setMinimumWidth(152)
         words, figures = QVBoxLayout(), QVBoxLayout()
         for column, upper, lower in (
             (words, self.name, self.below),

@@ -117,7 +117,7 @@ COLUMNS = {
     ),
     Column.BASE_MODEL: ColumnFacts(
         lambda: tr("Base model"),
-        92,
+        128,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold(),
     ),

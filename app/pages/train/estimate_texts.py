@@ -5,6 +5,7 @@ from typing import Literal
 from PySide6.QtCore import QCoreApplication
 
 from app.widgets import numbers
+from app.widgets.spec_texts import value_text
 from engine.messages.estimating import Estimated
 
 translate = QCoreApplication.translate
@@ -81,4 +82,5 @@ def pace(seconds: float) -> str:
 
 def _device(estimate: Estimated) -> str:
     threads = translate("Train", "%n thread(s)", "", estimate.threads) if estimate.threads else ""
-    return ", ".join(part for part in (estimate.device, estimate.precision, threads) if part)
+    device = value_text(estimate.device)
+    return ", ".join(part for part in (device, estimate.precision, threads) if part)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
 
@@ -56,6 +57,7 @@ class BatchTab(QWidget):
         self.step.setRange(1, 1)
         self.step.setGroupSeparatorShown(True)
         self.step.setKeyboardTracking(False)
+        self.step.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.step.setAccessibleName(self.tr("Step"))
         self.step.valueChanged.connect(self._on_step)
         self.of = Text("", "muted", wraps=False)

@@ -12,6 +12,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
+from app.widgets.spec_texts import value_text
 from engine.spec.dataset import StoredData
 
 SAVE_NOTES_MS = 600  # after the last key
@@ -96,7 +97,7 @@ class DetailsTab(QWidget):
             (self.tr("Training time"), numbers.duration(row.seconds)),
             (self.tr("Training examples"), numbers.count(row.examples) if row.examples else "–"),
             (self.tr("Parameters"), numbers.count(row.parameters) if row.parameters else "–"),
-            (self.tr("Device"), row.device or "–"),
+            (self.tr("Device"), value_text(row.device) if row.device else "–"),
             (self.tr("Threads"), numbers.count(row.threads) if row.threads else "–"),
         ]
         named = {"precision": self.tr("Precision"), "processes": self.tr("Processes")}

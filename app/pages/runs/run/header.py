@@ -13,6 +13,7 @@ from app.pages.runs.state_badge import StateBadge
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
+from app.widgets.spec_texts import value_text
 from app.widgets.text import OneLine, Text
 
 CLOCK_MS = 1000  # between two readings of the clock
@@ -115,7 +116,8 @@ class RunHeader(QWidget):
             self._stage = None
         self.name.setText(row.name)
         self.badge.show_state(row.state)
-        about = (run_texts.task_title(row.task), row.data, row.base_model, row.device)
+        device = value_text(row.device) if row.device else ""
+        about = (run_texts.task_title(row.task), row.data, row.base_model, device)
         self.about.setText(" · ".join(part for part in about if part))
         self.branched.setText(row.branched)
         self.branched.setVisible(bool(row.branched))

@@ -14,6 +14,7 @@ from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
+from app.widgets.spec_texts import value_text
 from app.widgets.text import Text, TextStyle
 from engine.runs.reproducibility import Reproducibility, RunSession
 
@@ -190,7 +191,10 @@ def facts(found: Reproducibility) -> list[tuple[str, str]]:
         "vocabulary": tr("Vocabulary fingerprint"),
         "start": tr("Initial weights (SHA-256)"),
     }
-    lines = [(names.get(name, name), value) for name, value in found.environment.items()]
+    lines = [
+        (names.get(name, name), value_text(value) if name == "device" else value)
+        for name, value in found.environment.items()
+    ]
     weights = tr("Weights (SHA-256)")
     optimiser = tr("Optimiser state (SHA-256)")
     lines += [(weights, found.weights), (optimiser, found.optimiser)]

@@ -198,7 +198,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
         "Needs up to 212 MB of disk (4 checkpoints of 53.0 MB)."
     )
     assert page.review.estimate.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
-    assert "4.4 M parameters on cpu, fp32, 2 thread(s)." in page.review.estimate.facts.text()
+    assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in page.review.estimate.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
     press(qtbot, page.bar.steps[Step.BASE_MODEL])
     assert "tight" in [p.verdict for p in page.base_model.list.cards.items]
