@@ -25,6 +25,7 @@ from app.widgets.chips import AS_STORED, painted
 from engine.messages.explore.text import Token
 
 READABLE = 13  # px of a cell from which the tokens are written beside it
+BARE = (2 * SPACE, 2 * SPACE)  # the margins where no tokens are written
 LARGEST = 34  # px of a cell
 WIDEST = 28 * SPACE  # px for the tokens at the left
 STEPS = {
@@ -160,7 +161,7 @@ class Matrix(QWidget):
         """Beside every row and above every column, where there is room for them."""
         state = self._state
         side = self.cell(0, 0).width()
-        if side < READABLE:
+        if side < READABLE or self._margins() == BARE:
             return
         font = mono_font()
         font.setPixelSize(min(round(side * 0.72), 13))
@@ -222,5 +223,5 @@ class Matrix(QWidget):
             self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
         needed = min(round(self._widest) + 3 * SPACE, WIDEST)
         if not tokens or (room - needed) / len(tokens) < READABLE:
-            return 2 * SPACE, 2 * SPACE
+            return BARE
         return needed, needed
