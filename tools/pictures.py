@@ -304,7 +304,9 @@ def jobs(home: Home) -> dict[str, JobSpec]:
             task=Pretraining(),
             base_model=fresh,
             data=sample,
-            training=TrainingSpec(steps=20_000, learning_rate=1e-3, max_length=64),
+            training=TrainingSpec(
+                steps=20_000, learning_rate=1e-3, max_length=64, evaluate_every=100
+            ),
             hardware=one_thread,
         ),
     }

@@ -70,7 +70,9 @@ class Comparison(QWidget):
         self.said.setVisible(compared)
         if not compared or second.model is None:
             return
-        self.picker.choose(second.model.path)
+        if not self.picker.choose(second.model.path):  # a checkpoint that its run did not keep
+            self.picker.set_models([*self._models, second.model])
+            self.picker.choose(second.model.path)
         if self._study.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
             said = text.format(quoted(self._study.pinned.text))

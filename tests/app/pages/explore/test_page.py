@@ -228,6 +228,15 @@ def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, 
     assert ready.comparison.isHidden()
 
 
+def test_a_second_model_that_is_no_longer_listed_keeps_its_name(ready, classifier, workshop, wait):
+    workshop.models_changed.emit()
+    wait(ready.compare.isEnabled)
+    ready.compare.click()
+    wait(lambda: ready.study.is_settled and ready.study.is_compared)
+    ready.comparison.set_models([])
+    assert ready.comparison.picker.chosen().path == classifier
+
+
 def test_without_a_second_model_compare_says_why(ready):
     assert not ready.compare.isEnabled()
     assert "no second model" in ready.compare.toolTip()
