@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.spec.task import SEQUENCE, Head
-from engine.spec.tasks import heads
+from engine.spec.tasks import TASKS, heads
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (
@@ -21,7 +21,8 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     """The task of an added layer with so many outputs.
 
     A model of ours says it, unless its layer was exchanged by another program; else the rules are
-    those of transformers.
+    those of transformers. Of several tasks with the same layer, a foreign one is for that which
+    reads the fewest columns.
     """
     named, problem = config.get("architectures"), config.get("problem_type")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
@@ -33,6 +34,7 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
         is_probe = isinstance(config.get("probe"), Mapping)
         if is_probe or _belongs(head, architecture, problem):
             return kind
+    known = {kind: head for kind, head in known.items() if kind == _simplest(head)}
     for kind, head in known.items():
         if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
             return kind
@@ -43,6 +45,12 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     exact = (kind for kind, head in of_texts.items() if head.outputs == outputs)
     labelled = (kind for kind, head in of_texts.items() if head.has_labels)
     return next(exact, None) or next(labelled)
+
+
+def _simplest(head: Head) -> str:
+    """The task with this layer that reads the fewest columns."""
+    same = [kind for kind, other in heads() if other == head]
+    return min(same, key=lambda kind: len(TASKS[kind].facts.reads))
 
 
 def _belongs(head: Head, architecture: str, problem: object) -> bool:

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from app.pages.train.goals import Goal, goals
 from app.tasks import part_of, view_of
 from app.widgets import run_texts
+from engine.checkpoints.heads import TASK, head_kind
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import compose
 from engine.data.datasets.store import Rows
@@ -24,6 +26,7 @@ from engine.record.metrics import curves
 from engine.record.opening import open_record
 from engine.spec.job import JobSpec
 from engine.spec.tasks import TASKS
+from engine.spec.tasks.regression import Regression
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.loop import train
@@ -84,6 +87,25 @@ def test_another_task_has_its_place_in_the_window_and_the_command_line() -> None
     assert part_of("mood").description() and view_of("mood") is part.ClassesView
     assert part_of("mood").card_title() == "Mood of a text"
     assert "mood" in str(inspect.signature(compose.job_command))
+
+
+def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None:
+    """Also where another task with the same head stands before it."""
+
+    class Comparison(Regression):
+        facts = replace(Regression.facts, reads=("text", "pair", "label"))
+
+    others = dict(TASKS)
+    TASKS.clear()
+    TASKS.update({"comparison": Comparison} | others)
+    try:
+        foreign = {"architectures": ["BertForSequenceClassification"], "problem_type": "regression"}
+        assert head_kind(foreign, 1) == "regression"
+        ours = foreign | {TASK: {"kind": "comparison"}}
+        assert head_kind(ours, 1) == "comparison"
+    finally:
+        TASKS.clear()
+        TASKS.update(others)
 
 
 def test_without_its_line_in_the_table_there_is_no_such_task() -> None:

@@ -1,6 +1,8 @@
 """Everything that lists tasks, shows them or tells them apart has a part for each of the table."""
 
+import csv
 import inspect
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from engine.training.loop import train
 from tests.engine.training import small
 
 COLUMNS = ("text", "pair", "label", "tags", "answers", "yes", "a", "b")
+SCALE = {f"{n / 10}": 9 for n in range(50)}  # more numbers than there could be classes
 HEADED = [kind for kind, _ in heads()]
 
 
@@ -45,6 +48,7 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.classifying(folder, **training).model_copy(update=update)
 
 
+# A small job of each task: the one table of tasks beside `TASKS` that a new task is added to.
 JOBS: dict[str, Callable[..., JobSpec]] = {
     "text_classification": small.classifying,
     "pair_classification": pairs,
@@ -55,6 +59,15 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
     "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
     "pretraining": small.pretraining,
 }
+
+
+def labels_of(job: JobSpec) -> Counter[str] | None:
+    """How many rows of a job have each label; None where its data has no such column."""
+    assert isinstance(job.data, FileData)
+    if job.data.mapping is None or job.data.mapping.label is None:
+        return None
+    with open(job.data.path, newline="", encoding="utf-8") as file:
+        return Counter(row[job.data.mapping.label] for row in csv.DictReader(file))
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -155,12 +168,12 @@ def test_without_a_task_the_command_line_takes_that_of_the_columns(
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str) -> None:
+def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str, tmp_path: Path) -> None:
     facts = TASKS[kind].facts
     given = {"flags": ("yes",), "endings": ("a", "b")}
     roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
     mapping = Mapping(**{role: given.get(role, role) for role in roles})
-    labels = {f"{n / 10}": 9 for n in range(50)} if kind == "regression" else {"x": 9, "y": 9}
+    labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
     task = task_of(kind)
     assert problems_of(COLUMNS, mapping, task, labels) == []
     assert likely_task(mapping, labels).kind == kind

@@ -19,7 +19,9 @@ def _task(kind: str) -> type[TaskSpec]:
     return found
 
 
-TASKS: dict[str, type[TaskSpec]] = {  # in the order in which they are offered
+# In the order in which they are offered, and asked whether a data set is made for them: a task that
+# wants more of the columns or the labels stands before one that would take them as well.
+TASKS: dict[str, type[TaskSpec]] = {
     kind: _task(kind)
     for kind in (
         "text_classification",
