@@ -44,7 +44,7 @@ class Vectors(Protocol):
 class Batch(NamedTuple):
     """Examples as the network takes them."""
 
-    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example has E endings to choose from;
+    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example is E inputs, as with choices;
     # float [.., T, N, D] where a probe gets vectors
     segments: Tensor  # int64, as tokens
     attention_mask: Tensor | None  # bool, as tokens, False is padding; None where there is none
@@ -52,21 +52,21 @@ class Batch(NamedTuple):
     positions: Tensor | None  # int64 [N], positions in the flattened [B * T] that are predicted
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
     numbers: Tensor | None = None  # int64 [B], which examples these are
-    endings: int = 1  # rows of each example, one after another
+    inputs_per_example: int = 1  # rows of each example, one after another
     unpadded: UnpaddedBatch | None = None  # the plan of its tokens without padding; see `planned`
 
     @property
     def size(self) -> int:
         """How many examples there are."""
-        return len(self.tokens) // self.endings
+        return len(self.tokens) // self.inputs_per_example
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int64 [B]; of its longest ending."""
+        """Tokens of each example, int64 [B]; of its longest input."""
         if self.attention_mask is None:
             return np.full(self.size, self.segments.size(1))
         lengths: np.ndarray = (
-            self.attention_mask.sum(1).view(-1, self.endings).amax(1).cpu().numpy()
+            self.attention_mask.sum(1).view(-1, self.inputs_per_example).amax(1).cpu().numpy()
         )
         return lengths
 
@@ -86,7 +86,7 @@ class Batch(NamedTuple):
             None if self.positions is None else sent(self.positions),
             None if self.follows is None else sent(self.follows),
             self.numbers,
-            self.endings,
+            self.inputs_per_example,
             None if self.unpadded is None else self.unpadded.moved(sent),
         )
 
@@ -116,7 +116,7 @@ class Batch(NamedTuple):
 
     def _part(self, some: slice, width: int) -> "Batch":
         old = self.segments.size(1)
-        rows = slice(some.start * self.endings, some.stop * self.endings)
+        rows = slice(some.start * self.inputs_per_example, some.stop * self.inputs_per_example)
         width = min(width, old)
         mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
         targets, positions = self.targets[some], None
@@ -132,7 +132,7 @@ class Batch(NamedTuple):
             positions,
             None if self.follows is None else self.follows[some],
             None if self.numbers is None else self.numbers[some],
-            self.endings,
+            self.inputs_per_example,
         )
 
     def taken(self, numbers: np.ndarray) -> "Batch":
@@ -140,7 +140,7 @@ class Batch(NamedTuple):
         old, width = self.segments.size(1), width_of(int(self.lengths[numbers].max()))
         width = min(width, old)
         chosen = torch.from_numpy(numbers)
-        rows = torch.from_numpy((numbers[:, None] * self.endings + np.arange(self.endings)).ravel())
+        rows = torch.from_numpy(input_rows(numbers, self.inputs_per_example))
         mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
         targets, positions = self.targets, None
         if self.positions is not None:
@@ -157,7 +157,7 @@ class Batch(NamedTuple):
             positions,
             None if self.follows is None else self.follows[chosen],
             None if self.numbers is None else self.numbers[chosen],
-            self.endings,
+            self.inputs_per_example,
         )
 
     @property
@@ -172,13 +172,13 @@ class Examples:
     """One part of a data set as token ids.
 
     `targets` is [examples, …], what the task wants of each; None where nobody says. Where an
-    example has `endings` to choose from, each of them is a row of `packed`, one after another.
-    `notes` are sentences on what was noticed while packing.
+    example is several inputs of the network, such as one for each choice, they are rows of
+    `packed`, one after another. `notes` are sentences on what was noticed while packing.
     """
 
     packed: Packed
     targets: np.ndarray | None = None
-    endings: int = 1
+    inputs_per_example: int = 1
     notes: tuple[str, ...] = ()
     vectors: Vectors | None = None  # what a probe gets in the place of token ids
 
@@ -186,17 +186,25 @@ class Examples:
         """A batch of these examples with their vectors, where there are some."""
         if self.vectors is None:
             return batch
-        rows = (numbers[:, None] * self.endings + np.arange(self.endings)).ravel()
+        rows = input_rows(numbers, self.inputs_per_example)
         return batch._replace(tokens=self.vectors.padded(rows, batch.tokens.size(1)))
 
     def __len__(self) -> int:
-        return len(self.packed) // self.endings
+        return len(self.packed) // self.inputs_per_example
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int64 [examples]; of its longest ending."""
-        lengths: np.ndarray = self.packed.lengths.reshape(-1, self.endings).max(axis=1)
+        """Tokens of each example, int64 [examples]; of its longest input."""
+        lengths: np.ndarray = self.packed.lengths.reshape(-1, self.inputs_per_example).max(axis=1)
         return lengths
+
+
+def input_rows(numbers: np.ndarray, inputs_per_example: int) -> np.ndarray:
+    """Where the inputs of these examples stand among those of all, int64 [B * E]."""
+    rows: np.ndarray = (
+        numbers[:, None] * inputs_per_example + np.arange(inputs_per_example)
+    ).ravel()
+    return rows
 
 
 class Metrics(ABC):

@@ -30,6 +30,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     LogitsCollector,
+    input_rows,
     pad,
     random_tokens,
     ranked_labels,
@@ -95,19 +96,19 @@ class MultipleChoiceLearner(Learner):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        count = examples.endings
-        rows = (numbers[:, None] * count + np.arange(count)).ravel()  # [B * E]
+        count = examples.inputs_per_example
+        rows = input_rows(numbers, count)  # [B * E]
         targets = torch.zeros(len(numbers), dtype=torch.int64)
         if examples.targets is not None:
             targets = torch.from_numpy(examples.targets[numbers])
         padded = pad(examples.packed, rows, tokenizer.pad)
-        return Batch(*padded, targets=targets, positions=None, endings=count)
+        return Batch(*padded, targets=targets, positions=None, inputs_per_example=count)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
             phrase("right choice") if number == right else phrase("wrong choice")
             for right in batch.targets.tolist()
-            for number in range(batch.endings)
+            for number in range(batch.inputs_per_example)
         ]
 
     def dummy_batch(
@@ -117,13 +118,13 @@ class MultipleChoiceLearner(Learner):
         tokens = torch.from_numpy(rows)
         targets = torch.from_numpy(rng.integers(0, self._endings, count))
         segments = torch.zeros_like(tokens)
-        return Batch(tokens, segments, None, targets, None, endings=self._endings)
+        return Batch(tokens, segments, None, targets, None, inputs_per_example=self._endings)
 
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
         scores = network.logits(*batch.inputs)  # [B * E, 1]
-        scores = scores.reshape(batch.size, batch.endings)  # [B, E]
+        scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
@@ -141,7 +142,7 @@ class MultipleChoiceLearner(Learner):
         return ranked_labels(self.task.kind, choices, finite(shares), given)
 
     def metrics(self, examples: Examples) -> "ChoiceCollector":
-        return ChoiceCollector(examples, examples.endings)
+        return ChoiceCollector(examples, examples.inputs_per_example)
 
 
 class ChoiceCollector(LogitsCollector):

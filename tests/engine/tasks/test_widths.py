@@ -21,7 +21,7 @@ def test_parts_keep_tokens_targets_and_places(endings, most):
         real,
         targets=tokens.flatten()[places],
         positions=places,
-        endings=endings,
+        inputs_per_example=endings,
     )
     many = Batch(**(batch._asdict() | {"targets": torch.arange(len(places))}))
     parts, marked = batch.parts(most), many.parts(most)
