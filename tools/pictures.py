@@ -53,7 +53,8 @@ FIRST, SECOND = "The president spoke to the people.", "They listened to him for 
 PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed when asked for
 MEASURING = 2  # the first step of the wizard that shows time and memory
 QUIET = 500  # ms in which nothing happens before a picture is taken
-PATIENCE = 15_000  # ms after which it is taken all the same: a live run is never quiet
+PATIENCE = 30_000  # ms after which it is taken all the same
+LIVE_PATIENCE = 3_000  # ms after which threads no longer count: a live run never lets them rest
 
 
 # ── the scenes ───────────────────────────────────────────────────────────────────────────────
@@ -239,7 +240,8 @@ def settle() -> None:
     quiet.start()
     while quiet.elapsed() < QUIET and whole.elapsed() < PATIENCE:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
-        if QThreadPool.globalInstance().activeThreadCount() or _Explorer.computes:
+        reads = QThreadPool.globalInstance().activeThreadCount() > 0
+        if _Explorer.computes or (reads and whole.elapsed() < LIVE_PATIENCE):
             quiet.restart()
         time.sleep(0.005)
 
