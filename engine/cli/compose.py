@@ -147,9 +147,10 @@ def _source(data: Path, validation: Path | None, named: dict[str, Any]) -> FileD
 
 
 def _usual_task(source: FileData | StoredData) -> str:
-    """The task that the columns are most likely for."""
+    """The task that the columns are most likely for, and the labels where they were counted."""
     if isinstance(source, StoredData):
-        return likely_task(open_dataset(source.folder).spec.mapping).kind
+        spec = open_dataset(source.folder).spec
+        return likely_task(spec.mapping, spec.labels).kind
     return "text_classification" if source.mapping is None else likely_task(source.mapping).kind
 
 

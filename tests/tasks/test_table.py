@@ -16,6 +16,7 @@ from engine.checkpoints.heads import TASK, head_kind
 from engine.cli import main
 from engine.cli.compose import job_command
 from engine.data.columns.fit import likely_task, problems_of
+from engine.data.datasets.store import import_dataset
 from engine.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads
@@ -23,10 +24,11 @@ from engine.models.outputs import outputs_of
 from engine.models.published import config_of
 from engine.record.follow import take_in
 from engine.record.opening import open_record
-from engine.spec.dataset import FileData, Mapping, Reading
+from engine.spec.dataset import FileData, Mapping, Reading, Split
 from engine.spec.job import JobSpec
 from engine.spec.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
 from engine.spec.tasks.pair_classification import PairClassification
+from engine.spec.tasks.regression import Regression
 from engine.tasks import learner_for
 from engine.training.loop import train
 from tests.engine.training import small
@@ -165,6 +167,19 @@ def test_without_a_task_the_command_line_takes_that_of_the_columns(
     assert main(["job", "--data", str(tmp_path / "pairs.csv"), "--size", "tiny"]) == 0
     job = JobSpec.model_validate_json(capsys.readouterr().out)
     assert job.task == PairClassification()
+
+
+def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the wizard does: labels that are numbers on a scale are no classes."""
+    file, folder = tmp_path / "numbers.csv", tmp_path / "numbers"
+    rows = [f"a text,{number}" for number in SCALE]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    mapping = Mapping(text="text", label="label")
+    import_dataset("numbers", {"all": file}, Reading(format="csv"), mapping, Split(), folder)
+    assert main(["job", "--data", str(folder), "--size", "tiny"]) == 0
+    assert JobSpec.model_validate_json(capsys.readouterr().out).task == Regression()
 
 
 @pytest.mark.parametrize("kind", TASKS)
