@@ -4,13 +4,9 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.pages.data.importing.sections.columns import ColumnsSection
-from app.pages.data.importing.sections.file_format import FormatSection
-from app.pages.data.importing.sections.split import SplitSection
-from app.pages.data.importing.state import ImportState
-from app.pages.train.scratch_form import ScratchForm
+from app.pages.data.view import DataPage
 from app.pages.train.settings_step import SettingsStep
-from app.pages.train.state import TrainState
+from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.form import SpecForm
 from engine.spec.dataset import Mapping, Reading, Split
@@ -22,10 +18,15 @@ from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 @pytest.fixture
-def step(qtbot: QtBot, state: TrainState) -> SettingsStep:
-    made = SettingsStep(state)
+def wizard(qtbot: QtBot, studio: Studio) -> TrainPage:
+    made = TrainPage(studio)
     qtbot.addWidget(made)
     return made
+
+
+@pytest.fixture
+def step(wizard: TrainPage) -> SettingsStep:
+    return wizard.settings
 
 
 def test_every_setting_of_the_training_is_simple_or_advanced(step: SettingsStep) -> None:
@@ -39,16 +40,14 @@ def test_every_setting_of_hardware_and_features_has_a_control(step: SettingsStep
     assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
 
 
-@pytest.mark.parametrize("kind", TASKS)
-def test_every_setting_of_a_task_has_a_control(step: SettingsStep, kind: str) -> None:
-    wanted = set(fields_at(TASKS[kind], "simple", "advanced"))
-    shown = set(step.tasks[kind].fields) if kind in step.tasks else set()
-    assert shown == wanted
+def test_every_setting_of_a_task_has_a_control(step: SettingsStep) -> None:
+    for kind, task in TASKS.items():
+        shown = set(step.tasks[kind].fields) if kind in step.tasks else set()
+        assert shown == set(fields_at(task, "simple", "advanced")), kind
 
 
-def test_every_size_of_a_new_network_has_a_control(qtbot: QtBot, state: TrainState) -> None:
-    form = ScratchForm(state)
-    qtbot.addWidget(form)
+def test_every_size_of_a_new_network_has_a_control(wizard: TrainPage) -> None:
+    form = wizard.base_model.scratch
     assert set(form.custom.fields) == set(fields_at(BertSpec, "simple", "advanced"))
 
 
@@ -64,12 +63,13 @@ def said_in(section: QWidget) -> set[str]:
 
 
 def test_every_setting_of_an_import_has_a_control(qtbot: QtBot, studio: Studio) -> None:
-    state = ImportState(studio, studio.datasets)
+    page = DataPage(studio)
+    qtbot.addWidget(page)
+    shown = page.importing
     for section, spec in (
-        (FormatSection(state), Reading),
-        (ColumnsSection(state), Mapping),
-        (SplitSection(state), Split),
+        (shown.format, Reading),
+        (shown.columns, Mapping),
+        (shown.split, Split),
     ):
-        qtbot.addWidget(section)
         titles = {info.title for info in settings_of(spec).values()}
         assert titles <= said_in(section), spec
