@@ -83,7 +83,8 @@ def test_classes_are_dealt_out_as_before(tmp_path):
 
 def test_the_published_scores_are_imported(tmp_path, assets):
     source = assets / "datasets" / "stsb"
-    files = {part: source / f"sts-{part}.csv" for part in ("train", "validation", "test")}
+    names = {"train": "train", "validation": "dev", "test": "test"}
+    files = {split: source / f"sts-{name}.csv" for split, name in names.items()}
     found = recognise(files["train"])
     assert found.mapping is not None
     mapping = Mapping(text="column 6", pair="column 7", label="column 5")
