@@ -104,7 +104,7 @@ def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
     def full(*_):
         raise RuntimeError("can't allocate memory")
 
-    monkeypatch.setattr(serving, "say", full)
+    monkeypatch.setattr(serving, "predict", full)
     said = ask(questions(tiny_folder, exact=False)[0])
     assert (said.computed, said.why_exact) == ("float32", "none")
     assert "can't allocate memory" in capsys.readouterr().err
