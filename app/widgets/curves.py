@@ -27,6 +27,7 @@ from app.widgets.plot import LegendEntry, Plot
 from app.widgets.series import Floats, Series
 from app.widgets.sparkline import Sparkline, paint_sparkline
 from app.widgets.text import OneLine, Text
+from engine.spreadsheet import table_text
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 
@@ -204,12 +205,12 @@ class Curve(QWidget):
 
     def copy_numbers(self) -> None:
         """All points as a table with tabs, one row for each step and series."""
-        rows = ["series\tstep\tvalue"]
-        for name, series in self._series.items():
-            cleaned = name.replace("\t", " ").replace("\n", " ")
-            pairs = zip(series.steps.tolist(), series.values.tolist(), strict=True)
-            rows += [f"{cleaned}\t{step:g}\t{value!r}" for step, value in pairs]
-        QGuiApplication.clipboard().setText("\n".join(rows))
+        rows = [
+            (name, f"{step:g}", value)
+            for name, series in self._series.items()
+            for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True)
+        ]
+        QGuiApplication.clipboard().setText(table_text(("series", "step", "value"), rows, "\t"))
 
     def _make_line(self, name: str) -> None:
         if self._plot is None or name in self._lines:

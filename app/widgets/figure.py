@@ -5,7 +5,6 @@ Always in the light colours, whatever the window has, for a paper or a lesson. A
 into each form: title, drawing, caption.
 """
 
-import csv
 import io
 import math
 from collections.abc import Callable, Sequence
@@ -30,6 +29,7 @@ from app.theme import LIGHT, Role
 from app.widgets.text import visible
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.spreadsheet import table_text
 
 MARGIN = 24  # px around the drawing
 NARROWEST = 480  # px of a sheet, so that its caption can be read
@@ -161,13 +161,12 @@ def npy(array: np.ndarray) -> bytes:
     return kept.getvalue()
 
 
-def csv_text(table: Table, separator: str = ",") -> str:
-    """A table as text with a header; numbers keep all their digits."""
-    kept = io.StringIO()
-    writer = csv.writer(kept, delimiter=separator, lineterminator="\n")
-    writer.writerow(table.header)
-    writer.writerows(table.rows)
-    return kept.getvalue()
+def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
+    """A table as text with a header; numbers keep all their digits.
+
+    Texts that a spreadsheet would run as formulas are escaped, but for `raw`.
+    """
+    return table_text(table.header, table.rows, separator, raw)
 
 
 def _written(write: Callable[[QBuffer], None]) -> bytes:

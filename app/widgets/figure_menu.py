@@ -29,6 +29,7 @@ FORMS: dict[str, tuple[str, Content]] = {  # key: end of the file, and its conte
     "pdf": ("pdf", figure.pdf),
     "npy": ("npy", lambda one: figure.npy(_array(one))),
     "csv": ("csv", lambda one: figure.csv_text(_table(one)).encode("utf-8")),
+    "csv raw": ("csv", lambda one: figure.csv_text(_table(one), raw=True).encode("utf-8")),
 }
 
 
@@ -62,6 +63,7 @@ class FigureButton(QToolButton):
         for key, text in (
             ("npy", self.tr("Save as N&umPy array…")),
             ("csv", self.tr("Save as CS&V table…")),
+            ("csv raw", self.tr("Save as CSV table, formulas not &escaped…")),
         ):
             self._add(menu, key, text, partial(self._ask_where, key))
         menu.aboutToShow.connect(self._on_menu)
@@ -101,7 +103,7 @@ class FigureButton(QToolButton):
             has = shown is not None
             if key == "npy":
                 has = shown is not None and shown.array is not None
-            if key in ("csv", "copy numbers"):
+            if key in ("csv", "csv raw", "copy numbers"):
                 has = shown is not None and shown.table is not None
             action.setEnabled(has)
 

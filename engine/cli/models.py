@@ -1,9 +1,8 @@
 """Predictions of a fine-tuned model for the rows of a file, and its evaluation on them."""
 
-import csv
-import io
 import json
 import sys
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,11 +10,11 @@ import typer
 
 from engine.atomic_write import disk_errors_for, write_file
 from engine.cli.options import with_options
-from engine.cli.rows import COLUMNS, INPUT_COLUMNS, read_rows
-from engine.data.datasets.store import Rows
+from engine.cli.rows import COLUMNS, INPUT_COLUMNS, read_rows, read_table
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.spreadsheet import table_text
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
@@ -40,9 +39,22 @@ def predict(
     max_length: MaxLength = 512,
     batch_size: BatchSize = 32,
     precision: HowPrecise = "exact",
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help=(
+                "CSV and TSV: write cells as they are. Without it, an apostrophe stands before a "
+                "cell that a spreadsheet would run as a formula."
+            ),
+        ),
+    ] = False,
     **given: Any,
 ) -> None:
-    """Write a fine-tuned model's predictions for every row of a file."""
+    """Write every row of a file with all its columns and what a fine-tuned model predicts.
+
+    A column of the prediction whose name the file already has begins with “predicted_”.
+    """
     from engine.tasks.predicting import Predictor
 
     if out.suffix not in WRITERS:
@@ -54,13 +66,13 @@ def predict(
             ),
             phrase("Choose one of them."),
         )
-    rows = read_rows(file, INPUT_COLUMNS.given(given), labelled=False)
+    table = read_table(file, INPUT_COLUMNS.given(given), labelled=False)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     _print_precision(predictor.computed, precision)
-    predictions = predictor.predict(rows)
-    records = [_record(rows, number, one) for number, one in enumerate(predictions)]
+    predictions = [_rounded(one) for one in predictor.predict(table.rows)]
+    records = _records(table.cells, predictions)
     with disk_errors_for(out):
-        write_file(out, WRITERS[out.suffix](records).encode("utf-8"))
+        write_file(out, WRITERS[out.suffix](records, predictions, raw).encode("utf-8"))
     print(f"{len(records)} rows written to {out}")
 
 
@@ -100,12 +112,24 @@ def _print_precision(computed: str, precision: str) -> None:
         print(f"Computed in {computed}, which agrees with fp32 on built-in texts.", file=sys.stderr)
 
 
-def _record(rows: Rows, number: int, prediction: dict[str, Any]) -> dict[str, Any]:
-    """A row with its prediction."""
-    record: dict[str, Any] = {"text": rows.texts[number]}
-    if rows.pairs:
-        record["pair"] = rows.pairs[number]
-    return record | {part: _rounded(value) for part, value in prediction.items()}
+def _records(
+    cells: dict[str, list[str]], predictions: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every row with all its columns, and its prediction behind them."""
+    parts = dict.fromkeys(part for one in predictions for part in one)
+    names = {part: _free(part, cells) for part in parts}
+    return [
+        {name: column[number] for name, column in cells.items()}
+        | {names[part]: value for part, value in one.items()}
+        for number, one in enumerate(predictions)
+    ]
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """The name of a column of the prediction that no column of the file has."""
+    while name in taken:
+        name = f"predicted_{name}"
+    return name
 
 
 def _rounded(value: Any) -> Any:
@@ -119,13 +143,10 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def _table(records: list[dict[str, Any]], delimiter: str) -> str:
-    out = io.StringIO(newline="")
-    if records:
-        writer = csv.DictWriter(out, list(records[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows({key: _cell(v) for key, v in one.items()} for one in records)
-    return out.getvalue()
+def _table(records: list[dict[str, Any]], delimiter: str, raw: bool) -> str:
+    header = list(dict.fromkeys(name for one in records for name in one))
+    rows = ([_cell(one.get(name)) for name in header] for one in records)
+    return table_text(header, rows, delimiter, raw)
 
 
 def _cell(value: Any) -> Any:
@@ -137,14 +158,14 @@ def _lines(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def _conll(records: list[dict[str, Any]]) -> str:
+def _conll(predictions: list[dict[str, Any]]) -> str:
     """A word and its tag in each line, and an empty line between sentences.
 
     White space in a word becomes a no-break space, and a word of nothing “_”.
 
-    Raises StudioError where the records are not of a token classification model.
+    Raises StudioError where the predictions are not of a token classification model.
     """
-    if not all("tags" in record for record in records):
+    if not all("tags" in one for one in predictions):
         raise StudioError(
             phrase("The model does not predict tags, and .conll files hold nothing else."),
             phrase("Choose another suffix, or a token classification model."),
@@ -154,14 +175,15 @@ def _conll(records: list[dict[str, Any]]) -> str:
             f"{NO_BREAK_SPACE.join(word.split()) or EMPTY}\t{tag}\n"
             for word, tag in zip(one["words"], one["tags"], strict=True)
         ]
-        for one in records
+        for one in predictions
     ]
     return "\n".join("".join(lines) for lines in sentences if lines)
 
 
-WRITERS = {
-    ".csv": lambda records: _table(records, ","),
-    ".tsv": lambda records: _table(records, "\t"),
-    ".jsonl": _lines,
-    ".conll": _conll,
+Writer = Callable[[list[dict[str, Any]], list[dict[str, Any]], bool], str]
+WRITERS: dict[str, Writer] = {  # from records, what in them was predicted, and whether to be raw
+    ".csv": lambda records, _, raw: _table(records, ",", raw),
+    ".tsv": lambda records, _, raw: _table(records, "\t", raw),
+    ".jsonl": lambda records, *_: _lines(records),
+    ".conll": lambda _, predictions, __: _conll(predictions),
 }

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -49,11 +49,23 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         raise describe_validation(error, "The choice of columns") from error
 
 
-def read_rows(file: Path, named: dict[str, Any], labelled: bool = True) -> Rows:
+class FileRows(NamedTuple):
+    """The rows of a file as a task reads them, and all their cells by column."""
+
+    rows: Rows
+    cells: dict[str, list[str]]
+
+
+def read_rows(file: Path, named: dict[str, Any]) -> Rows:
+    """All rows of a file by the named or recognised columns, as `read_table` reads them."""
+    return read_table(file, named).rows
+
+
+def read_table(file: Path, named: dict[str, Any], labelled: bool = True) -> FileRows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
-    Without `labelled`, labels, tags and answers are left out. What was noticed in
-    the tags is printed to stderr.
+    Without `labelled`, labels, tags and answers are left out of the rows and are not checked. What
+    was noticed in the tags is printed to stderr.
 
     Raises StudioError where there is no text column, or the tags are not as they should be.
     """
@@ -67,16 +79,17 @@ def read_rows(file: Path, named: dict[str, Any], labelled: bool = True) -> Rows:
                 columns=", ".join(found.columns[:20]),
             ),
         )
-    places = {name: found.columns.index(name) for name in mapping.columns}
+    table = read(file, found.reading)
+    places = {name: place for place, name in enumerate(table.columns)}
     cells: dict[str, list[str]] = {name: [] for name in places}
     lines: list[int] = []
     tags, remarks = None, Remarks()
     if labelled and mapping.tags is not None:
         tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
-    for row in read(file, found.reading):
+    for row in table:
         lines.append(row.line)
-        for name, place in places.items():
-            cells[name].append(row.cells[place])
+        for column, cell in zip(cells.values(), row.cells, strict=True):
+            column.append(cell)
         if tags is not None and mapping.tags is not None:
             cells[mapping.tags][-1], _ = tags.read(row, remarks)
     if not lines:
@@ -85,4 +98,4 @@ def read_rows(file: Path, named: dict[str, Any], labelled: bool = True) -> Rows:
         if note:
             print(f"note: {note}", file=sys.stderr)
     rows = Rows.of(mapping, cells, lines)
-    return rows if labelled else rows.unlabelled()
+    return FileRows(rows if labelled else rows.unlabelled(), cells)

@@ -103,6 +103,12 @@ def test_a_name_with_markup_is_only_a_name(curve: Curve) -> None:
     assert "<b>one</b>\t0\t0.0" in QGuiApplication.clipboard().text()
 
 
+def test_a_name_like_a_formula_is_copied_as_text(curve: Curve) -> None:
+    curve.set_series("=1+1", [0, 1], [-2.5, 1])
+    curve.copy_numbers()
+    assert QGuiApplication.clipboard().text().splitlines()[1] == "'=1+1\t0\t-2.5"
+
+
 def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: Curve) -> None:
     curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
     curve.set_log(True)

@@ -122,6 +122,12 @@ def test_a_table_keeps_every_digit_and_every_letter():
     assert np.float32(read[2][2]) == NUMBERS[1, 0]
 
 
+def test_a_token_like_a_formula_is_escaped_unless_raw_cells_are_asked_for():
+    table = Table(("token", "p"), [("=1+1", -0.5)])
+    assert figure.csv_text(table).splitlines()[1] == "'=1+1,-0.5"
+    assert figure.csv_text(table, raw=True).splitlines()[1] == "=1+1,-0.5"
+
+
 def test_a_long_caption_is_whole(qapp, made):
     long = Figure("x", "t", "word " * 400, QSize(100, 50), paint)
     assert figure.sheet_size(long).height() > 400

@@ -185,7 +185,34 @@ def test_predict_writes_a_row_for_each_row(
     for row in rows:
         shares = {label: float(row[f"p({label})"]) for label in ("good", "bad")}
         assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
-        assert shares[row["label"]] == max(shares.values())
+        assert shares[row["predicted_label"]] == max(shares.values())
+
+
+def test_predict_keeps_every_column_and_escapes_formulas(
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "new.csv"
+    given = [
+        {"id": "7", "text": "=1+1 a lovely film", "label": "?", "note": "@x"},
+        {"id": "-8", "text": "a dull film", "label": "", "note": "-"},
+    ]
+    data.write_text(
+        "id,text,label,note\n" + "".join(",".join(row.values()) + "\n" for row in given)
+    )
+    asked = ("predict", str(data), "--model", model, "--text", "text", "--out")
+    for name, options in (("safe.csv", ()), ("raw.tsv", ("--raw",)), ("out.jsonl", ())):
+        output(capsys, *asked, str(tmp_path / name), *options)
+    safe = list(csv.DictReader((tmp_path / "safe.csv").read_text().splitlines()))
+    raw = list(csv.DictReader((tmp_path / "raw.tsv").read_text().splitlines(), delimiter="\t"))
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    kept = [*given[0], "predicted_label", "probability"]
+    for rows in (safe, raw, lines):
+        assert list(rows[0])[:6] == kept
+    for rows in (raw, lines):
+        assert [{name: row[name] for name in given[0]} for row in rows] == given
+    assert [row["text"] for row in safe] == ["'=1+1 a lovely film", "a dull film"]
+    assert [row["note"] for row in safe] == ["'@x", "-"]
+    assert [row["id"] for row in safe] == ["7", "-8"]
 
 
 @pytest.mark.parametrize("quick", [True, False])

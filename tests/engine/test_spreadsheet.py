@@ -1,0 +1,42 @@
+"""Tables that leave the program are safe to open in a spreadsheet."""
+
+import csv
+import io
+
+import pytest
+
+from engine.spreadsheet import escaped, table_text
+
+FORMULAS = (
+    "=1+1",
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    "=cmd|' /C calc'!A0",
+    '=HYPERLINK("http://x")',
+    "  =1",
+    "\t=1",
+    "\r=1",
+    "＝1+1",
+)
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_a_formula_becomes_text_unless_raw_cells_are_asked_for(cell: str) -> None:
+    for raw, expected in ((False, f"'{cell}"), (True, cell)):
+        text = table_text((cell, "b"), [("x", cell)], raw=raw)
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert rows == [[expected, "b"], ["x", expected]]
+
+
+@pytest.mark.parametrize(
+    "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'=1", -1, 0.1, None]
+)
+def test_numbers_signs_and_other_texts_stay_as_they_are(cell: object) -> None:
+    assert escaped(cell) == cell
+
+
+def test_numbers_keep_all_their_digits() -> None:
+    assert (
+        table_text(("a",), [(0.1 + 0.2,), (-1e-300,)]) == "a\r\n0.30000000000000004\r\n-1e-300\r\n"
+    )
