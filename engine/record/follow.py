@@ -24,7 +24,7 @@ from engine.messages.events import (
 )
 from engine.phrases import phrase
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
-from engine.record.metrics import add_metrics, extreme
+from engine.record.metrics import TIE_BREAKER, add_metrics, extreme
 from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
@@ -43,7 +43,7 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     state: State | None = None
     for event in events:
         state = _apply(session, run, folder, event) or state
-    if any(event.name == run.best_metric for event in points) or any(
+    if any(event.name in (run.best_metric, TIE_BREAKER) for event in points) or any(
         isinstance(event, Prepared) for event in events
     ):
         _find_best(session, run)

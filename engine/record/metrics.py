@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ForeignKey, Integer, cast, func, select
+from sqlalchemy import ForeignKey, Integer, and_, cast, func, select
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from engine.messages.events import Measured
 from engine.record.runs import Run
 from engine.record.tables import Table
 
+TIE_BREAKER = "validation_loss"  # lower is better, where the scores of two steps are equal
 Point = tuple[int, float | None, str]  # step, value, status
 
 
@@ -66,12 +67,21 @@ def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> lis
 
 
 def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[int, float] | None:
-    """The step and the value of the best finite point; the earliest of equals."""
+    """The step and the value of the best finite point.
+
+    Of equals that with the lowest validation loss, then the earliest: as the worker compares
+    its checkpoints (`engine.training.evaluation`).
+    """
     order = Metric.value.desc() if highest else Metric.value.asc()
+    loss = aliased(Metric)
+    of_same_step = and_(
+        loss.run_id == Metric.run_id, loss.step == Metric.step, loss.name == TIE_BREAKER
+    )
     found = session.execute(
         select(Metric.step, Metric.value)
+        .outerjoin(loss, of_same_step)
         .where(Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))
-        .order_by(order, Metric.step)
+        .order_by(order, loss.value.asc().nulls_last(), Metric.step)
         .limit(1)
     ).one_or_none()
     return None if found is None or found.value is None else (found.step, found.value)

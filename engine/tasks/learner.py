@@ -373,7 +373,7 @@ class Learner(ABC):
         raise NotImplementedError(f"{self.task.kind} has no head of its own")
 
     def is_better(self, new: float, old: float | None) -> bool:
-        """Whether a checkpoint with figure `new` replaces one with `old` as the best."""
+        """Whether the score `new` is better than the best so far, `old`."""
         if np.isnan(new):
             return False
         return old is None or (new > old if self.higher_is_better else new < old)

@@ -1,5 +1,10 @@
-"""Evaluation on the validation set while a run trains: metrics, best score, early stopping."""
+"""Evaluation on the validation set while a run trains: metrics, best score, early stopping.
 
+The best checkpoint is that with the best score; of equal scores, that with the lowest loss. Early
+stopping goes by the score alone.
+"""
+
+import math
 import time
 
 from engine.evaluation.report import Report
@@ -17,7 +22,7 @@ SECONDS_BETWEEN_REPORTS = 1.0
 
 
 def evaluate(run: TrainingRun) -> bool:
-    """Evaluate on the validation set; whether its score is the best so far, alike on every rank.
+    """Evaluate on the validation set; whether this is the best so far, alike on every rank.
 
     Only the first rank evaluates, unless the weights are sharded over all.
     """
@@ -37,8 +42,8 @@ def early_stopping_note(progress: TrainingProgress) -> str:
     """The note of a run that stops early."""
     count = progress.evaluations_without_improvement
     return phrase(
-        "Early stopping at step {step}: no improvement in the last {n} evaluation(s) (best at step "
-        "{best_step}).",
+        "Early stopping at step {step}: no better score in the last {n} evaluation(s) (best at "
+        "step {best_step}).",
         step=progress.step,
         n=count,
         best_step=progress.best_step,
@@ -54,13 +59,21 @@ def _evaluate(run: TrainingRun) -> bool:
     for name, value in metrics.items():
         if name != "examples":
             run.context.emit(measured(f"validation_{name}", progress.step, value))
-    score = metrics[learner.best_metric]
-    if not learner.is_better(score, progress.best_score):
-        progress.evaluations_without_improvement += 1
+    score, loss = metrics[learner.best_metric], metrics["loss"]
+    improved = learner.is_better(score, progress.best_score)
+    progress.evaluations_without_improvement = (
+        0 if improved else progress.evaluations_without_improvement + 1
+    )
+    if not improved and not _breaks_tie(progress, score, loss):
         return False
-    progress.evaluations_without_improvement = 0
-    progress.best_score, progress.best_step = score, progress.step
+    progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
     return True
+
+
+def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
+    """Whether the score equals the best, and the loss is lower; what is no number is highest."""
+    best = progress.best_loss
+    return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
 def _metrics(run: TrainingRun) -> dict[str, float]:

@@ -12,6 +12,7 @@ class TrainingProgress:
 
     step: int = 0
     best_score: float | None = None  # the best metric at the best checkpoint
+    best_loss: float | None = None  # on the validation set, at the best checkpoint
     best_step: int = 0
     evaluations_without_improvement: int = 0
     micro_batch_size: int = 0  # examples that fit since memory ran out; 0: it never did

@@ -162,6 +162,15 @@ def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> N
     assert (run.best_score, run.best_step) == (0.75, 3)
 
 
+def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed: Followed) -> None:
+    scores = [measured("validation_accuracy", step, 0.5) for step in (1, 2, 3, 4)]
+    run = followed.hear(Started(pid=1), PREPARED, *scores)
+    assert (run.best_score, run.best_step) == (0.5, 1)
+    for step, loss, best in ((1, float("nan"), 1), (2, 0.9, 2), (3, 0.7, 3), (4, 0.8, 3)):
+        run = followed.hear(measured("validation_loss", step, loss))
+        assert (run.best_score, run.best_step) == (0.5, best)
+
+
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
     facts = TASKS[kind].facts
