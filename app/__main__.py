@@ -7,6 +7,8 @@ import os
 import sys
 from importlib import import_module
 
+from engine.terminal import remark, say
+
 NO_SCREEN = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "
     "bert-studio tour shows all of them at work, bert-studio --help lists them."
@@ -42,7 +44,7 @@ def rebuild() -> None:
 
     home = Home()
     runs = rebuild_record(home)
-    print(f"The record in {home.root} has {runs} runs.")
+    say(f"The record in {home.root} has {runs} runs.")
 
 
 def has_screen() -> bool:
@@ -54,15 +56,14 @@ def has_screen() -> bool:
 def open_window() -> int:
     """Open the window of the user's home, or bring the one that is open to the front."""
     if not has_screen():
-        print(NO_SCREEN, file=sys.stderr)
+        remark(NO_SCREEN)
         return 1
     try:
         from app.shell.opening import run_window
     except ImportError as error:  # a system library that Qt needs
-        print(
+        remark(
             f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "
             "what is missing; bert-studio --help lists what works without a window.",
-            file=sys.stderr,
         )
         return 1
     return run_window()

@@ -90,7 +90,7 @@ class Notices(QObject):
     def show(self, exception: BaseException) -> None:
         """Show an exception: a StudioError as it stands, any other as a mistake of the studio."""
         if isinstance(exception, StudioError):
-            self.error(exception.problem, exception.advice)
+            self.error(exception.problem, exception.advice, exception.details)
         else:
             self.bug(exception)
 

@@ -7,20 +7,25 @@ exception is a bug and is caught only at the edges; a stop or a late answer is n
 from pathlib import Path
 
 from engine.phrases import Phrase, joined, phrase
+from engine.visible import SENTENCE_CHARACTERS, concise, visible
+
+MAX_DETAILS = 100_000  # characters
 
 
 class StudioError(Exception):
     """Something that the user can understand and act on; both parts are whole sentences.
 
-    Where they are a `Phrase`, the window can say them in another language. `details` are lines for
-    whoever wants to look closer.
+    Where they are a `Phrase`, the window can say them in another language. Together they have at
+    most 300 characters, each visible: names in them that are too long are shortened, and then the
+    whole is in `details`, which are lines for whoever wants to look closer.
     """
 
     def __init__(self, problem: str, advice: str = "", details: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.advice = advice
-        self.details = details
+        self.problem, self.advice = concise(problem, advice)
+        super().__init__(self.problem)
+        whole = visible(f"{problem} {advice}".strip())
+        is_whole = len(whole) <= SENTENCE_CHARACTERS
+        self.details = "\n".join(filter(None, ("" if is_whole else whole, details)))[:MAX_DETAILS]
 
     @property
     def phrase(self) -> Phrase:
@@ -47,8 +52,7 @@ class BadFile(StudioError):
     def __init__(
         self, path: Path, problem: str, advice: str = "", line: int = 0, column: int = 0
     ) -> None:
-        name = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path.name)
-        name = name if len(name) <= 100 else f"{name[:60]}…{name[-30:]}"
+        name = path.name
         where: str = phrase("{name}, line {line}", name=name, line=line) if line else name
         where = phrase("{where}, column {column}", where=where, column=column) if column else where
         super().__init__(phrase("{where}: {problem}", where=where, problem=problem), advice)

@@ -16,6 +16,7 @@ from typing import Any
 from engine.atomic_write import MANIFEST
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.visible import one_line, shortened
 
 LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
 LONGEST_SHOWN = 80  # characters of a foreign name in a sentence
@@ -25,9 +26,8 @@ PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
 def shown(text: object) -> str:
-    """A foreign name as it may stand in a sentence: printable, on one line, not too long."""
-    line = "".join(c if c.isprintable() else "�" for c in str(text)[: LONGEST_SHOWN + 1])
-    return line if len(line) <= LONGEST_SHOWN else f"{line[: LONGEST_SHOWN - 1]}…"
+    """A foreign name as it may stand in a sentence: visible, on one line, not too long."""
+    return shortened(one_line(str(text)[:1_000]), LONGEST_SHOWN)
 
 
 def check_folder(folder: Path) -> None:

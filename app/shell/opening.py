@@ -20,6 +20,7 @@ from app.window import MainWindow
 from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import joined
+from engine.terminal import remark, say
 
 log = logging.getLogger("studio")
 
@@ -30,17 +31,17 @@ def run_window() -> int:
     try:
         home.make()
     except OSError as error:
-        print(f"bert-studio: {home.root} cannot be used: {error.strerror}.", file=sys.stderr)
+        remark(f"bert-studio: {home.root} cannot be used: {error.strerror}.")
         return 1
     claim = Claim()
     try:
         is_first = claim.take(home)
     except StudioError as error:
-        print(f"bert-studio: {error}", file=sys.stderr)
+        remark(f"bert-studio: {error}")
         return 1
     if not is_first:
         came = activate_running(home)
-        print(
+        say(
             "BERT Studio is already running; switching to its window."
             if came
             else "BERT Studio is already running, but its window does not respond."
@@ -122,7 +123,7 @@ def make_application(arguments: list[str]) -> QApplication:
 
 def _say_and_end(error: StudioError) -> None:
     """There is no window yet to show this in."""
-    print(f"bert-studio: {error}", file=sys.stderr)
+    remark(f"bert-studio: {error}")
     title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
     text = translated(joined("\n\n", (error.problem, error.advice)))
     Question(None, title, text, [Choice("close", close, "primary")], lambda _: None).exec()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
+import engine.visible
 from app import resources
 from app.translation import translated
 
@@ -24,8 +25,8 @@ WEIGHTS = {
 class Text(QLabel):
     """A label that shows what it is given, letter by letter, and breaks long lines.
 
-    Control characters, which could turn the direction of a line or hide a part of it, are shown as
-    a middle dot. The text can be selected with the mouse where `selectable` is set.
+    Control characters, which could turn the direction of a line or hide a part of it, are written
+    out. The text can be selected with the mouse where `selectable` is set.
     """
 
     def __init__(
@@ -110,14 +111,11 @@ def _dress(label: QLabel, style: TextStyle) -> None:
 
 
 def visible(text: str) -> str:
-    """`text` in the user's language, with control and direction characters made visible.
+    r"""`text` in the user's language, with control and direction characters written out, as \x1b.
 
     Line breaks and tabs stay.
     """
-    return "".join(
-        c if c.isprintable() or c in "\n\t\u200d\u200c\u00a0\u202f\u00ad" else "·"
-        for c in translated(text)
-    )
+    return engine.visible.visible(translated(text))
 
 
 def tooltip(text: str) -> str:

@@ -25,6 +25,7 @@ from engine.cli import (
 )
 from engine.cli.options import GroupedHelp
 from engine.errors import StudioError
+from engine.terminal import remark
 from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
@@ -65,21 +66,20 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as end:
         return int(end.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        print("Cancelled.", file=sys.stderr)
+        remark("Cancelled.")
         return CANCELLED
     except typer.TyperException as wrong:
-        print(f"bert-studio: {wrong.format_message()} See bert-studio --help.", file=sys.stderr)
+        remark(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
         return WRONG_USAGE
     except StudioError as error:
-        print(f"bert-studio: {error}", file=sys.stderr)
+        remark(f"bert-studio: {error}")
         return WRONG_INPUT
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stderr.close()
         return 0
     except Exception:  # noqa: BLE001 (the edge of the program)
-        print(
+        remark(
             "bert-studio: unexpected error in BERT Studio. Please report this bug with the "
-            f"lines below.\n{traceback.format_exc()}",
-            file=sys.stderr,
+            f"lines below.\n{traceback.format_exc()}"
         )
         return BUG

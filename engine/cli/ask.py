@@ -1,7 +1,5 @@
 """Questions to a checkpoint: which tokens are predicted, and what the heads attend to."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +7,7 @@ import typer
 
 from engine.phrases import phrase
 from engine.shipped import starter_model
+from engine.terminal import remark, say, say_json
 
 Model = Annotated[
     Path | None, typer.Option(help="A checkpoint folder; without it: the starter model.")
@@ -51,15 +50,15 @@ def fill(
         tokens = [token.text for token in answer.tokens]
         facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
         facts["causal"] = answer.causal
-        print(json.dumps(facts, ensure_ascii=False))
+        say_json(facts)
         return
     if answer.causal:
-        print("This is a left-to-right model: it predicts from the tokens before.", file=sys.stderr)
+        remark("This is a left-to-right model: it predicts from the tokens before.")
     for number, one in enumerate(answer.predictions, start=1):
         if len(answer.predictions) > 1:
-            print(f"{mask} {number}:")
+            say(f"{mask} {number}:")
         for likely in one.ranked:
-            print(f"{likely.probability:7.2%}  {likely.label}")
+            say(f"{likely.probability:7.2%}  {likely.label}")
 
 
 def attention(
@@ -89,5 +88,5 @@ def attention(
     content = io.BytesIO()
     np.save(content, array)
     write_file(out, content.getvalue())
-    print(" ".join(token.text for token in tokens))
-    print(f"{' x '.join(map(str, array.shape))} float32 written to {out}")
+    say(" ".join(token.text for token in tokens))
+    say(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

@@ -8,6 +8,8 @@ import typer
 
 from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile
+from engine.terminal import say, say_json
+from engine.visible import one_line
 
 
 def check(
@@ -23,7 +25,7 @@ def check(
         if as_json:
             wrong = {"ok": False, "problem": error.problem, "advice": error.advice}
             place = {"line": error.line or None, "column": error.column or None}
-            print(json.dumps(wrong | place, ensure_ascii=False))
+            say_json(wrong | place)
         raise
     facts: dict[str, Any] = {
         "ok": True,
@@ -35,12 +37,13 @@ def check(
         "notes": [*found.notes, *(note for note in table.notes if note not in found.notes)],
     }
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False))
+        say_json(facts)
         return 0
     for key, value in facts.items():
         if key not in ("ok", "notes"):
             shown = ", ".join(value) if isinstance(value, list) else value
-            print(f"{key}: {shown if not isinstance(shown, dict) else json.dumps(shown)}")
+            said = json.dumps(shown) if isinstance(shown, dict) else one_line(str(shown))
+            say(f"{key}: {said}")
     for note in facts["notes"]:
-        print(f"note: {note}")
+        say(f"note: {note}")
     return 0

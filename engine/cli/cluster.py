@@ -17,6 +17,7 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.launch import CODE
+from engine.terminal import say
 
 PORT = 29500  # torch's own choice
 NOTICE = 300  # s before its time is over, in which Slurm lets the run save
@@ -57,7 +58,7 @@ def cluster(
             ),
             phrase("Give the job a larger batch, or take fewer processes."),
         )
-    print(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))
+    say(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:

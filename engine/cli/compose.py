@@ -22,6 +22,7 @@ from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.terminal import say_json_text
 from engine.validation import describe_validation
 
 SCRATCH = "From scratch, with --size"
@@ -88,7 +89,7 @@ def compose(
         job = JobSpec.model_validate(raw)
     except ValidationError as error:
         raise describe_validation(error, "The job") from error
-    print(job.model_dump_json(indent=1))
+    say_json_text(job.model_dump_json(indent=1))
 
 
 job_command = with_options(

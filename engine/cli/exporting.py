@@ -1,6 +1,5 @@
 """Export a checkpoint in a format of other programs."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -10,6 +9,7 @@ from engine.cli.options import choice_option, with_options
 from engine.messages.exporting import Export
 from engine.phrases import phrase
 from engine.spec.export import Form, Precision
+from engine.terminal import remark, say
 
 
 def export(
@@ -36,11 +36,11 @@ def export(
             precision=given["precision"],
             texts=None if texts is None else texts.absolute(),
         ),
-        tell=lambda working: print(f"{working.stage} …", file=sys.stderr),
+        tell=lambda working: remark(f"{working.stage} …"),
     )
     for one in done.report.comparisons:
-        print(one.sentence())
-    print(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
+        say(one.sentence())
+    say(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
 
 
 export_command = with_options(

@@ -14,6 +14,7 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.spec.job import JobSpec
+from engine.terminal import say
 from engine.validation import describe_validation
 
 
@@ -87,5 +88,5 @@ def _work(run: RunFolder, processes: int | None = None) -> int:
     line = ProgressLine(sys.stderr)
     code = work(run.path, line.hear, processes)
     line.end()
-    print(run.path)
+    say(run.path)
     return code

@@ -1,7 +1,6 @@
 """Predictions of a fine-tuned model for the rows of a file, and its evaluation on them."""
 
 import json
-import sys
 from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.spreadsheet import table_text
+from engine.terminal import remark, say, say_json
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
@@ -73,7 +73,7 @@ def predict(
     records = _records(table.cells, predictions)
     with disk_errors_for(out):
         write_file(out, WRITERS[out.suffix](records, predictions, raw).encode("utf-8"))
-    print(f"{len(records)} rows written to {out}")
+    say(f"{len(records)} rows written to {out}")
 
 
 def evaluate(
@@ -93,9 +93,9 @@ def evaluate(
     _print_precision(predictor.computed, precision)
     report = predictor.evaluate(rows)
     if as_json:
-        print(json.dumps(report.to_json(), ensure_ascii=False))
+        say_json(report.to_json())
         return
-    print("\n".join(report.lines()))
+    say("\n".join(report.lines()))
 
 
 predict_command = with_options(predict, INPUT_COLUMNS.parameters())
@@ -107,9 +107,9 @@ def _print_precision(computed: str, precision: str) -> None:
     if precision == "exact":
         return
     if computed == "float32":
-        print("Computed in fp32: nothing faster agrees with it on this machine.", file=sys.stderr)
+        remark("Computed in fp32: nothing faster agrees with it on this machine.")
     else:
-        print(f"Computed in {computed}, which agrees with fp32 on built-in texts.", file=sys.stderr)
+        remark(f"Computed in {computed}, which agrees with fp32 on built-in texts.")
 
 
 def _records(

@@ -13,6 +13,7 @@ from engine.messages.events import (
     Started,
     Waiting,
 )
+from engine.visible import one_line
 
 REDRAW_SECONDS = 0.2  # between two drawings on a terminal
 LINE_SECONDS = 5.0  # between two lines where there is no terminal
@@ -79,10 +80,12 @@ class ProgressLine:
         if now - self._drawn < (REDRAW_SECONDS if self._terminal else LINE_SECONDS):
             return
         self._drawn = now
+        text = one_line(text)
         self._out.write(f"\r\033[K{text}" if self._terminal else f"{text}\n")
         self._out.flush()
 
     def _say(self, text: str) -> None:
+        text = one_line(text)
         self._out.write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
         self._out.flush()
 

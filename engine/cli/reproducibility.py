@@ -17,6 +17,7 @@ from engine.runs.reproducibility import (
     reproducibility_of,
 )
 from engine.spec.changes import changes
+from engine.terminal import say
 
 DIFFERENT = 1  # exit code
 
@@ -28,12 +29,12 @@ def reproducibility(
     run = RunFolder(folder.absolute())
     run.job()
     for line in report_lines(reproducibility_of(run)):
-        print(line)
+        say(line)
     wrong = damaged_checkpoints(run)
     count = len(run.checkpoint_folders())
-    print(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
+    say(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
     for sentence in wrong:
-        print(f"  {sentence}")
+        say(f"  {sentence}")
     return DIFFERENT if wrong else 0
 
 
@@ -66,18 +67,18 @@ def compare(
     """Compare two runs: their jobs, environments, losses and weights."""
     runs = RunFolder(first.absolute()), RunFolder(second.absolute())
     different = changes(runs[0].job(), runs[1].job())
-    print("job: " + ("the same" if not different else "different"))
+    say("job: " + ("the same" if not different else "different"))
     for change in different:
-        print(f"  {change.path}: {change.old} | {change.new}")
+        say(f"  {change.path}: {change.old} | {change.new}")
     here, there = (reproducibility_of(run).environment for run in runs)
     unlike = [
         n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
     ]
-    print("environment: " + ("the same" if not unlike else "different"))
+    say("environment: " + ("the same" if not unlike else "different"))
     for name in unlike:
-        print(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
+        say(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
     step = _first_other_loss(*runs)
-    print("losses: " + ("the same" if step is None else f"different from step {step} on"))
+    say("losses: " + ("the same" if step is None else f"different from step {step} on"))
     same = _compare_weights(*runs)
     return 0 if same else DIFFERENT
 
@@ -107,14 +108,14 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
     """Whether the last checkpoints hold the same weights, and if not, where they differ."""
     folders = [run.checkpoint_folders()[-1:] for run in (first, second)]
     if not all(folders):
-        print("weights: not compared, because one of the runs has no checkpoint")
+        say("weights: not compared, because one of the runs has no checkpoint")
         return False
     here, there = (folder[0] for folder in folders)
     steps = f"of step {step_of(here)}" + (
         "" if step_of(here) == step_of(there) else f" and of step {step_of(there)}"
     )
     if sha256(here / WEIGHTS) == sha256(there / WEIGHTS):
-        print(f"weights {steps}: the same, bit for bit")
+        say(f"weights {steps}: the same, bit for bit")
         return True
     from safetensors import safe_open
 
@@ -122,15 +123,15 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
         names, known = list(one.keys()), set(other.keys())
         missing = sorted(set(names) ^ known)
         if missing:
-            print(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
+            say(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
             return False
         gaps = {name: _gap(one.get_tensor(name), other.get_tensor(name)) for name in names}
     unlike = [name for name in names if gaps[name] != 0]
     if not unlike:
-        print(f"weights {steps}: the same, bit for bit (the files differ in form)")
+        say(f"weights {steps}: the same, bit for bit (the files differ in form)")
         return True
     largest = max(unlike, key=lambda name: gaps[name])
-    print(
+    say(
         f"weights {steps}: {len(unlike)} of {len(names)} tensors differ, first {unlike[0]}; the "
         f"largest difference is {gaps[largest]:.3g}, in {largest}"
     )

@@ -1,6 +1,5 @@
 """The rows of a file for the headless commands."""
 
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.spec.dataset import Mapping
 from engine.spec.fields import settings_of
+from engine.terminal import remark
 from engine.validation import describe_validation
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
@@ -96,6 +96,6 @@ def read_table(file: Path, named: dict[str, Any], labelled: bool = True) -> File
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
-            print(f"note: {note}", file=sys.stderr)
+            remark(f"note: {note}")
     rows = Rows.of(mapping, cells, lines)
     return FileRows(rows if labelled else rows.unlabelled(), cells)

@@ -17,6 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.retention import check_removal, retained_checkpoints
 from engine.spec.changes import changes
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
+from engine.terminal import say, say_json_text
 from engine.validation import describe_validation
 
 Folder = Annotated[Path, typer.Argument(help="The run folder.")]
@@ -41,8 +42,8 @@ def branch(
         raise describe_validation(error, "The job of the branch") from error
     made = make_branch(source, step, job, into.absolute())
     for change in changes(source.job(), job):
-        print(change.sentence())
-    print(made.path)
+        say(change.sentence())
+    say(made.path)
 
 
 def checkpoints(
@@ -65,8 +66,8 @@ def checkpoints(
     total = 0
     for kept in retained_checkpoints(run):
         total += kept.bytes
-        print(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
-    print(f"all: {total / 1e6:.1f} MB")
+        say(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
+    say(f"all: {total / 1e6:.1f} MB")
 
 
 def batch(
@@ -87,9 +88,9 @@ def batch(
     run.job()
     shown = BatchPreview().show(run, step or _last_step(run))
     if as_json:
-        print(shown.model_dump_json(exclude={"to", "kind"}))
+        say_json_text(shown.model_dump_json(exclude={"to", "kind"}))
         return
-    print(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
+    say(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
     for number, row in enumerate(shown.rows, start=1):
         targets = {one.position: one for one in row.targets}
         words = [
@@ -97,8 +98,8 @@ def batch(
             for place, token in enumerate(row.tokens[: row.length])
         ]
         padding = len(row.tokens) - row.length
-        print(f"\n{number}. {row.wanted}".rstrip())
-        print(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
+        say(f"\n{number}. {row.wanted}".rstrip())
+        say(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
 
 
 def _target_text(one: Target) -> str:

@@ -16,6 +16,7 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, aggregate, expand, folder_of
 from engine.spec.job import JobSpec
+from engine.terminal import remark, say
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
 
@@ -50,24 +51,24 @@ def resume(into: Path) -> int:
     for number, name in enumerate(names, start=1):
         run = RunFolder(into / name)
         if _outcome(run) != "finished":
-            print(f"{number} of {len(names)}: {name}", file=sys.stderr)
+            remark(f"{number} of {len(names)}: {name}")
             run.clear_stop()
             line = ProgressLine(sys.stderr)
             code = work(run.path, line.hear)
             line.end()
             _write(into, summarise(summary["name"], [RunFolder(into / name) for name in names]))
         if code or _outcome(run) != "finished":
-            print(f"Resume with: bert-studio resume {into}", file=sys.stderr)
+            remark(f"Resume with: bert-studio resume {into}")
             break
     else:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
     told = summarise(summary["name"], [RunFolder(into / name) for name in names])
     for row in told["rows"]:
-        print(row["vectors"] or "All runs")
+        say(row["vectors"] or "All runs")
         for metric, found in row["metrics"].items():
             deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
-            print(f"  {metric}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
-    print(into)
+            say(f"  {metric}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
+    say(into)
     return code
 
 

@@ -20,6 +20,7 @@ from engine.shipped import first_training, sample_data, starter_model
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.text_classification import TextClassification
+from engine.terminal import say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 SPEECHES = (
@@ -36,17 +37,17 @@ def tour(
     if into is None:
         home.make()
     folder = into.absolute() if into else free_folder(home.runs, "tour")
-    print(f"1 of 4  Fine-tune the starter model on {sample_data().name}: which era is it from?")
+    say(f"1 of 4  Fine-tune the starter model on {sample_data().name}: which era is it from?")
     run, curves, best = _train(folder)
 
-    print("2 of 4  Predict two new sentences:")
+    say("2 of 4  Predict two new sentences:")
     from engine.tasks.predicting import Predictor
 
     predictor = Predictor(best)
     for text, said in zip(SPEECHES, predictor.predict(Rows(list(SPEECHES))), strict=True):
-        print(f"        {said['label']} ({said['probability']:.0%})  {text}")
+        say(f"        {said['label']} ({said['probability']:.0%})  {text}")
 
-    print(f"3 of 4  Fill a mask: {SENTENCE}")
+    say(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights
     from engine.explore.fill_mask import fill_mask
     from engine.explore.pictures import attention_svg, curve_svg
@@ -55,9 +56,9 @@ def tour(
     starter = checkpoint.load(starter_model())
     answer = fill_mask(starter, FillMask(checkpoint=starter_model(), text=SENTENCE, top=5))
     predictions = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
-    print(f"        {predictions}")
+    say(f"        {predictions}")
 
-    print("4 of 4  Charts:")
+    say("4 of 4  Charts:")
     tokens, array = weights(starter, SENTENCE, None)
     layer = array.shape[0] - 1
     title = f"Starter model, layer {layer + 1}, head 1: each row attends to the columns"
@@ -67,11 +68,9 @@ def tour(
         ("loss.svg", curve_svg("Loss of the fine-tuning run", curves)),
     ):
         write_file(run.path / name, picture.encode("utf-8"))
-        print(f"        {run.path / name}")
-    print(f"The run is in {run.path}; its best checkpoint is {best.name}.")
-    print(
-        "More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)"
-    )
+        say(f"        {run.path / name}")
+    say(f"The run is in {run.path}; its best checkpoint is {best.name}.")
+    say("More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)")
     return 0
 
 

@@ -1,6 +1,5 @@
 """The last few checkpoints that were asked about, loaded and ready."""
 
-import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
 from engine.serving.serving import Serving
+from engine.terminal import remark
 
 MAX_MODELS = 3
 
@@ -63,7 +63,7 @@ class ModelCache:
             except StopIteration:
                 continue
             except (MemoryError, RuntimeError) as error:  # of torch, where memory is short
-                print(f"No quick answers: {error}", file=sys.stderr, flush=True)
+                remark(f"No quick answers: {error}")
                 held.serving.give_up()
                 continue
             return True

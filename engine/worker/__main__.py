@@ -5,6 +5,7 @@ answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was jus
 import sys
 from pathlib import Path
 
+from engine.terminal import remark
 from engine.worker import share_the_machine
 
 USAGE = (
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
             from engine.export.reloading import main as reload
 
             return reload(Path(folder))
-    print(USAGE, file=sys.stderr)
+    remark(USAGE)
     return 2
 
 

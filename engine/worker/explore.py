@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from engine.errors import StudioError, is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
 from engine.phrases import phrase
+from engine.terminal import remark
 from engine.worker.inbox import Inbox, Line, addressed
 
 if TYPE_CHECKING:
@@ -64,12 +65,16 @@ def respond(line: Line, desk: "Desk") -> None:
     try:
         desk.tell(answer(parse(line.content), desk))
     except StudioError as error:
-        desk.tell(Refused(to=line.number, problem=error.problem, advice=error.advice))
+        desk.tell(
+            Refused(
+                to=line.number, problem=error.problem, advice=error.advice, details=error.details
+            )
+        )
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
         details = traceback.format_exc()
-        print(details, file=sys.stderr, flush=True)
+        remark(details)
         desk.tell(refusal(line.number, error, details))
 
 

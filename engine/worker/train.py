@@ -3,7 +3,6 @@
 import os
 import platform
 import signal
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
+from engine.terminal import remark
 from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
 
 FAILED = 1
@@ -97,13 +97,13 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
 def _failed(error: Exception) -> Ended:
     """The last word of a worker that failed; it is printed, too."""
     if isinstance(error, StudioError):
-        print(error, file=sys.stderr)
+        remark(error)
         return Ended(
             outcome="failed", problem=error.problem, advice=error.advice, details=error.details
         )
     details = "".join(traceback.format_exception(error))
     shown = f"{type(error).__name__}: {error}"[:300]
-    print(details, file=sys.stderr)
+    remark(details)
     return Ended(
         outcome="failed",
         problem=phrase("Something went wrong in BERT Studio: {error}", error=shown),

@@ -7,6 +7,7 @@ from engine.data.formats.lines import Lines
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
+from engine.visible import concise
 
 MAX_COLUMNS = 10_000
 ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
@@ -47,7 +48,7 @@ class Remarks:
             else phrase("{what}: once, in line {line}.", what=what, line=line)
             for what, (count, line) in self._seen.items()
         )
-        return (*self._said, *counted)
+        return tuple(concise(sentence)[0] for sentence in (*self._said, *counted))
 
 
 class Content(NamedTuple):

@@ -28,7 +28,7 @@ def test_text_is_shown_letter_by_letter(qtbot) -> None:
 
 
 def test_hidden_characters_are_made_visible() -> None:
-    assert visible("a\u202eb\x00c\x1b") == "a·b·c·"
+    assert visible("a\u202eb\x00c\x1b") == r"a\u202eb\x00c\x1b"
     assert visible("two\nlines\tand 日本 é 👩\u200d🔬") == "two\nlines\tand 日本 é 👩\u200d🔬"
 
 

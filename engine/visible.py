@@ -1,0 +1,97 @@
+"""Text of somebody else, as it may stand on a terminal, in a label and in a sentence.
+
+Names of files, columns, labels and tokens come from outside. Characters that steer a terminal, turn
+the direction of a line or hide a part of it are written out, and nobody else decides how long a
+sentence of ours is.
+"""
+
+import re
+from collections.abc import Sequence
+
+from engine.phrases import Phrase
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # direction, and further line ends
+    "\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a"  # no width
+    "\U000e0000-\U000e007f"  # tags
+    "\ud800-\udfff]"  # surrogates, which stand for bytes of a path that are no text
+)
+LINE_ENDS = re.compile("[\t\n]")
+SENTENCE_CHARACTERS = 300  # at most, whatever stands in a sentence
+ARGUMENT_CHARACTERS = (80, 40, 20)  # of each part of a sentence that is too long, tried in turn
+
+
+def visible(text: str) -> str:
+    r"""`text` with control and direction characters as \x1b or \u202e; tabs and line feeds stay."""
+    return UNSEEN.sub(_written_out, text)
+
+
+def one_line(text: str) -> str:
+    r"""`visible` text in which tabs and line feeds are written out too."""
+    return LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], visible(text))
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
+
+def shortened(text: str, characters: int) -> str:
+    """A text of at most so many characters: its beginning and its end."""
+    if len(text) <= characters:
+        return text
+    end = characters // 3
+    return f"{text[: characters - end - 1]}…{text[-end:]}"
+
+
+def concise(*sentences: str) -> tuple[str, ...]:
+    """Sentences on one line each, together of at most 300 characters.
+
+    First the names in them are shortened, so that a `Phrase` can still be translated; what is too
+    long even so is cut.
+    """
+    said = tuple(_with_short_arguments(one, None) for one in sentences)
+    for longest in ARGUMENT_CHARACTERS:
+        if _length(said) <= SENTENCE_CHARACTERS:
+            return said
+        said = tuple(_with_short_arguments(one, longest) for one in sentences)
+    first, *others = said
+    room = max(SENTENCE_CHARACTERS // 2, SENTENCE_CHARACTERS - _length(others) - 1)
+    kept = [_cut(first, room)]
+    for one in others:
+        kept.append(_cut(one, SENTENCE_CHARACTERS - _length(kept) - 1))
+    return tuple(kept)
+
+
+def _length(sentences: Sequence[str]) -> int:
+    """With a space between two of them."""
+    return len(" ".join(filter(None, sentences)))
+
+
+def _cut(sentence: str, characters: int) -> str:
+    return sentence if len(sentence) <= characters else f"{sentence[: characters - 1]}…"
+
+
+def _with_short_arguments(said: str, longest: int | None) -> str:
+    """A sentence made anew; a plain `str` is what somebody else wrote, as a whole."""
+    if not isinstance(said, Phrase):
+        return one_line(said)
+    args = {
+        name: _short_argument(value, longest) if isinstance(value, str) else value
+        for name, value in said.args.items()
+    }
+    return said if args == said.args else Phrase(said.key, args)
+
+
+def _short_argument(value: str, longest: int | None) -> str:
+    if isinstance(value, Phrase):
+        return _with_short_arguments(value, longest)
+    shown = one_line(value)
+    return shown if longest is None else shortened(shown, longest)

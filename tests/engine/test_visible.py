@@ -1,0 +1,96 @@
+"""Foreign text in sentences and on the terminal: visible, on one line, and not too long."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from engine.cli.progress import ProgressLine
+from engine.data.formats.rows import Remarks
+from engine.errors import BadFile, StudioError
+from engine.messages.events import Noted
+from engine.phrases import Phrase, phrase, rendered
+from engine.terminal import remark, say, say_json
+from engine.visible import SENTENCE_CHARACTERS, concise, one_line, visible
+
+HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"
+WRITTEN = r"a\x1b[2Jb\u202ec\x9bd\ud800e"
+
+
+def test_what_steers_a_terminal_is_written_out() -> None:
+    assert visible(HOSTILE + "\n\té\u3000न\u200dम") == WRITTEN + "\n\té\u3000न\u200dम"
+    assert one_line("a\nb\tc\r") == r"a\nb\tc\x0d"
+
+
+def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    say(HOSTILE)
+    remark(HOSTILE)
+    say_json({"name": HOSTILE, "emoji": "😀"})
+    out, err = capsys.readouterr()
+    said, told = out.splitlines()
+    assert said == err.strip() == WRITTEN
+    assert json.loads(told) == {"name": HOSTILE, "emoji": "😀"}
+    assert told.isprintable() and "😀" in told
+
+
+def test_the_progress_line_shows_what_a_run_says(capsys: pytest.CaptureFixture[str]) -> None:
+    ProgressLine(sys.stdout).hear(Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx"))
+    assert capsys.readouterr().out == WRITTEN + r"\nx" + "\n"
+
+
+@pytest.mark.parametrize("command", ["check", "evaluate", "predict", "job"])
+def test_no_command_prints_the_escape_sequences_of_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    data = tmp_path / "name\x1b[31m.csv"
+    data.write_text("a\x1b[2J,b\u202e\n1,2\n3,4\n", encoding="utf-8")
+    options = {
+        "check": [str(data)],
+        "evaluate": [str(data), "--model", str(tmp_path / "no\x1b[5m")],
+        "predict": [str(data), "--model", "no", "--out", str(tmp_path / "o\x9b.csv")],
+        "job": ["--data", str(data), "--text", "c\x1b]0;x\x07"],
+    }
+    main([command, *options[command]])
+    out, err = capsys.readouterr()
+    assert out + err
+    assert all(line.isprintable() for line in (out + err).splitlines())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StudioError("x" * 400_000),
+        StudioError(phrase("“{name}” is wrong.", name="x" * 400_000), "y" * 400_000),
+        StudioError(phrase("Wrong."), phrase("Choose: {all}.", all=", ".join(["name"] * 9_999))),
+        BadFile(Path("f" * 255), phrase("it has no “{name}”.", name="z" * 999), "y" * 200),
+    ],
+)
+def test_a_refusal_is_short_and_the_rest_is_in_its_details(error: StudioError) -> None:
+    assert len(str(error)) <= SENTENCE_CHARACTERS
+    assert len(error.details) > SENTENCE_CHARACTERS
+    assert len(error.details) <= 100_000
+
+
+def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated() -> None:
+    error = StudioError(
+        phrase("“{name}” is wrong.", name="<" + "x" * 999 + ">"), phrase("Choose another.")
+    )
+    assert isinstance(error.problem, Phrase) and error.advice == "Choose another."
+    german = rendered(error.problem, lambda key, _: key.replace("is wrong", "ist falsch"))
+    assert german.startswith("“<xxx") and german.endswith("xxx>” ist falsch.")
+
+
+def test_a_short_sentence_stays_as_it_is() -> None:
+    said = phrase("{count} rows of {file}.", count=3, file="a.csv")
+    assert concise(said)[0] is said
+    assert StudioError(said).details == ""
+
+
+def test_a_remark_on_a_long_name_is_short() -> None:
+    remarks = Remarks()
+    remarks.saw(phrase("Row without “{key}”", key="k" * 10_000), 3)
+    (sentence,) = remarks.sentences()
+    assert len(sentence) <= SENTENCE_CHARACTERS and "line 3" in sentence
