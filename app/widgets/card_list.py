@@ -32,6 +32,11 @@ class CardItem:
     facts: str
     reason: str = field(default="", kw_only=True)
 
+    @property
+    def remark(self) -> str:
+        """What is to be said of it beside the facts."""
+        return self.reason
+
     def sentence(self) -> str:
         """All of it in one line, for a screen reader."""
         raise NotImplementedError
@@ -75,7 +80,7 @@ class CardModel(QAbstractListModel):
             case Qt.ItemDataRole.AccessibleTextRole:
                 return card_line(item.sentence())
             case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(item.reason or item.title)
+                return tooltip(item.remark or item.title)
             case _ if role == ITEM:
                 return item
         return None

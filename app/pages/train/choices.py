@@ -38,6 +38,7 @@ class Data:
     name: str
     source: DataSource
     spec: DatasetSpec | None = None
+    is_gone: bool = False  # it was listed, and is no more
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,15 @@ class Choices:
         return self.goal is not None and self.goal.is_pretraining
 
     @property
-    def task(self) -> TaskSpec:
-        """The present task with its settings."""
+    def kept_task(self) -> TaskSpec:
+        """The present task with all settings that are kept, also those that others put aside."""
         goal = self.present_goal
-        task = self.tasks.get(goal.kind, goal.task)
+        return self.tasks.get(goal.kind, goal.task)
+
+    @property
+    def task(self) -> TaskSpec:
+        """The present task with the settings that count."""
+        task = self.kept_task
         return task.model_copy(update={"nsp": False}) if task.causal else task
 
     @property
@@ -160,9 +166,8 @@ class Choices:
         return replace(self, tasks={**self.tasks, task.kind: task})
 
     def with_data(self, data: Data) -> "Choices":
-        """Other data; what was said about the labels of the former is forgotten."""
-        plain = {kind: task.without_labels() for kind, task in self.tasks.items()}
-        return replace(self, data=data, tasks=plain)
+        """Other data; what was said about labels stays, and is an obstacle where it has none."""
+        return replace(self, data=data)
 
     def with_training(self, training: TrainingSpec) -> "Choices":
         """The same with other settings of the present task."""

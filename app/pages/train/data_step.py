@@ -98,7 +98,7 @@ class DataStep(QWidget):
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", reason=entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
-        problems = misfits(spec, goal.kind) if goal else []
+        problems = misfits(spec, self._state.choices.task) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))
@@ -108,7 +108,7 @@ class DataStep(QWidget):
             entry.folder,
             entry.name,
             " · ".join(facts),
-            reason=translated(problems[0].phrase) if problems else "",
+            doubt=translated(problems[0].phrase) if problems else "",
         )
 
     def _on_picked(self, folder: object) -> None:

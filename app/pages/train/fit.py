@@ -4,17 +4,17 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import Choices
 from app.pages.train.goals import Goal
-from engine.data.columns.fit import problems_of
+from engine.data.columns.fit import likely_task, problems_of
 from engine.data.columns.labels import CountedLabels
 from engine.errors import StudioError
 from engine.spec.dataset import DatasetSpec
+from engine.spec.task import TaskSpec
 
 translate = QCoreApplication.translate
 
 
-def misfits(spec: DatasetSpec, kind: str) -> list[StudioError]:
+def misfits(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps this data set from this task; empty where it fits."""
-    task = Goal(kind).task
     found = problems_of(spec.columns, spec.mapping, task, spec.labels or None)
     if not spec.rows.get("train"):
         found.append(
@@ -24,6 +24,11 @@ def misfits(spec: DatasetSpec, kind: str) -> list[StudioError]:
             )
         )
     return found
+
+
+def likely_goal(spec: DatasetSpec) -> Goal:
+    """What these rows are most likely for, from a base model."""
+    return Goal(likely_task(spec.mapping, spec.labels).kind)
 
 
 def label_rows(choices: Choices) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.tasks import part_of
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import TrainingSpec
@@ -28,6 +29,11 @@ class Goal:
     @property
     def is_pretraining(self) -> bool:
         return self.task.is_pretraining
+
+    @property
+    def title(self) -> str:
+        """What stands on its card."""
+        return part_of(self.kind).card_title(self.from_scratch)
 
 
 def goals() -> list[Goal]:

@@ -34,9 +34,12 @@ def obstacle(choices: Choices, step: Step) -> str:
 def _of_data(choices: Choices) -> str:
     if choices.data is None:
         return translate("Train", "Choose a data set, or import one.")
+    if choices.data.is_gone:
+        template = translate("Train", "The data set “{name}” no longer exists. Choose another one.")
+        return template.format(name=choices.data.name)
     if choices.goal is None or choices.data.spec is None:
         return ""
-    problems = misfits(choices.data.spec, choices.goal.kind)
+    problems = misfits(choices.data.spec, choices.task)
     if not problems:
         return ""
     template = translate("Train", "“{name}” does not fit this task: {problem}")

@@ -28,14 +28,23 @@ from app.widgets.text import font
 
 @dataclass(frozen=True)
 class Pick(CardItem):
-    """One entry. `verdict` is a word, `warns` its tone."""
+    """One entry. `verdict` is a word, `warns` its tone.
+
+    A `doubt` says what must still be settled about an entry that can be chosen.
+    """
 
     verdict: str = ""
     warns: bool = False
+    doubt: str = ""
+
+    @property
+    def remark(self) -> str:
+        """Why it cannot be chosen, or what is doubtful about it."""
+        return self.reason or self.doubt
 
     def sentence(self) -> str:
         """All of it in one line, for a screen reader."""
-        parts = (self.title, self.verdict, self.facts, self.reason)
+        parts = (self.title, self.verdict, self.facts, self.remark)
         return ", ".join(part for part in parts if part)
 
 
@@ -98,7 +107,7 @@ class _Cards(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetricsF(font("strong")).height() + QFontMetricsF(font()).height()
         pick: Pick = index.data(ITEM)
-        if pick.reason and pick.facts:
+        if pick.remark and pick.facts:
             lines += QFontMetricsF(font()).height() + SPACE / 2
         return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
@@ -154,9 +163,9 @@ class _Cards(QStyledItemDelegate):
             place = QRectF(inner.left(), top, inner.width(), 0)
             _text(painter, usual, Role.MUTED, place, pick.facts)
             top += QFontMetricsF(usual).height() + SPACE / 2
-        if pick.reason:
+        if pick.remark:
             _text(
-                painter, usual, Role.WARN, QRectF(inner.left(), top, inner.width(), 0), pick.reason
+                painter, usual, Role.WARN, QRectF(inner.left(), top, inner.width(), 0), pick.remark
             )
 
     def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:

@@ -10,15 +10,13 @@ from app.library import DataEntry
 from app.pages.train.choices import Choices
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.first import first_of
-from app.pages.train.fit import misfits
-from app.pages.train.goals import Goal, first_goal, goals
+from app.pages.train.fit import likely_goal
+from app.pages.train.goals import first_goal
 from app.pages.train.job import choices_of
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from app.studio import Studio
-from engine.data.columns.fit import likely_task
 from engine.errors import StudioError
-from engine.spec.dataset import DatasetSpec
 from engine.spec.job import JobSpec
 
 
@@ -39,7 +37,7 @@ class Requests(QObject):
 
         def done(found: Choices) -> None:
             self._studio.datasets_changed.emit()  # the lists are read again
-            self._state.take_anew(found)
+            self._state.take_anew(found, self.tr("The first fine-tuning was set up."))
 
         background.run(self, lambda: first_of(home), done, self._on_failed)
 
@@ -54,7 +52,7 @@ class Requests(QObject):
         background.run(self, lambda: sample_entry(home), done, self._on_failed)
 
     def take_data(self, folder: Path) -> None:
-        """Choose the data set in this folder, and a task that it fits where none is chosen."""
+        """Choose the data set in this folder, and the task that it is most likely for."""
         self._state.lists.when_read(lambda: self._take_data(folder))
 
     def _take_data(self, folder: Path) -> None:
@@ -67,10 +65,13 @@ class Requests(QObject):
                 )
             )
             return
-        present = self._state.choices.goal
-        if present is None or misfits(entry.spec, present.kind):
-            self._state.choose_goal(_likely_goal(entry.spec))
-        self._state.choose_data(entry)
+        choices, goal = self._state.choices, likely_goal(entry.spec)
+        chosen = choices.with_data(data_of(entry))
+        if choices.goal is not None and choices.goal.kind == goal.kind:
+            self._state.adjust(chosen, None)
+            return
+        template = self.tr("The task is now “{0}”, which suits “{1}”.")
+        self._state.adjust_goal(chosen, goal, template.format(goal.title, entry.name))
 
     def take_model(self, path: Path) -> None:
         """Choose the model in this folder."""
@@ -83,10 +84,26 @@ class Requests(QObject):
                 StudioError(self.tr("The model no longer exists."), self.tr("Choose another one."))
             )
             return
+        choices = replace(self._state.choices, model=model_of(entry))
+        if not choices.from_scratch:
+            self._state.adjust(choices, None)
+            return
+        goal = replace(choices.present_goal, from_scratch=False)
+        template = self.tr("The task is now “{0}”, which starts from a base model.")
+        self._state.adjust_goal(choices, goal, template.format(goal.title))
+
+    def take_family(self, pretrains: bool) -> None:
+        """Choose the first task of pre-training or of fine-tuning, unless one of them is chosen."""
         choices = self._state.choices
-        if choices.from_scratch:
-            self._state.choose_goal(replace(choices.present_goal, from_scratch=False))
-        self._state.choose_model(entry)
+        if choices.goal is not None and choices.is_pretraining == pretrains:
+            return
+        goal = first_goal(pretrains, from_scratch=pretrains)
+        if choices.goal is None:
+            self._state.choose_goal(goal)
+        else:
+            self._state.adjust_goal(
+                choices, goal, self.tr("The task is now “{0}”.").format(goal.title)
+            )
 
     def take_job(self, given: JobSpec) -> None:
         """Choose what a job says, to change one thing and start again."""
@@ -94,7 +111,8 @@ class Requests(QObject):
         def act() -> None:
             datasets = [data_of(entry) for entry in self._state.lists.datasets or ()]
             models = [model_of(entry) for entry in self._state.lists.models or ()]
-            self._state.take(choices_of(given, datasets, models))
+            sentence = self.tr("The settings of “{0}” were loaded.").format(given.name)
+            self._state.take(choices_of(given, datasets, models), sentence)
 
         self._state.lists.when_read(act)
 
@@ -103,11 +121,3 @@ class Requests(QObject):
             self.refused.emit(error)
         else:
             self._studio.notices.show(error)
-
-
-def _likely_goal(spec: DatasetSpec) -> Goal:
-    """What these rows are most likely for."""
-    likely = likely_task(spec.mapping, spec.labels).kind
-    fitting = [goal for goal in goals() if not misfits(spec, goal.kind)]
-    fitting.sort(key=lambda goal: goal.kind != likely)
-    return next(iter(fitting), first_goal(pretrains=True))

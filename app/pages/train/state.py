@@ -6,11 +6,13 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 
 from app.library import DataEntry, ModelEntry
+from app.pages.train.adjustment import Adjustment
 from app.pages.train.changes import SIMPLE_FIELDS
 from app.pages.train.choices import NO_PROBE, Choices, Model, Step
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.estimate_state import EstimateState
 from app.pages.train.fit import misfits
+from app.pages.train.fixes import Fix, fixes
 from app.pages.train.goals import Goal
 from app.pages.train.job import job
 from app.pages.train.lists import Lists
@@ -48,6 +50,7 @@ class TrainState(QObject):
         self._usual = HardwareSpec(device=preferences.device, threads=preferences.threads)
         self.choices = self._on_usual_hardware(Choices(hardware=self._usual))
         self._invalid: dict[Step, str] = {}
+        self.adjustment: Adjustment | None = None  # the last choice that was made for the user
         self.is_starting = False
         self.lists = Lists(studio, self)
         self.preview = PreviewState(studio.notices, self)
@@ -65,8 +68,28 @@ class TrainState(QObject):
         self.changed.emit()
         self.preview.show(self._previewed())
 
+    def adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
+        """Take choices of which some were made for the user, and say which; None: none were."""
+        self.adjustment = adjustment
+        if choices == self.choices:
+            self.changed.emit()
+        self.set(choices)
+
+    def adjust_goal(self, choices: Choices, goal: Goal, sentence: str) -> None:
+        """Take these choices with another task than the user's; `sentence` says why."""
+        before = choices.goal
+        self.adjust(
+            replace(choices, goal=goal),
+            Adjustment(sentence, lambda now: replace(now, goal=before)),
+        )
+
+    def undo_adjustment(self) -> None:
+        """Back to what the user had chosen; whatever else was chosen meanwhile stays."""
+        if self.adjustment is not None:
+            self.adjust(self.adjustment.undone(self.choices), None)
+
     def choose_goal(self, goal: Goal) -> None:
-        self.set(replace(self.choices, goal=goal))
+        self.adjust(replace(self.choices, goal=goal), None)
 
     def choose_data(self, entry: DataEntry) -> None:
         self.set(self.choices.with_data(data_of(entry)))
@@ -74,13 +97,21 @@ class TrainState(QObject):
     def choose_model(self, entry: ModelEntry) -> None:
         self.set(replace(self.choices, model=model_of(entry)))
 
-    def take(self, choices: Choices) -> None:
-        """Take choices that were made elsewhere, on any machine."""
-        self.set(self._on_usual_hardware(choices))
+    def take(self, choices: Choices, sentence: str) -> None:
+        """Take choices that were made elsewhere, on any machine; `sentence` says which.
 
-    def take_anew(self, choices: Choices) -> None:
+        What was chosen before is not lost: it can be taken back, unless it was nothing.
+        """
+        before = self.choices
+        untouched = before == self._on_usual_hardware(Choices(hardware=self._usual))
+        self.adjust(
+            self._on_usual_hardware(choices),
+            None if untouched else Adjustment(sentence, lambda _: before),
+        )
+
+    def take_anew(self, choices: Choices, sentence: str) -> None:
         """Take choices that were made elsewhere, for the hardware of the settings."""
-        self.take(replace(choices, hardware=self._usual))
+        self.take(replace(choices, hardware=self._usual), sentence)
 
     def name(self, name: str) -> None:
         self.set(replace(self.choices, name=name))
@@ -111,12 +142,19 @@ class TrainState(QObject):
         return replace(choices, usual_hardware=self._usual)
 
     def _on_lists(self) -> None:
-        """The model that was chosen, as it stands in the lists now: it may be gone or mended."""
-        chosen = self.choices.model
-        if chosen is not None:
-            found = next((m for m in self.lists.models or () if m.path == chosen.path), None)
-            info = found.info if found else None
-            self.set(replace(self.choices, model=replace(chosen, info=info)))
+        """What was chosen, as it stands in the lists now: it may be gone or mended."""
+        choices = self.choices
+        if choices.model is not None:
+            model = next((m for m in self.lists.models or () if m.path == choices.model.path), None)
+            info = model.info if model else None
+            choices = replace(choices, model=replace(choices.model, info=info))
+        data = choices.data
+        if data is not None and data.spec is not None and isinstance(data.source, StoredData):
+            folders = {entry.folder for entry in self.lists.datasets or ()}
+            choices = replace(
+                choices, data=replace(data, is_gone=data.source.folder not in folders)
+            )
+        self.set(choices)
 
     # ── what is missing ──────────────────────────────────────────────────────────────────────
 
@@ -132,6 +170,10 @@ class TrainState(QObject):
     def obstacle(self, step: Step) -> str:
         """Why the wizard cannot go past this step; empty where it can."""
         return self._invalid.get(step, "") or obstacle(self.choices, step)
+
+    def fixes(self, step: Step) -> list[Fix]:
+        """What can be done at once about the obstacle of this step."""
+        return [] if self._invalid.get(step) else fixes(self.choices, step)
 
     def first_obstacle(self) -> tuple[Step, str] | None:
         """The first step that is not done, with the reason."""
@@ -160,7 +202,7 @@ class TrainState(QObject):
         data, goal = self.choices.data, self.choices.goal
         if data is None or goal is None or data.spec is None:
             return None
-        if not isinstance(data.source, StoredData) or misfits(data.spec, goal.kind):
+        if not isinstance(data.source, StoredData) or misfits(data.spec, self.choices.task):
             return None
         vocabulary = self.vocabulary()
         path = vocabulary.path if vocabulary else None
@@ -204,5 +246,5 @@ class TrainState(QObject):
         except StudioError as error:
             self._studio.notices.show(error)
             return
-        self.name("")
+        self.adjust(replace(self.choices, name=""), None)
         self.started.emit(run)

@@ -1,7 +1,7 @@
 """First step: what the model should learn."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from app.pages.train.card import ChoiceCard
 from app.pages.train.goals import Goal, goals
@@ -42,11 +42,27 @@ class TaskStep(QWidget):
 
     def focus(self) -> None:
         """Give the keyboard to the card that is chosen, or to the first."""
-        chosen = self._state.choices.goal or next(iter(self.cards))
-        self.cards[chosen].setFocus()
+        card = self.cards[self._state.choices.goal or next(iter(self.cards))]
+        card.setFocus()
+        self._bring_into_view(card)
 
     def _show(self) -> None:
+        chosen = self._state.choices.goal
         for goal, card in self.cards.items():
-            if goal == self._state.choices.goal:
+            if goal == chosen and not card.isChecked():
                 card.setChecked(True)
+                self._follow(card)
             card.update()
+
+    def _follow(self, chosen: ChoiceCard) -> None:
+        """Where the task was chosen for the user, its card has the keyboard and is in view."""
+        if any(card.hasFocus() for card in self.cards.values()):
+            chosen.setFocus()
+        self._bring_into_view(chosen)
+
+    def _bring_into_view(self, card: ChoiceCard) -> None:
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(card, 0, 3 * SPACE)

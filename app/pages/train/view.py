@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
+from app.pages.train.adjusting import AdjustmentLine, FixButtons
 from app.pages.train.base_model_step import BaseModelStep
 from app.pages.train.changes import changed_by_advanced
 from app.pages.train.choices import CUSTOM_SIZE, Step
 from app.pages.train.data_step import DataStep
-from app.pages.train.goals import first_goal
 from app.pages.train.requests import Requests
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
@@ -18,7 +18,6 @@ from app.pages.train.state import TrainState
 from app.pages.train.step_bar import StepBar
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
-from app.tasks import part_of
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Page, rule, scrolling
@@ -58,6 +57,8 @@ class TrainPage(Page):
             self.steps.addWidget(page)
         self.body.addWidget(self.bar)
         self.body.addWidget(rule())
+        self.adjusted = AdjustmentLine(self.state)
+        self.body.addWidget(self.adjusted)
         self.body.addWidget(self.steps, 1)
         self.body.addLayout(self._footer())
         self._settled = QTimer(self)
@@ -76,11 +77,13 @@ class TrainPage(Page):
     def _footer(self) -> QHBoxLayout:
         self.why = Text("", "muted")
         self.why.setAccessibleName(self.tr("What is missing"))
+        self.fixes = FixButtons(self.state)
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         row.addWidget(self.why, 1)
+        row.addWidget(self.fixes)
         row.addWidget(self.back)
         row.addWidget(self.next)
         return row
@@ -100,17 +103,11 @@ class TrainPage(Page):
             self.requests.take_model(Path(path))
             self._go(Step.TASK)
         elif (kind := request.get("task")) in TASKS:
-            self._choose_family(pretrains=TASKS[kind].facts.head is None)
+            self.requests.take_family(pretrains=TASKS[kind].facts.head is None)
+            self._go(Step.TASK)
         elif isinstance(given := request.get("job"), JobSpec):
             self.requests.take_job(given)
             self._go(Step.SETTINGS)
-
-    def _choose_family(self, pretrains: bool) -> None:
-        """Choose a task of this family, unless one is chosen already."""
-        goal = self.state.choices.goal
-        if goal is None or goal.is_pretraining != pretrains:
-            self.state.choose_goal(first_goal(pretrains, from_scratch=pretrains))
-        self._go(Step.TASK)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -182,10 +179,11 @@ class TrainPage(Page):
         step = self.step
         obstacle = self.state.first_obstacle()
         self.bar.show_step(step, self._seen, self._chosen(), obstacle)
-        here = self.state.obstacle(step)
+        here, at = self.state.obstacle(step), step
         if step is Step.REVIEW and obstacle is not None:
-            here = obstacle[1]
+            at, here = obstacle
         self.why.setText(here)
+        self.fixes.show_fixes(self.state.fixes(at) if here else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not here and not self.state.is_starting)
         self.next.setText(self._next_text(step))
@@ -201,7 +199,7 @@ class TrainPage(Page):
         choices = self.state.choices
         found = {}
         if (goal := choices.goal) is not None:
-            found[Step.TASK] = part_of(goal.kind).card_title(goal.from_scratch)
+            found[Step.TASK] = goal.title
             found[Step.SETTINGS] = (
                 self.tr("advanced changes") if changed_by_advanced(choices) else ""
             )

@@ -97,17 +97,25 @@ def text_of(row: int) -> str:
 
 @pytest.fixture
 def make_data(home: Home, tmp_path: Path) -> MakeData:
-    """`make_data("name", pair=…, label=…)` imports a data set and gives the folder of version 1."""
+    """`make_data("name", pair=…, label=…)` imports a data set and gives the folder of version 1.
+
+    The first `holes` rows have no label.
+    """
 
     def make(
-        name: str, pair: bool = False, label: bool = True, rows: int = 60, dev: float = 0.2
+        name: str,
+        pair: bool = False,
+        label: bool = True,
+        rows: int = 60,
+        dev: float = 0.2,
+        holes: int = 0,
     ) -> Path:
         columns = ["text", *(["other"] if pair else []), *(["label"] if label else [])]
         lines = ["\t".join(columns)]
         for row in range(rows):
             cells = [text_of(row)]
             cells += [text_of(row + 1)] if pair else []
-            cells += [("good", "bad", "dull")[row % 3]] if label else []
+            cells += ["" if row < holes else ("good", "bad", "dull")[row % 3]] if label else []
             lines.append("\t".join(cells))
         file = tmp_path / "source.tsv"
         file.write_text("\n".join(lines), encoding="utf-8")

@@ -12,23 +12,23 @@ from tests.app.pages.train.chosen import chosen, dataset
 
 
 def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
-    assert misfits(dataset(), SENTENCE.kind) == []
-    assert misfits(dataset(PAIR), PAIR.kind) == []
-    assert "two texts" in str(misfits(dataset(PAIR), SENTENCE.kind)[0])
-    assert "needs two" in str(misfits(dataset(), PAIR.kind)[0])
+    assert misfits(dataset(), SENTENCE.task) == []
+    assert misfits(dataset(PAIR), PAIR.task) == []
+    assert "two texts" in str(misfits(dataset(PAIR), SENTENCE.task)[0])
+    assert "needs two" in str(misfits(dataset(), PAIR.task)[0])
 
 
 def test_classes_need_labels_and_masked_words_do_not() -> None:
     bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
-    assert misfits(bare, SENTENCE.kind)
-    assert misfits(bare, ONWARD.kind) == []
+    assert misfits(bare, SENTENCE.task)
+    assert misfits(bare, ONWARD.task) == []
     single = dataset().model_copy(update={"labels": {"good": 1000}})
-    assert misfits(single, SENTENCE.kind)
+    assert misfits(single, SENTENCE.task)
 
 
 def test_a_data_set_without_training_rows_fits_nothing() -> None:
     empty = dataset().model_copy(update={"rows": {"validation": 5}})
-    assert all("no training rows" in str(misfits(empty, kind.kind)[-1]) for kind in goals())
+    assert all("no training rows" in str(misfits(empty, kind.task)[-1]) for kind in goals())
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_data_set_without_training_rows_fits_nothing() -> None:
 )
 def test_each_kind_of_label_fits_its_task(kind: Goal, others: set[Goal]) -> None:
     spec = dataset(kind)
-    fits = {one for one in goals() if not one.is_pretraining and not misfits(spec, one.kind)}
+    fits = {one for one in goals() if not one.is_pretraining and not misfits(spec, one.task)}
     assert kind in fits and fits <= {kind, *others}
     assert kind.task == likely_task(spec.mapping, spec.labels)
     assert "little" in summary(chosen(kind))
@@ -71,4 +71,4 @@ def test_what_a_task_misses_is_said(kind: Goal, mapping: dict, labels: dict, say
             "columns": ("text", "other", "label", "a", "b"),
         }
     )
-    assert any(says in str(problem) for problem in misfits(spec, kind.kind))
+    assert any(says in str(problem) for problem in misfits(spec, kind.task))

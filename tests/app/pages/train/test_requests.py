@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.pages.train.choices import Step
 from app.pages.train.job import job
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.errors import StudioError
-from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH
+from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
 from tests.app.pages.train.conftest import MakeData, choose_all
 
 
@@ -45,21 +46,44 @@ def test_the_first_preset_without_a_starter_says_so(studio: Studio, qtbot: QtBot
     assert isinstance(refused.args[0], StudioError)
 
 
-def test_a_data_set_from_elsewhere_brings_a_task_that_it_fits(
-    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
-) -> None:
-    folder = make_data("two", pair=True)
+def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
+    """What is said once the wizard has this data set."""
     with qtbot.waitSignal(state.lists.changed):
         requests.take_data(folder)
+    assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    return state.adjustment.sentence if state.adjustment else ""
+
+
+def test_a_data_set_from_elsewhere_brings_its_likely_task_with_a_sentence_and_undo(
+    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData, sentences: Path
+) -> None:
+    said = take_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
-    assert state.choices.data is not None and state.choices.data.name == "two"
-    bare = make_data("bare", label=False)
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_data(bare)
+    assert said == "The task is now “Sentence-pair classification”, which suits “two”."
+    take_data(state, requests, qtbot, make_data("bare", label=False))
     assert state.choices.goal == ONWARD
+    state.choose_goal(LABELS)
+    assert take_data(state, requests, qtbot, sentences)
+    assert state.choices.goal == SENTENCE, "two classes are no several labels, though they fit"
+    state.undo_adjustment()
+    assert state.choices.goal == LABELS and state.adjustment is None
+    assert state.choices.data.source.folder == sentences  # type: ignore[union-attr]
+    state.choose_goal(SCRATCH)
+    assert take_data(state, requests, qtbot, make_data("plain", label=False)) == ""
+    assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
-def test_a_model_from_elsewhere_leaves_the_scratch(
+def test_rows_without_a_label_leave_the_task_as_it_is(
+    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
+) -> None:
+    state.choose_goal(SENTENCE)
+    folder = make_data("holes", holes=1)
+    assert take_data(state, requests, qtbot, folder) == ""
+    assert state.choices.goal == SENTENCE
+    assert "1 of 60 rows have no label" in state.obstacle(Step.DATA)
+
+
+def test_a_model_from_elsewhere_leaves_the_scratch_with_a_sentence_and_undo(
     state: TrainState, requests: Requests, qtbot: QtBot, model: Path
 ) -> None:
     state.choose_goal(SCRATCH)
@@ -67,6 +91,24 @@ def test_a_model_from_elsewhere_leaves_the_scratch(
         requests.take_model(model)
     assert state.choices.goal == ONWARD
     assert state.choices.model is not None and state.choices.model.path == model
+    assert state.adjustment is not None
+    assert state.adjustment.sentence.endswith("which starts from a base model.")
+    state.undo_adjustment()
+    assert state.choices.goal == SCRATCH
+
+
+def test_home_changes_the_task_with_a_sentence_and_undo(
+    state: TrainState, requests: Requests
+) -> None:
+    requests.take_family(pretrains=False)
+    assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
+    state.choose_goal(TAGS)
+    requests.take_family(pretrains=False)
+    assert state.choices.goal == TAGS and state.adjustment is None
+    requests.take_family(pretrains=True)
+    assert state.choices.goal == SCRATCH and state.adjustment is not None
+    state.undo_adjustment()
+    assert state.choices.goal == TAGS
 
 
 @pytest.mark.parametrize("asked", ["take_data", "take_model"])
@@ -84,6 +126,11 @@ def test_a_job_comes_back_to_be_changed(
     choose_all(state, qtbot)
     given = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)
+    before = state.choices
     with qtbot.waitSignal(state.lists.changed):
         requests.take_job(given)
     assert state.job() == given
+    assert state.adjustment is not None
+    assert state.adjustment.sentence == "The settings of “again” were loaded."
+    state.undo_adjustment()
+    assert state.choices == before

@@ -69,3 +69,17 @@ def test_a_model_that_is_deleted_meanwhile_is_no_longer_startable(
     with qtbot.waitSignal(state.lists.changed):
         studio.models_changed.emit()
     assert "“little” no longer exists" in state.obstacle(Step.BASE_MODEL)
+
+
+def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
+    state: TrainState, studio: Studio, qtbot: QtBot, sentences: Path
+) -> None:
+    choose_all(state, qtbot)
+    hidden = sentences.parent.rename(sentences.parent.with_name(".gone"))
+    with qtbot.waitSignal(state.lists.changed):
+        studio.datasets_changed.emit()
+    assert "“films” no longer exists" in state.obstacle(Step.DATA)
+    hidden.rename(sentences.parent)
+    with qtbot.waitSignal(state.lists.changed):
+        studio.datasets_changed.emit()
+    assert state.obstacle(Step.DATA) == ""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
@@ -20,7 +20,7 @@ from app.widgets.card_list import ITEM
 from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
-from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
+from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import AskedWorker, MakeData
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
@@ -117,10 +117,15 @@ def test_next_says_what_is_missing_until_something_is_chosen(page: TrainPage, qt
     press(qtbot, page.next)
     assert not page.next.isEnabled()
     assert page.why.text().startswith("Choose a data set")
-    pick(qtbot, page.data.list, "films")  # it does not fit, so it is not chosen
-    assert page.state.choices.data is None
-    reasons = [p.reason for p in page.data.list.cards.items]
-    assert any("a pair needs two" in reason for reason in reasons)
+    pick(qtbot, page.data.list, "films")
+    assert not page.next.isEnabled()
+    assert "a pair needs two" in page.why.text()
+    assert any("a pair needs two" in p.remark for p in page.data.list.cards.items)
+    (fix,) = page.fixes.findChildren(QPushButton)
+    assert fix.text() == "Change the task to “Text classification”"
+    press(qtbot, fix)
+    assert page.state.choices.goal == SENTENCE
+    assert page.next.isEnabled() and page.fixes.isHidden()
 
 
 def test_back_loses_nothing(page: TrainPage, qtbot: QtBot) -> None:
@@ -449,3 +454,20 @@ def test_every_step_draws_itself_in_both_themes(
         for step in Step:
             press(qtbot, page.bar.steps[step])
             screen(page, f"train-{step.name.lower()}-{theme}")
+
+
+def test_the_task_that_a_data_set_brings_is_said_in_view_and_can_be_undone(
+    page: TrainPage, qtbot: QtBot, make_data: MakeData, screen: Callable[[QWidget, str], Path]
+) -> None:
+    page.resize(1000, 420)  # the last cards are below the fold
+    assert page.adjusted.isHidden()
+    page.arrive({"data": make_data("bare", label=False)})
+    qtbot.waitUntil(lambda: page.state.choices.goal == ONWARD)
+    assert page.step is Step.TASK
+    card = page.task.cards[ONWARD]
+    assert card.isChecked() and page.task.cards[ONWARD].visibleRegion().boundingRect().height() > 40
+    assert not page.adjusted.isHidden()
+    assert "suits “bare”" in page.adjusted.sentence.text()
+    screen(page, "adjusted")
+    press(qtbot, page.adjusted.undo)
+    assert page.state.choices.goal is None and page.adjusted.isHidden()

@@ -1,0 +1,57 @@
+"""What was chosen for the user, with Undo; and the buttons that settle an obstacle."""
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.pages.train.fixes import Fix
+from app.pages.train.state import TrainState
+from app.theme import SPACE, Role
+from app.widgets import buttons
+from app.widgets.page import Picture, clear
+from app.widgets.text import Text, plain_menu_text
+
+
+class AdjustmentLine(QWidget):
+    """The sentence about the last choice that was made for the user; hidden where there is none."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self.sentence = Text("")
+        self.undo = buttons.quiet(self.tr("&Undo"), state.undo_adjustment, "undo-2")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Picture("info", 16, Role.ACCENT))
+        row.addWidget(self.sentence, 1)
+        row.addWidget(self.undo)
+        state.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        adjustment = self._state.adjustment
+        self.sentence.setText(adjustment.sentence if adjustment else "")
+        self.setVisible(adjustment is not None)
+
+
+class FixButtons(QWidget):
+    """A button for each thing that can be done at once."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self._shown: list[Fix] = []
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(2 * SPACE)
+        self.hide()
+
+    def show_fixes(self, fixes: list[Fix]) -> None:
+        """Show these in the place of the others."""
+        if fixes == self._shown:
+            return
+        self._shown = fixes
+        clear(self._row)
+        for fix in fixes:
+            act = lambda fix=fix: self._state.set(fix.choices)  # noqa: E731
+            self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
+        self.setVisible(bool(fixes))
