@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,16 @@ def test_the_step_that_failed_is_named_and_the_screen_is_kept(tmp_path):
     assert "step 5 failed: expect" in done.stderr
     assert (tmp_path / "failure.png").exists()
     assert "Hello Ada" in (tmp_path / "tree.txt").read_text("utf-8")
+
+
+def test_two_at_once_do_not_see_each_other(tmp_path):
+    with ThreadPoolExecutor(2) as both:
+        drives = [
+            both.submit(driven, tmp_path / name, *GREETED[:2], f'type "{name}"', *steps)
+            for name, steps in {
+                "first": ['click "push button:Greet"', 'expect "Hello first"', "quit"],
+                "second": ["wait 1", 'gone "Hello first"', "quit"],
+            }.items()
+        ]
+    for drive in drives:
+        assert drive.result().returncode == 0, drive.result().stderr

@@ -41,6 +41,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,19 +49,26 @@ from typing import Any
 
 try:
     import pyatspi
-    from gi.repository import Gio, GLib
+    from gi.repository import Atspi, Gio, GLib
 except ImportError:
     pyatspi = None
 
 Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the screen
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
 WIDEST = 400  # children of one widget that are looked at
-BUS_TIMEOUT = 10_000  # ms for one answer
-STARTING = 60.0  # s for a service, or for a window, on a machine where all is started first
+BUS_TIMEOUT = 10_000  # ms for one reply
+STARTING = 60.0  # s for a window, on a machine where all is started first
+REGISTRY = 20.0  # s for the registry of accessible programs, which now and then hangs at its start
+SESSIONS = 4  # that are tried before the registry is given up
+NO_REGISTRY = 75  # exit status of a session without one
 
 
 class Failed(Exception):
     """A step could not be carried out."""
+
+
+class NoRegistry(Exception):
+    """The registry of accessible programs does not answer in this D-Bus session."""
 
 
 def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
@@ -87,15 +95,31 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 # ── the tree of widgets, as a screen reader has it ───────────────────────────────────────────
 
 
-def has_bus() -> bool:
-    """Whether the accessibility bus answers; the session starts it when it is asked first."""
+def has_registry() -> bool:
+    """Whether the registry of accessible programs answers; asking is what starts it and its bus.
+
+    libatspi must not ask before: where the registry is slow to start it takes the desktop for
+    empty, and never looks again.
+    """
     try:
         session = Gio.bus_get_sync(Gio.BusType.SESSION, None)
-        asked = ("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
-        session.call_sync(*asked, None, None, Gio.DBusCallFlags.NONE, BUS_TIMEOUT, None)
+        found = _call(session, "org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
+        how = (
+            Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
+            | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        )
+        bus = Gio.DBusConnection.new_for_address_sync(found[0], how, None, None)
+        desktop = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+        _call(bus, *desktop, "org.a11y.atspi.Accessible", "GetChildren")
+        bus.close_sync(None)
     except GLib.Error:
         return False
     return True
+
+
+def _call(bus: Any, *method: str) -> Any:
+    """What a method of the bus gives; `method` is its service, object, interface and name."""
+    return bus.call_sync(*method, None, None, Gio.DBusCallFlags.NONE, BUS_TIMEOUT, None).unpack()
 
 
 def shown_at(node: Any) -> Place | None:
@@ -166,20 +190,26 @@ def tree() -> str:
 class Person:
     """Sits before a screen of its own and uses one program."""
 
-    def __init__(self, command: list[str], size: str, scale: str, out: Path) -> None:
+    def __init__(self, out: Path) -> None:
         self._out, self._window, self._factor = out, "", 1.0
         out.mkdir(parents=True, exist_ok=True)
         self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, command: list[str], size: str, scale: str) -> None:
+        """Open the screen, then the program on it; raises NoRegistry and Failed."""
         self._open_screen(size)
         if pyatspi is not None:  # a program that asks before the bus is there is never in the tree
-            until(has_bus, STARTING, "the accessibility bus")
-            until(lambda: pyatspi.Registry.getDesktop(0), STARTING, "the accessible desktop")
+            try:
+                until(has_registry, REGISTRY, "the registry of accessible programs")
+            except Failed as failed:
+                raise NoRegistry from failed
+            Atspi.set_timeout(BUS_TIMEOUT, int(STARTING * 1000))
         settings = {
             "QT_QPA_PLATFORM": "xcb",
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
             "QT_SCALE_FACTOR": scale,
         }
-        with open(out / "program.log", "wb") as log:
+        with open(self._out / "program.log", "wb") as log:
             self._program = self._start(command, log, **settings)
 
     def _open_screen(self, size: str) -> None:
@@ -372,11 +402,25 @@ def python_with_pyatspi() -> str:
 
 
 def in_session(before: list[str], command: list[str]) -> int:
-    """The same call once more, inside a D-Bus session of its own."""
+    """The same call once more, inside a D-Bus session of its own; a new one where it hangs.
+
+    The accessibility bus puts its socket below XDG_RUNTIME_DIR, named by the display, and its
+    address on the root window of the display. Two sessions that shared them would mix their trees.
+    """
     session = ["dbus-run-session", "--"] if shutil.which("dbus-run-session") else []
     program = shutil.which(command[0]) or command[0]
     inner = [python_with_pyatspi(), os.path.abspath(__file__), *before, "--", program, *command[1:]]
-    return subprocess.call([*session, *inner], env=dict(os.environ, DRIVE_INNER="1"))
+    others = ("DISPLAY", "XAUTHORITY", "AT_SPI_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS")
+    settings = {name: value for name, value in os.environ.items() if name not in others}
+    settings |= {"DRIVE_INNER": "1", "GSETTINGS_BACKEND": "memory"}
+    for _ in range(SESSIONS):
+        with tempfile.TemporaryDirectory() as folder:
+            settings["XDG_RUNTIME_DIR"] = folder
+            ended_with = subprocess.call([*session, *inner], env=settings)
+        if ended_with != NO_REGISTRY:
+            break
+        print("drive.py: no registry of accessible programs in this session", file=sys.stderr)
+    return ended_with
 
 
 def main() -> int:
@@ -398,8 +442,9 @@ def main() -> int:
     if not os.environ.get("DRIVE_INNER"):
         return in_session(before, command)
     steps = asked.steps.read_text(encoding="utf-8").splitlines() if asked.steps else []
-    person = Person(command, asked.size, asked.scale, asked.out)
+    person = Person(asked.out)
     try:
+        person.start(command, asked.size, asked.scale)
         for number, line in enumerate((*steps, *asked.step), 1):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
@@ -411,6 +456,8 @@ def main() -> int:
                 person.tell_of_failure()
                 return 1
         return 0
+    except NoRegistry:
+        return NO_REGISTRY
     finally:
         person.leave()
 
