@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.data.columns.numbers import numbers_in
+from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.regression import RegressionReport, report
@@ -35,12 +35,13 @@ class RegressionLearner(WholeTextLearner):
         numbers = self.targets(rows)
         if numbers is None:
             raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
-        low, high = float(numbers.min()), float(numbers.max())
+        read = [number for cell in rows.labels or () if (number := number_in(cell)) is not None]
+        low, high = min(read), max(read)  # as they stand there, not as float32 rounds them
         if low == high:
             raise StudioError(
                 phrase(
-                    "The number is {low:g} in all {count} training rows: nothing to learn.",
-                    low=low,
+                    "The number is {low} in all {count} training rows: nothing to learn.",
+                    low=np.format_float_positional(low, trim="-"),
                     count=len(rows),
                 ),
                 phrase("Choose another label column, or add rows with other numbers."),
@@ -55,7 +56,7 @@ class RegressionLearner(WholeTextLearner):
         return rng.random(count, dtype=np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        return [f"{number:g}" for number in batch.targets.tolist()]
+        return [np.format_float_positional(one, trim="-") for one in batch.targets.cpu().numpy()]
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:

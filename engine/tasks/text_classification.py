@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.data.columns.spellings import matched
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.evaluation.text_classification import ClassReport, report
@@ -18,6 +19,7 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.spec.task import shortened
 from engine.spec.tasks.text_classification import Classes
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
@@ -130,24 +132,19 @@ class ClassCollector(LogitsCollector):
 def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
     """From the labels of a file to those of a model: by name, else by number (its id).
 
-    Raises StudioError where a label of the file cannot be one of the model's.
+    Raises StudioError, with the first of them, where labels of the file cannot be the model's.
     """
-    if found <= set(known):
-        return {label: label for label in found}
-    folded = {label.casefold(): label for label in known}
-    if all(label.strip().casefold() in folded for label in found):
-        return {label: folded[label.strip().casefold()] for label in found}
-    if all(label.strip().isdecimal() and int(label) < len(known) for label in found):
-        return {label: known[int(label)] for label in found}
-    stranger = min(found - set(known))
-    raise StudioError(
-        phrase(
-            "The file has the label “{stranger}”, and the model knows {known}.",
-            stranger=stranger,
-            known=quoted(known),
-        ),
-        phrase("Choose the right label column, or a model that was trained with these labels."),
-    )
+    same, strangers = matched(found, known)
+    if strangers:
+        raise StudioError(
+            phrase(
+                "The file has the label “{stranger}”, and the model knows {known}.",
+                stranger=shortened(min(strangers, key=by_number_then_name)),
+                known=quoted(known),
+            ),
+            phrase("Choose the right label column, or a model that was trained with these labels."),
+        )
+    return same
 
 
 def _labels(rows: Rows) -> Sequence[str]:

@@ -26,6 +26,7 @@ from engine.tasks import learner_for, learner_of
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, total
 from engine.tasks.predicting import Predictor
+from engine.tasks.regression import RegressionLearner
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -274,3 +275,19 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
         says = f"the label “{stranger}”, and the model knows “bad”, “good”"
         with pytest.raises(StudioError, match=says):
             learner.targets(Rows(["a", "b"], None, ["good", stranger]))
+
+
+def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have() -> None:
+    learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
+    assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]
+    with pytest.raises(StudioError, match="the label “2”"):
+        learner.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
+    numbered = TextClassificationLearner(TextClassification(labels=("1", "2", "3")))
+    with pytest.raises(StudioError, match="the label “0”"):  # and is not taken for class 1
+        numbered.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
+
+
+def test_the_range_of_numbers_is_that_which_was_read() -> None:
+    learner = RegressionLearner(Regression())
+    learner.fit_labels(Rows(["a", "b"], None, ["0.1", "16777217"]))
+    assert learner.task.range == (0.1, 16777217.0)

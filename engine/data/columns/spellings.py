@@ -1,0 +1,118 @@
+"""Labels that are written in several ways: in case, in white space, as numbers, by mistake."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.data.columns.numbers import number_in
+
+TYPO_LENGTH = 4  # letters of the shortest label that may be a misspelling of another
+TYPO_RARITY = 20  # times that the right spelling is as frequent at least
+MAX_COMPARED = 1_000  # labels that are compared with each other
+
+
+class Spellings(NamedTuple):
+    """Labels that may be one; `usual` is the most frequent of them, `rows` of the others."""
+
+    usual: str
+    others: tuple[str, ...]
+    rows: int
+
+
+def plain_label(label: str) -> str:
+    """What is the same in all spellings of a label: case, white space, and how a number is written.
+
+    1.0 and 1 are one number; a comma may stand between thousands, and is left as it is.
+    """
+    number = None if "," in label else number_in(label)
+    if number is not None:
+        return f"{number:.17g}"
+    return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+
+
+def spellings_in(labels: Mapping[str, int]) -> list[Spellings]:
+    """The labels that are written in several ways, from how many rows have each."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if label:
+            alike.setdefault(plain_label(label), []).append(label)
+    rows = {plain: sum(labels[one] for one in some) for plain, some in alike.items()}
+    typos = _typos(rows)
+    for typo, right in typos.items():
+        while right in typos:
+            right = typos[right]
+        alike[right] += alike.pop(typo)
+    return [_spellings(some, labels) for some in alike.values() if len(some) > 1]
+
+
+def _spellings(some: list[str], labels: Mapping[str, int]) -> Spellings:
+    usual = max(some, key=lambda label: (labels[label], label))
+    others = tuple(sorted(label for label in some if label != usual))
+    return Spellings(usual, others, sum(labels[label] for label in others))
+
+
+def _typos(rows: Mapping[str, int]) -> dict[str, str]:
+    """Rare labels that differ by one letter from a frequent one, each with that one."""
+    words = [label for label in rows if len(label) >= TYPO_LENGTH and _is_word(label)]
+    if len(words) > MAX_COMPARED:
+        return {}
+    found = {}
+    for rare in words:
+        frequent = (one for one in words if rows[one] >= TYPO_RARITY * rows[rare])
+        right = next((one for one in frequent if _one_letter_apart(rare, one)), None)
+        if right is not None:
+            found[rare] = right
+    return found
+
+
+def _is_word(label: str) -> bool:
+    return not re.search(r"[\d_]", label)
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    """Whether a letter was changed, left out, doubled, or swapped with the next."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    begin = 0
+    while begin < min(len(one), len(other)) and one[begin] == other[begin]:
+        begin += 1
+    rest, other_rest = one[begin:], other[begin:]
+    return (
+        rest[1:] == other_rest[1:]
+        or rest[1:] == other_rest
+        or rest == other_rest[1:]
+        or (rest[:2] == other_rest[:2][::-1] and rest[2:] == other_rest[2:])
+    )
+
+
+def matched(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """The labels of a file among those of a model, and those that are none of them.
+
+    A file writes all of its labels in one way: as the model does; in another case; as other
+    numerals for the same numbers; or, where no label of the model is a number, as their ids, which
+    count from 0. The way that most of them follow decides.
+    """
+    given = list(dict.fromkeys(found))
+    ways = [
+        {label: label for label in known},
+        _unambiguous(known),
+        {} if any(number_in(label) is not None for label in known) else _ids(known),
+    ]
+    keys = (lambda label: label, plain_label, plain_label)
+    best: dict[str, str] = {}
+    for way, key in zip(ways, keys, strict=True):
+        same = {label: way[key(label)] for label in given if key(label) in way}
+        if len(same) > len(best):
+            best = same
+    return best, [label for label in given if label not in best]
+
+
+def _unambiguous(known: tuple[str, ...]) -> dict[str, str]:
+    """Each label by what all of its spellings have in common; without those that share it."""
+    plain = [plain_label(label) for label in known]
+    return {key: label for key, label in zip(plain, known, strict=True) if plain.count(key) == 1}
+
+
+def _ids(known: tuple[str, ...]) -> dict[str, str]:
+    return {str(number): label for number, label in enumerate(known)}
