@@ -6,6 +6,7 @@ file dialog, what may be dropped on it, and the help of the commands follow from
 
 from engine.data.formats.conll import CONLL
 from engine.data.formats.folder import FOLDER
+from engine.data.formats.json_document import DOCUMENT
 from engine.data.formats.jsonl import JSONL
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Format
@@ -13,5 +14,5 @@ from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
 
 FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text takes anything
-    one.name: one for one in (SQUAD, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER)
+    one.name: one for one in (SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER)
 }

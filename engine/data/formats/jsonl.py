@@ -9,9 +9,13 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
 from engine.data.formats.strict_json import (
     NotStrict,
+    Number,
+    not_valid,
     refuse_constant,
+    too_deep,
     unique_keys,
     without_surrogates,
+    written,
 )
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
@@ -23,12 +27,6 @@ ADVICE = phrase(
 )
 
 
-class _Number(str):
-    """The digits of a number as they stand: 1, 1.0 and 01 stay different."""
-
-    __slots__ = ()
-
-
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """The columns in the order in which the keys first appear, and the rows."""
     keys: dict[str, None] = {}
@@ -37,18 +35,31 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         if len(keys) > MAX_COLUMNS:
             break
     columns = unique_names(keys, lines, remarks)
-    return Content(columns, _rows(lines, tuple(keys), remarks))
+    items = _objects(lines.path, lines, remarks)
+    return Content(columns, rows_of(lines.path, items, tuple(keys), remarks))
 
 
-def _rows(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Row]:
-    for number, item in _objects(lines.path, lines, remarks):
+def rows_of(
+    path: Path,
+    items: Iterable[tuple[int, dict[str, Any]]],
+    keys: tuple[str, ...],
+    remarks: Remarks,
+) -> Iterator[Row]:
+    """A row for each object with its number: a cell for each key.
+
+    Raises BadFile, with the number, where brackets are nested too deeply.
+    """
+    for number, item in items:
         cells = []
         for key in keys:
             if key not in item:
                 remarks.saw(phrase("Row without “{key}”, read as an empty cell", key=key), number)
                 cells.append("")
-            else:
+                continue
+            try:
                 cells.append(_cell(item[key], key, number, remarks))
+            except NotStrict as error:
+                raise BadFile(path, error.problem, ADVICE, line=number) from error
         yield Row(number, tuple(cells))
 
 
@@ -56,8 +67,8 @@ def _objects(
     path: Path, lines: Iterable[str], remarks: Remarks
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder = json.JSONDecoder(
-        parse_int=_Number,
-        parse_float=_Number,
+        parse_int=Number,
+        parse_float=Number,
         parse_constant=refuse_constant,
         object_pairs_hook=unique_keys,
     )
@@ -70,31 +81,25 @@ def _objects(
             item = decoder.decode(text)
         except json.JSONDecodeError as error:
             column = error.colno + len(line) - len(line.lstrip())
-            problem = phrase(
-                "this is not valid JSON ({lower}{msg}).",
-                lower=error.msg[:1].lower(),
-                msg=error.msg[1:],
-            )
-            raise BadFile(path, problem, ADVICE, line=number, column=column) from error
+            raise BadFile(path, not_valid(error), ADVICE, line=number, column=column) from error
         except NotStrict as error:
             raise BadFile(path, error.problem, ADVICE, line=number) from error
         except RecursionError as error:
-            problem = phrase("its brackets are nested too deeply.")
-            raise BadFile(path, problem, ADVICE, line=number) from error
+            raise BadFile(path, too_deep(), ADVICE, line=number) from error
         if not isinstance(item, dict):
             raise BadFile(
                 path,
-                phrase("this is {item}, not an object.", item=_kind(item)),
+                phrase("this is {item}, not an object.", item=kind_of(item)),
                 ADVICE,
                 line=number,
             )
         yield number, item
 
 
-def _kind(item: object) -> str:
+def kind_of(item: object) -> str:
     if isinstance(item, list):
         return phrase("a list")
-    if isinstance(item, _Number):
+    if isinstance(item, Number):
         return phrase("a number")
     return phrase("a text") if isinstance(item, str) else phrase("a single value")
 
@@ -107,20 +112,11 @@ def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
-        value = _json(value)
+        value = written(value)
     text = without_surrogates(value)
     if text != value:
         remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
     return str(text)
-
-
-def _json(value: object) -> str:
-    """Compact JSON in which numbers are written as they were."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_json(str(k))}: {_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_json, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def guess_jsonl(lines: list[str], suffix: str, _whole: bool) -> Reading | None:

@@ -4,26 +4,18 @@ It holds articles, these hold paragraphs with a context, and these hold question
 spans of the context (Rajpurkar et al. 2016 and 2018).
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from engine.data.columns.answers import Answer, cell_of, nearest
-from engine.data.formats.lines import Lines, size_of
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
-from engine.data.formats.strict_json import (
-    NotStrict,
-    refuse_constant,
-    unique_keys,
-    without_surrogates,
-)
+from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
-LARGEST_FILE = 2 * 1024**3  # bytes; it is read whole
-CHUNK = 1_000_000  # characters
 SAMPLE_CHARACTERS = 100_000  # characters, in which a file shows what it is
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
@@ -123,35 +115,11 @@ def read_squad(lines: Lines) -> Squad:
         Cancelled: as `Lines` does.
     """
     reader = _Reader(lines.path)
-    whole = reader.checked(_json(lines), dict, phrase("the whole"))
+    whole = reader.checked(read_document(lines, ADVICE), dict, phrase("the whole"))
     articles = reader.field(whole, "data", list, phrase("the whole"))
     questions = tuple(reader.questions(articles))
     version = whole.get("version", "")
     return Squad(str(version)[:40], questions, tuple(reader.repairs))
-
-
-def _json(lines: Lines) -> object:
-    path = lines.path
-    if size_of(path) > LARGEST_FILE:
-        problem = phrase(
-            "the file is larger than the {largest_file} GiB that can be read at once.",
-            largest_file=LARGEST_FILE // 1024**3,
-        )
-        raise BadFile(path, problem, phrase("Split it, or use a part of it."))
-    text = "".join(lines.upto(CHUNK, cut=True))
-    try:
-        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_keys)
-    except json.JSONDecodeError as error:
-        problem = phrase(
-            "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
-        )
-        raise BadFile(path, problem, ADVICE, line=error.lineno, column=error.colno) from error
-    except NotStrict as error:
-        raise BadFile(path, error.problem, ADVICE) from error
-    except RecursionError as error:
-        raise BadFile(path, phrase("its brackets are nested too deeply."), ADVICE) from error
-    except ValueError as error:  # of more digits than Python reads
-        raise BadFile(path, phrase("a number in it is too long."), ADVICE) from error
 
 
 class _Reader:

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ AGREE = 0.9  # share of the rows that must have the same number of cells
 QUOTES_ADVICE = phrase(
     "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
 )
+COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # the name of a column that is one of many
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 csv.field_size_limit(MAX_LINE_CHARACTERS)
@@ -50,7 +51,8 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     if first is None:
         return Content((), iter(()))
     if reading.header:
-        columns = unique_names(first.cells, lines, remarks)
+        names = _without_unused(first.cells, lines, reading)
+        columns = unique_names(names, lines, remarks)
         return Content(columns, _even(rows, len(columns), lines.path, remarks, False))
     pads = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
@@ -61,6 +63,25 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     else:
         columns = unique_names(numbered_columns(width), lines, remarks)
     return Content(columns, _even(_chain(first, rows), width, lines.path, remarks, pads))
+
+
+def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
+    """The names but for those at the end that are empty over columns without a cell.
+
+    Some programs write a delimiter behind the last cell of each row.
+    """
+    width = len(_without_empty_end(names))
+    if width in (0, len(names)):
+        return names
+    rows = _rows(lines.path, lines.ahead(), reading, Remarks())
+    return names[: max(len(_without_empty_end(row.cells[: len(names)])) for row in rows)]
+
+
+def _without_empty_end(cells: Sequence[str]) -> Sequence[str]:
+    end = len(cells)
+    while end and not cells[end - 1].strip():
+        end -= 1
+    return cells[:end]
 
 
 def _chain(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
@@ -279,19 +300,25 @@ def _wraps_cells(rows: list[list[str]]) -> bool:
 def has_header(rows: list[list[str]]) -> bool:
     """Whether the first row names the columns.
 
-    It does where it has a usual name, or those of endings to choose from; not where a cell returns
-    below as a label does; else where it is no number above numbers, or short above long texts.
+    It does where it has a usual name, names that count, or those of endings to choose from; not
+    where a cell returns below as a label does; else where it is no number above numbers, or short
+    above long texts. Columns that are empty throughout do not count, and one with the numbers of
+    the rows needs no name.
     """
     if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
-    first, below = rows[0], rows[1:]
-    columns = [[row[i] for row in below if i < len(row)] for i in range(len(first))]
+    below = rows[1:]
+    columns = [[row[i] for row in below if i < len(row)] for i in range(len(rows[0]))]
+    full = [n for n, cell in enumerate(rows[0]) if cell or any(columns[n])]
+    first, columns = [rows[0][n] for n in full], [columns[n] for n in full]
+    if len(first) > 1 and not first[0] and _are_numbers_of_rows(columns[0]):
+        return all(first[1:])
     if {plain_name(cell) for cell in first} & (set(TEXTS) | set(LABELS)):
         return not any(
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)
         )
-    if guess_choices(tuple(first), []) is not None:
+    if guess_choices(tuple(first), []) is not None or _are_counted(first):
         return True
     if not all(first) or len(set(first)) < len(first) or not all(columns):
         return False
@@ -306,6 +333,20 @@ def has_header(rows: list[list[str]]) -> bool:
         few = len(set(column)) <= len(column) / 3
         votes += few and not _is_number(cell) and len(column) > 5
     return votes > 0
+
+
+def _are_counted(names: list[str]) -> bool:
+    """Whether cells are one word with a number that goes up: c0, c1, c2."""
+    found = [COUNTED.fullmatch(name) for name in names]
+    stems = {one[1] for one in found if one is not None}
+    numbers = [int(one[2]) for one in found if one is not None]
+    follow = numbers == list(range(numbers[0], numbers[0] + len(names))) if numbers else False
+    return len(names) > 2 and len(stems) == 1 and follow
+
+
+def _are_numbers_of_rows(cells: list[str]) -> bool:
+    """Whether cells are 0, 1, 2, as programs number the rows of a table."""
+    return len(cells) > 1 and cells == [str(n) for n in range(len(cells))]
 
 
 def _is_number(cell: str) -> bool:

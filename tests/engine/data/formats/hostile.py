@@ -36,6 +36,31 @@ def data(content: bytes) -> Callable[[Path], None]:
     return write
 
 
+def nested(levels: int) -> str:
+    return f'{{"text": "a", "more": {"[" * levels}{"]" * levels}}}\n'
+
+
+def documents() -> dict[str, str]:
+    """The same rows as programs write them into one JSON value."""
+    rows = [{"text": t, "label": x} for t, x in GOOD]
+    names = list(rows[0])
+    columns = {name: [row[name] for row in rows] for name in names}
+    indexed = {name: {str(n): cell for n, cell in enumerate(columns[name])} for name in names}
+    split = {"columns": names, "index": [0, 1, 2], "data": [list(row.values()) for row in rows]}
+    found = {"list": rows, "columns": columns, "indexed": indexed, "split": split}
+    found |= {"wrapped": {"version": 1, "data": rows}}
+    return {
+        f"{name}-{indent}": json.dumps(value, indent=indent)
+        for name, value in found.items()
+        for indent in (None, 1)
+    }
+
+
+def trailing() -> str:
+    """Rows with a tab at their end."""
+    return "".join(f"{t}\t{x}\t\n" for t, x in GOOD)
+
+
 def zipped(member: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -222,7 +247,38 @@ CASES = [
     Case("nan.jsonl", text('{"text": "a", "score": NaN}\n'), line=1, says="NaN"),
     Case("twins.jsonl", text('{"text": "a"}\n{"text": "b", "text": "c"}\n'), line=2, says="twice"),
     Case("deep.jsonl", text('{"text": ' + "[" * 100_000 + "\n"), line=1, says="nested"),
-    Case("array.json", text('[\n {"text": "a"},\n {"text": "b"}\n]\n'), line=1, says="JSON"),
+    Case("levels.jsonl", text(nested(330)), line=1, says="100 levels"),
+    Case("more-levels.jsonl", text(nested(960)), line=1, says="100 levels"),
+    Case("few-levels.jsonl", text(nested(90)), [("a", "[" * 90 + "]" * 90)]),
+    Case("array.json", text('[\n {"text": "a"},\n {"text": "b"}\n]\n'), [("a",), ("b",)]),
+    *(Case(f"{name}.json", text(content), GOOD) for name, content in documents().items()),
+    Case("deep.json", text("[" * 500 + "]" * 500), says="not a table"),
+    Case("one-level.json", text("[" * 5_000 + "]" * 5_000), says="nested"),
+    Case("settings.json", text('{\n "lr": 1,\n "name": "x"\n}\n'), says="not a table"),
+    Case("uneven.json", text('{\n "a": [1, 2],\n "b": [1]\n}\n'), says="not a table"),
+    Case("broken.json", text('[\n {"text": "a",}\n]\n'), line=2, says="valid JSON"),
+    *(
+        Case(f"{name}-at-the-end.tsv", text(header + "\n" + trailing()), GOOD, notes="beyond")
+        for name, header in {"usual": "text\tlabel\t", "own": "text\tkind_of\t"}.items()
+    ),
+    Case("commas-at-the-end.csv", text("text,label,\n" + trailing().replace("\t", ",")), GOOD),
+    Case(
+        "unnamed.csv", text("text,label,\na b,c,\nd e,f,g\n"), [("a b", "c", ""), ("d e", "f", "g")]
+    ),
+    Case(
+        "index.csv",
+        text(",remark_of,kind_of\n" + "".join(f"{n},{t},{x}\n" for n, (t, x) in enumerate(GOOD))),
+        [(str(n), *cells) for n, cells in enumerate(GOOD)],
+    ),
+    Case(
+        "counted-columns.csv",
+        text(
+            "".join(
+                ",".join(f"{start}{n}" for n in range(3_000)) + "\n" for start in ("c", "v", "w")
+            )
+        ),
+        [tuple(f"{start}{n}" for n in range(3_000)) for start in ("v", "w")],
+    ),
     Case(
         "values.jsonl",
         text(

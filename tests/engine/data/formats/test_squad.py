@@ -125,7 +125,7 @@ def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
         ("question,answer\n", 1, 1, "not valid JSON"),
         ('{"data": NaN}', 0, 0, "NaN"),
         ('{"data": [], "data": []}', 0, 0, "“data” appears twice"),
-        ("[" * 100_000, 0, 0, "nested too deeply"),
+        ("[" * 100_000, 0, 0, "nested more than"),
         (f'{{"data": {"9" * 5_000}}}', 0, 0, "too long"),
         (b'{"data":\n "\xff"}', 2, 3, "not text in utf-8"),
     ],
@@ -178,13 +178,13 @@ def test_what_is_wrong_is_named(tmp_path, content, says):
 
 
 def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.squad.LARGEST_FILE", 100)
+    monkeypatch.setattr("engine.data.formats.strict_json.LARGEST_DOCUMENT", 100)
     with pytest.raises(BadFile, match="larger than"):
         read(tmp_path / "x.json", whole(asked()))
 
 
 def test_a_line_of_any_length_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.squad.CHUNK", 7)
+    monkeypatch.setattr("engine.data.formats.strict_json.CHUNK", 7)
     assert read(tmp_path / "x.json", whole(asked())).questions[0].id == "q1"
 
 

@@ -1,0 +1,102 @@
+"""JSON documents: all rows in one value, as programs write tables that they hold in memory."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from engine.data.formats.jsonl import rows_of
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import Content, Format, Remarks, unique_names
+from engine.data.formats.strict_json import read_document
+from engine.data.formats.table import TABLE_SUFFIXES
+from engine.errors import BadFile
+from engine.phrases import phrase
+from engine.spec.dataset import Reading
+
+ADVICE = phrase(
+    "Use a list of objects, an object with a list for each column, or one JSON object in each line."
+)
+Object = dict[str, Any]
+
+
+def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """The columns in the order in which the keys first appear, and the rows.
+
+    The rows are a list of objects, which may stand under a key of an object; or columns: a list for
+    each of them, or an object with an index. Rows are numbered from 1.
+
+    Raises:
+        BadFile: where it is no JSON, or none of these.
+        Cancelled: as `Lines` does.
+    """
+    items = _items(read_document(lines, ADVICE, keeps_digits=True))
+    if items is None:
+        raise BadFile(lines.path, phrase("this JSON document is not a table."), ADVICE)
+    keys = dict.fromkeys(key for item in items for key in item)
+    columns = unique_names(keys, lines, remarks)
+    return Content(columns, rows_of(lines.path, enumerate(items, 1), tuple(keys), remarks))
+
+
+def _items(value: object) -> list[Object] | None:
+    """The rows as objects; None where the document is no table."""
+    if (rows := _objects(value)) is not None:
+        return rows
+    if not isinstance(value, dict) or not value:
+        return None
+    lists = [one for one in map(_objects, value.values()) if one is not None]
+    if len(lists) == 1:
+        return lists[0]
+    if {"columns", "data"} <= value.keys():
+        return _split_items(value["columns"], value["data"])
+    columns = list(value.values())
+    if all(isinstance(one, list) for one in columns):
+        return _columnar_items(value, range(len(columns[0])))
+    if all(isinstance(one, dict) for one in columns):
+        return _columnar_items(value, dict.fromkeys(key for one in columns for key in one))
+    return None
+
+
+def _objects(value: object) -> list[Object] | None:
+    if not isinstance(value, list) or not value:
+        return None
+    return value if all(isinstance(one, dict) for one in value) else None
+
+
+def _split_items(names: Any, data: Any) -> list[Object] | None:
+    """The names of the columns beside a list of rows, as `pandas` splits a table."""
+    is_table = (
+        isinstance(names, list)
+        and isinstance(data, list)
+        and all(isinstance(row, list) and len(row) == len(names) for row in data)
+    )
+    return [dict(zip(map(str, names), row, strict=True)) for row in data] if is_table else None
+
+
+def _columnar_items(columns: Object, places: Iterable[Any]) -> list[Object] | None:
+    """Columns of equal length as rows; `places` are the numbers or the index of the rows."""
+    chosen = list(places)
+    if not chosen or any(len(column) != len(chosen) for column in columns.values()):
+        return None
+    try:
+        return [{name: cells[place] for name, cells in columns.items()} for place in chosen]
+    except KeyError:
+        return None  # an index of its own in each
+
+
+def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None:
+    """A list; or an object that does not end in its first line, or that holds a table."""
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if suffix in TABLE_SUFFIXES or not first.startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        is_named = suffix in DOCUMENT.suffixes
+        is_broken = not first.startswith("[") and first.endswith("}")  # as a bad line would be
+        return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
+    is_all = whole and sum(not line.isspace() for line in lines) == 1
+    found = is_all and (isinstance(value, list) or _items(value) is not None)
+    return Reading(format=DOCUMENT.name) if found else None
+
+
+DOCUMENT = Format("json", "JSON", (".json",), open_document, guess_document)
