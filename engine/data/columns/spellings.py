@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from engine.data.columns.numbers import number_in
@@ -99,7 +99,7 @@ def matched(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str
         _unambiguous(known),
         {} if any(number_in(label) is not None for label in known) else _ids(known),
     ]
-    keys = (lambda label: label, plain_label, plain_label)
+    keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
     best: dict[str, str] = {}
     for way, key in zip(ways, keys, strict=True):
         same = {label: way[key(label)] for label in given if key(label) in way}
