@@ -28,7 +28,6 @@ class Dispatcher(QObject):
     Signals:
         run_added, run_changed, run_removed: the id of a run.
         measured: id of a run, its new points (list of `Measured`).
-        progressed: id of a run, stage, done, total (0: unknown).
         noted: id of a run (or nothing), something that the user should know.
         refused: id of a run (or nothing), the StudioError that kept a request from being done.
         copying: a folder that is being copied in, bytes that are, bytes in all (0: unknown).
@@ -40,7 +39,6 @@ class Dispatcher(QObject):
     run_changed = Signal(str)
     run_removed = Signal(str)
     measured = Signal(str, list)
-    progressed = Signal(str, object, int, int)
     noted = Signal(str, object)
     refused = Signal(str, object)
     copying = Signal(object, object, object)

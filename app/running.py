@@ -1,4 +1,4 @@
-"""What runs now, in the few words of the status bar; read off the window's thread."""
+"""What runs do now, as every part of the window says it; read off the window's thread."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,53 @@ from app import background
 from app.dispatcher import Dispatcher
 from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record
-from engine.record.runs import WORKING, runs_in
+from engine.record.runs import WORKING, Run, runs_in
 
 REFRESH_DELAY_MS = 300  # in which changes are read together
 
 
-@dataclass(frozen=True)
-class RunningRun:
+@dataclass(frozen=True, kw_only=True)
+class RunNow:
+    """What a run does at one moment. Status bar, table and page of a run say it from here alone."""
+
+    state: str
+    step: int
+    steps: int  # 0: not known yet
+    stage: str  # what it does besides training, as an evaluation; empty: nothing
+    stage_done: int
+    stage_total: int  # 0: not known
+    seconds_left: float | None  # None: not known, or it is not running
+
+    @classmethod
+    def of(cls, run: Run) -> "RunNow":
+        """As the record has it."""
+        return cls(
+            state=run.state,
+            step=run.step,
+            steps=run.steps,
+            stage=run.stage if run.state in WORKING else "",
+            stage_done=run.stage_done,
+            stage_total=run.stage_total,
+            seconds_left=run.seconds_left(),
+        )
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it has a worker; otherwise it waits in the queue, or has ended."""
+        return self.state in WORKING
+
+    @property
+    def share(self) -> float:
+        """How much of it is done, from 0 to 1."""
+        return min(1.0, self.step / self.steps) if self.steps else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningRun(RunNow):
     """A run that is not finished."""
 
     id: str
     name: str
-    state: str
-    step: int
-    steps: int  # 0: not known yet
-    seconds_left: float | None
-    device: str
-
-    @property
-    def is_working(self) -> bool:
-        """Whether it has a worker; otherwise it waits in the queue."""
-        return self.state in WORKING
 
 
 class Running(QObject):
@@ -72,15 +98,7 @@ class Running(QObject):
     def _look_up(self) -> tuple[list[RunningRun], frozenset[str]]:
         with self._record.read() as session:
             runs = [
-                RunningRun(
-                    run.id,
-                    run.name,
-                    run.state,
-                    run.step,
-                    run.steps,
-                    run.seconds_left(),
-                    run.device,
-                )
+                RunningRun(**vars(RunNow.of(run)), id=run.id, name=run.name)
                 for run in runs_in(session, ("queued", *WORKING))
             ]
             saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)

@@ -1,28 +1,48 @@
-"""What the status bar says of a run that is not finished."""
+"""What a run does now, in words: the status bar, the table and the page of a run share them."""
 
-from app.running import RunningRun
-from app.translation import tr
+from app.running import RunningRun, RunNow
+from app.translation import tr, translated
 from app.widgets import numbers
 from app.widgets.status_bar import Activity
 
 
 def activity_of(run: RunningRun) -> Activity:
     """How far a run is, in a few words and as a share; -1 where that is not known."""
-    share = run.step / run.steps if run.steps and run.is_working else -1.0
+    share = run.share if run.steps and run.is_working else -1.0
     return Activity(run.id, run.name, _progress(run), share)
 
 
-def _progress(run: RunningRun) -> str:
+def _progress(run: RunNow) -> str:
     states = {
         "queued": tr("queued"),
         "starting": tr("starting"),
+        "paused": tr("paused"),
         "stopping": tr("saving before stopping"),
     }
     if run.state in states:
         return states[run.state]
+    if run.stage:
+        return stage_text(run)
     if not run.steps:
         return tr("preparing")
     said = tr("step {0} of {1}").format(numbers.count(run.step), numbers.count(run.steps))
     if run.seconds_left is None:
         return said
     return tr("{0}, {1} left").format(said, numbers.duration(run.seconds_left))
+
+
+def stage_text(run: RunNow) -> str:
+    """What it does besides training and how far that is; empty where nothing."""
+    stage = translated(run.stage)
+    if not stage or not run.stage_total:
+        return f"{stage} …" if stage else ""
+    done, total = numbers.count(run.stage_done), numbers.count(run.stage_total)
+    return tr("{0}: {1} of {2}").format(stage, done, total)
+
+
+def step_text(run: RunNow) -> str:
+    """Which step it has taken, of how many; empty before that is known."""
+    if not run.steps:
+        return ""
+    template = tr("Step {0} of {1}")
+    return template.format(numbers.count(run.step), numbers.count(run.steps))

@@ -84,6 +84,7 @@ def crash(
     match_folders(session, run.id, folder)
     saved = folder.checkpoint_folders()
     run.state, run.ended, run.bug = "crashed", run.heard or now(), False
+    run.stage = ""
     run.problem = _cause(exit_code, by_user, run.step)
     run.advice = (
         phrase("Resume continues from step {saved}.", saved=step_of(saved[-1]))
@@ -132,6 +133,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
     if not isinstance(event, Started):
         run.seconds += _seconds(run.heard, event.at)
     run.heard = event.at
+    _follow_stage(run, event)
     leads_to: State | None = None
     if run.problem and isinstance(event, Prepared | Progressed | Measured | Saved):
         run.problem = run.advice = ""  # it waited, and works again
@@ -171,6 +173,17 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             match_folders(session, run.id, folder)
             return event.outcome
     return leads_to
+
+
+def _follow_stage(run: Run, event: AnyEvent) -> None:
+    """What the worker does besides training, until it says that it does something else."""
+    match event:
+        case Progressed(stage=stage, done=done, total=total) if not total or done < total:
+            run.stage, run.stage_done, run.stage_total = stage, done, total
+        case Noted() | Branched() | Removed():
+            pass
+        case _:
+            run.stage, run.stage_done, run.stage_total = "", 0, 0
 
 
 def _at_work(folder: RunFolder) -> State:

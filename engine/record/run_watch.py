@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from engine.messages import now
-from engine.messages.events import AnyEvent, Ended, Measured, Noted, Progressed, Started
+from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.record.follow import catch_up, crash
 from engine.record.opening import Record
 from engine.record.runs import WORKING, Run, runs_in
@@ -22,7 +22,7 @@ BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
 class RunUpdate(NamedTuple):
     """One signal of the dispatcher, to be sent in the window's thread."""
 
-    signal: Literal["run_added", "run_changed", "run_removed", "measured", "progressed", "noted"]
+    signal: Literal["run_added", "run_changed", "run_removed", "measured", "noted"]
     values: tuple[object, ...]
 
 
@@ -132,11 +132,6 @@ def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
     """What the window hears of new events of a run."""
     points = [event for event in events if isinstance(event, Measured)]
     updates = [RunUpdate("measured", (run_id, points))] if points else []
-    stages = {event.stage: event for event in events if isinstance(event, Progressed)}
-    updates += [
-        RunUpdate("progressed", (run_id, event.stage, event.done, event.total))
-        for event in stages.values()
-    ]
     updates += [
         RunUpdate("noted", (run_id, event.text)) for event in events if isinstance(event, Noted)
     ]

@@ -57,6 +57,9 @@ class Run(Table):
     steps: Mapped[int] = mapped_column(default=0)  # 0: not known yet
     paced_step: Mapped[int] = mapped_column(default=0)  # the first that the present worker measured
     paced_from: Mapped[datetime | None] = mapped_column(Moment)  # … and when
+    stage: Mapped[str] = mapped_column(Sentence, default="")  # besides training; empty: none
+    stage_done: Mapped[int] = mapped_column(default=0)
+    stage_total: Mapped[int] = mapped_column(default=0)  # 0: not known
     examples: Mapped[int] = mapped_column(default=0)
     parameters: Mapped[int] = mapped_column(default=0)
     device: Mapped[str] = mapped_column(default="")  # empty: not known yet
@@ -96,7 +99,12 @@ class Run(Table):
         return RunFolder(self.folder)
 
     def seconds_left(self) -> float | None:
-        """How long it will still take at the pace of the present worker; None: not known yet."""
+        """How long it will still take at the pace of the present worker.
+
+        None: not known yet, or it is not running.
+        """
+        if self.state != "running":
+            return None
         if self.paced_from is None or self.heard is None or self.step <= self.paced_step:
             return None
         pace = (self.heard - self.paced_from).total_seconds() / (self.step - self.paced_step)

@@ -32,7 +32,7 @@ class Watched:
         self.record: Record = open_record(home.record, home.backups)
         self.dispatcher = Dispatcher(self.record, home)
         self.heard: list[tuple[object, ...]] = []
-        for name in ("run_added", "run_changed", "run_removed", "measured", "progressed", "noted"):
+        for name in ("run_added", "run_changed", "run_removed", "measured", "noted"):
             getattr(self.dispatcher, name).connect(
                 lambda *values, name=name: self.heard.append((name, *values))
             )
@@ -108,7 +108,6 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     assert watched.heard == [("run_added", run_id)]
     watched.until(run_id, "finished")
     watched.hears("run_changed", run_id)
-    watched.hears("progressed", run_id, "Tokens", 1, 2)
     watched.hears("noted", run_id, "One text was cut.")
     watched.hears("measured", run_id)
     points = [point for said in watched.heard if said[0] == "measured" for point in said[2]]  # type: ignore[attr-defined]

@@ -163,8 +163,9 @@ def drop(window: MainWindow, paths: list[Path]) -> None:
 
 
 def running(state: str = "running", **more: object) -> RunningRun:
-    values = {"step": 120, "steps": 600, "seconds_left": 125.0, "device": "cpu", **more}
-    return RunningRun("run-1", "My <b>run</b> & more", state, **values)  # type: ignore[arg-type]
+    values = {"step": 120, "steps": 600, "seconds_left": 125.0, **more}
+    values = {"stage": "", "stage_done": 0, "stage_total": 0, **values}
+    return RunningRun(id="run-1", name="My <b>run</b> & more", state=state, **values)  # type: ignore[arg-type]
 
 
 def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindow) -> None:
@@ -177,6 +178,9 @@ def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindo
     assert_accessible(window.status)
     button.click()
     assert window.current == "runs" and page(window, "runs").arguments == [{"run": "run-1"}]
+    evaluating = running(stage="Evaluating", stage_done=13, stage_total=14)
+    window.studio.running.changed.emit([evaluating, running("paused", seconds_left=None)])
+    assert "Evaluating: 13 of 14" in button.text() and "paused" in window.status.runs[1][0].text()
     window.studio.running.changed.emit([running(), running("queued"), running("queued")])
     assert window.status.more.isVisible() and "1" in window.status.more.text()
     window.studio.running.changed.emit([])

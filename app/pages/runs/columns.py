@@ -8,6 +8,7 @@ from typing import Any
 from app.pages.runs import texts
 from app.pages.runs.groups import best_scores, group_of, mean_and_deviation
 from app.pages.runs.rows import RunRow
+from app.running_texts import stage_text, step_text
 from app.translation import tr, translated
 from app.widgets import numbers, run_texts
 
@@ -61,13 +62,6 @@ def _time(row: RunRow, _: Rows) -> str:
     if row.seconds_left is not None:
         return tr("{0} left").format(numbers.duration(row.seconds_left))
     return numbers.duration(row.seconds) if row.seconds else ""
-
-
-def _step(row: RunRow, _: Rows) -> str:
-    if not row.steps:
-        return ""
-    template = tr("Step {0} of {1}")
-    return template.format(numbers.count(row.step), numbers.count(row.steps))
 
 
 def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
@@ -139,7 +133,7 @@ COLUMNS = {
         96,
         lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
         lambda row: row.share,
-        _step,
+        lambda row, _: " · ".join(filter(None, (stage_text(row), step_text(row)))),
     ),
     Column.TIME: ColumnFacts(lambda: tr("Time"), 84, _time, lambda row: row.seconds),
     Column.STARTED: ColumnFacts(

@@ -11,19 +11,20 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.pages.runs import texts
+from app.running import RunNow
 from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
 from engine.record.opening import Record
-from engine.record.runs import RESUMABLE, WORKING, Run, all_runs
+from engine.record.runs import RESUMABLE, Run, all_runs
 from engine.record.runs import run as find
 from engine.spec.job import JobSpec
 
 SPARKS = 60  # points of a sparkline
 
 
-@dataclass(frozen=True)
-class RunRow:
+@dataclass(frozen=True, kw_only=True)
+class RunRow(RunNow):
     """One run. `job` is None where another version wrote a job that this one cannot read."""
 
     id: str
@@ -36,14 +37,10 @@ class RunRow:
     data: str
     base_model: str
     folder: Path
-    state: str
     created: datetime
     started: datetime | None
     ended: datetime | None
     seconds: float
-    seconds_left: float | None
-    step: int
-    steps: int
     examples: int
     parameters: int
     device: str
@@ -62,10 +59,6 @@ class RunRow:
     losses: tuple[float, ...]
 
     @property
-    def is_working(self) -> bool:
-        return self.state in WORKING
-
-    @property
     def is_active(self) -> bool:
         return self.state == "queued" or self.is_working
 
@@ -77,11 +70,6 @@ class RunRow:
     def branched(self) -> str:
         """Of which run it is a branch, from which step on and with what; empty where of none."""
         return next((one for one in self.remarks if one.startswith(Branched.BEGINNING)), "")
-
-    @property
-    def share(self) -> float:
-        """How much of it is done, from 0 to 1."""
-        return min(1.0, self.step / self.steps) if self.steps else 0.0
 
 
 def read_rows(record: Record) -> list[RunRow]:
@@ -105,6 +93,7 @@ def _row(session: Session, run: Run) -> RunRow:
     saved = checkpoints_of(session, run.id)
     best = next((c for c in saved if c.best), saved[-1] if saved else None)
     return RunRow(
+        **vars(RunNow.of(run)),
         id=run.id,
         name=run.name,
         notes=run.notes,
@@ -115,14 +104,10 @@ def _row(session: Session, run: Run) -> RunRow:
         data=texts.data_name(job.data) if job else "",
         base_model=texts.base_model_name(job.base_model) if job else "",
         folder=run.folder,
-        state=run.state,
         created=run.created,
         started=run.started,
         ended=run.ended,
         seconds=run.seconds,
-        seconds_left=run.seconds_left() if run.state == "running" else None,
-        step=run.step,
-        steps=run.steps,
         examples=run.examples,
         parameters=run.parameters,
         device=run.device,

@@ -247,6 +247,28 @@ def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed
     ]
     run = followed.hear(*points)
     assert run.seconds_left() == pytest.approx(160)
+    paused = followed.hear(Waiting(problem="The disk is full."))
+    assert (paused.state, paused.seconds_left()) == ("paused", None), "nothing counts down"
+    followed.hear(measured("loss", 21, 1).model_copy(update={"at": start + timedelta(seconds=42)}))
+    ended = followed.hear(Ended(outcome="stopped", step=21))
+    assert ended.seconds_left() is None
+
+
+def test_a_stage_is_over_when_the_worker_says_what_comes_next(followed: Followed) -> None:
+    stage = Progressed(stage="Evaluating", done=13, total=14)
+    run = followed.hear(Started(pid=1), PREPARED, measured("loss", 1, 1), stage)
+    assert (run.stage, run.stage_done, run.stage_total) == ("Evaluating", 13, 14)
+    assert followed.hear(Noted(text="One label is never predicted.")).stage == "Evaluating"
+    assert followed.hear(measured("validation_accuracy", 1, 0.5)).stage == ""
+    assert followed.hear(stage, stage.model_copy(update={"done": 14})).stage == ""
+    followed.hear(stage)
+    assert followed.hear(Ended(outcome="stopped", step=1)).stage == ""
+    followed.hear(Started(pid=1), stage)
+    with followed.record.session() as session:
+        dead = find(session, "one")
+        assert dead is not None
+        crash(session, dead, followed.folder)
+        assert dead.stage == ""
 
 
 def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:

@@ -28,7 +28,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
         assert len(curves(session, run_id)["loss"]) == 6
         assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]
     heard = [name for name, _ in window.updates]
-    assert {"run_changed", "measured", "progressed", "noted"} <= set(heard)
+    assert {"run_changed", "measured", "noted"} <= set(heard)
     points = [p for name, (_, *rest) in window.updates if name == "measured" for p in rest[0]]  # type: ignore[attr-defined]
     assert len([p for p in points if isinstance(p, Measured) and p.name == "loss"]) == 6
     assert not window.manager.is_busy

@@ -10,8 +10,8 @@ from app.pages.runs.actions import resume_text, run_actions, star_text, why_not
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
+from app.running_texts import stage_text, step_text
 from app.theme import SPACE
-from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.spec_texts import value_text
 from app.widgets.text import OneLine, Text
@@ -33,7 +33,6 @@ class RunHeader(QWidget):
         """`speed` gives the last tokens per second, None before the first."""
         super().__init__()
         self.state, self._speed = state, speed
-        self._stage: tuple[str, int, int] | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
@@ -44,7 +43,6 @@ class RunHeader(QWidget):
         self._clock.timeout.connect(self._show_progress)
         self._clock.start()
         state.changed.connect(self._show)
-        state.staged.connect(self._on_staged)
         self._show()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
@@ -112,8 +110,6 @@ class RunHeader(QWidget):
         row = self.state.row
         if row is None:
             return
-        if row.state != "running":
-            self._stage = None
         self.name.setText(row.name)
         self.badge.show_state(row.state)
         device = value_text(row.device) if row.device else ""
@@ -140,14 +136,13 @@ class RunHeader(QWidget):
         if row is None:
             return
         self.force_stop.setVisible(row.is_working and self.state.is_silent())
-        stage = self._stage
         unknown = row.state == "starting" or (row.state == "running" and not row.steps)
-        self.bar.setRange(0, 0 if unknown and not (stage and stage[2]) else 1000)
-        share = stage[1] / stage[2] if unknown and stage and stage[2] else row.share
+        self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
+        share = row.stage_done / row.stage_total if unknown and row.stage_total else row.share
         self.bar.setValue(round(1000 * share))
         said = (
-            self._stage_text(row),
-            self._step(row),
+            stage_text(row),
+            step_text(row),
             self._speed_text(row),
             self._time(row),
             self._best(row),
@@ -156,28 +151,14 @@ class RunHeader(QWidget):
         self.pace.setText(" · ".join(part for part in said if part))
         self.bar.setAccessibleDescription(self.pace.text())
 
-    def _stage_text(self, row: RunRow) -> str:
-        if self._stage is None or not row.is_working:
-            return ""
-        stage, done, total = translated(self._stage[0]), *self._stage[1:]
-        of = self.tr("{0} of {1}").format(numbers.count(done), numbers.count(total))
-        return f"{stage}: {of}" if total else f"{stage} …"
-
-    def _step(self, row: RunRow) -> str:
-        if not row.steps:
-            return ""
-        template = self.tr("Step {0} of {1}")
-        return template.format(numbers.count(row.step), numbers.count(row.steps))
-
     def _speed_text(self, row: RunRow) -> str:
         if row.state != "running" or (speed := self._speed()) is None:
             return ""
         return self.tr("{0} tokens per second").format(numbers.count(round(speed)))
 
     def _time(self, row: RunRow) -> str:
-        left = self.state.seconds_left()
-        if left is not None:
-            return self.tr("About {0} left").format(numbers.duration(left))
+        if row.seconds_left is not None:
+            return self.tr("About {0} left").format(numbers.duration(row.seconds_left))
         if not row.seconds:
             return ""
         template = self.tr("Elapsed {0}") if row.is_working else self.tr("Took {0}")
@@ -198,10 +179,6 @@ class RunHeader(QWidget):
             silent = numbers.duration(self.state.silent_seconds())
             return self.tr("No response from the training process for {0}").format(silent)
         return ""
-
-    def _on_staged(self, stage: str, done: int, total: int) -> None:
-        self._stage = (stage, done, total) if not total or done < total else None
-        self._show_progress()
 
     # ── what can be done ─────────────────────────────────────────────────────────────────────
 

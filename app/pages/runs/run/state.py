@@ -4,7 +4,6 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
 from app import background
 from app.pages.runs.rows import RunRow, read_row
-from app.pages.runs.run.pace import Pace
 from app.pages.runs.run.reading import Points, log_of, points_of, read_curves
 from app.pages.runs.state import RunsState
 from app.studio import Studio
@@ -20,7 +19,6 @@ class RunState(QObject):
     gone: the run was removed.
     curves_read: all curves so far, Points by name.
     measured: new Points by name, after what was read.
-    staged: what the worker does before and between steps; stage, done, total.
     log_read: the end of the worker's log is another now.
     """
 
@@ -28,7 +26,6 @@ class RunState(QObject):
     gone = Signal()
     curves_read = Signal(object)
     measured = Signal(object)
-    staged = Signal(object, int, int)
     log_read = Signal(str)
 
     def __init__(
@@ -38,7 +35,6 @@ class RunState(QObject):
         self._studio, self.runs, self.run_id = studio, runs, run_id
         self.row: RunRow | None = runs.rows.get(run_id)
         self.log = ""
-        self._pace = Pace()
         self._unread: list[Measured] | None = []  # None once the curves were read
         self._heard = QElapsedTimer()
         self._heard.start()
@@ -47,7 +43,6 @@ class RunState(QObject):
         self._log_timer.timeout.connect(self._read_log)
         dispatcher = studio.dispatcher
         dispatcher.measured.connect(self._on_measured)
-        dispatcher.progressed.connect(self._on_progressed)
         runs.changed.connect(self._on_row)
         runs.removed.connect(self._on_removed)
 
@@ -77,13 +72,6 @@ class RunState(QObject):
         if run_id == self.run_id:
             self.gone.emit()
 
-    def seconds_left(self) -> float | None:
-        """How long it still takes at the pace of the last steps; None: not known yet."""
-        row, pace = self.row, self._pace.seconds_per_step()
-        if row is None or row.state != "running" or not row.steps:
-            return None
-        return row.seconds_left if pace is None else pace * max(0, row.steps - row.step)
-
     def is_silent(self) -> bool:
         """Whether a run that should work has said nothing for long."""
         working = self.row is not None and self.row.is_working and self.row.state != "paused"
@@ -104,18 +92,10 @@ class RunState(QObject):
         if run_id != self.run_id:
             return
         self._heard.restart()
-        for point in points:
-            if point.name == "loss":
-                self._pace.add(point.step, point.at.timestamp())
         if self._unread is None:
             self.measured.emit(points_of(points))
         else:
             self._unread += points
-
-    def _on_progressed(self, run_id: str, stage: str, done: int, total: int) -> None:
-        if run_id == self.run_id:
-            self._heard.restart()
-            self.staged.emit(stage, done, total)
 
     # ── the log ──────────────────────────────────────────────────────────────────────────────
 

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.messages.events import Branched
@@ -73,3 +74,27 @@ def test_the_header_says_of_which_run_it_is_a_branch(
     qtbot.waitUntil(lambda: not view.header.branched.isHidden())
     assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
     assert open_run(page(), plain, qtbot).header.branched.isHidden()
+
+
+def test_all_that_is_said_of_a_run_comes_from_one_row(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("live", steps=200, upto=20, outcome=None)
+    with studio.record.session() as session:
+        found = find(session, run_id)
+        assert found is not None
+        found.state = "running"  # as if its worker lived
+        found.stage, found.stage_done, found.stage_total = "Evaluating", 13, 14
+    shown = page()
+    view = open_run(shown, run_id, qtbot)
+    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.text()
+    assert "About 3 min left" in view.header.pace.text()  # at one step a second
+    row = shown.state.rows[run_id]
+    assert COLUMNS[Column.TIME].text(row, ()) == "3 min left"
+    with studio.record.session() as session:
+        found = find(session, run_id)
+        assert found is not None
+        found.state, found.stage = "paused", ""
+    studio.dispatcher.run_changed.emit(run_id)
+    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.text())
+    assert "left" not in view.header.pace.text()

@@ -1,4 +1,3 @@
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ from app.pages.runs.run.reading import LONGEST_LINE, Points, points_of
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.studio import Studio
-from engine.messages import now
 from engine.messages.events import measured
 from engine.record.metrics import add_metrics
-from engine.record.runs import run as find
 from tests.app.pages.runs.conftest import MakeRun
 
 
@@ -73,32 +70,6 @@ def test_points_that_come_while_the_curves_are_read_are_not_lost(
 def test_a_step_that_is_measured_again_counts_once_with_its_last_value() -> None:
     found = points_of([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
     assert found["loss"] == Points([3.0, 4.0], [0.5, 0.4])
-
-
-def test_the_time_left_follows_the_last_steps(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
-    run_id = make_run("mine", steps=200, upto=20, outcome=None)
-    with studio.record.session() as session:
-        found = find(session, run_id)
-        assert found is not None
-        found.state = "running"  # as if its worker lived
-    state = opened(runs, studio, run_id, qtbot)
-    assert state.seconds_left() == pytest.approx(180)  # at one step a second
-    at = now()
-    slow = [
-        measured("loss", 21 + n, 1.0).model_copy(update={"at": at + timedelta(seconds=4 * n)})
-        for n in range(10)
-    ]
-    studio.dispatcher.measured.emit(run_id, slow)
-    assert state.seconds_left() == pytest.approx(720)
-    backwards = [
-        measured("loss", 31 + n, 1.0).model_copy(update={"at": at - timedelta(days=n)})
-        for n in range(60)
-    ]
-    studio.dispatcher.measured.emit(run_id, backwards)
-    left = state.seconds_left()
-    assert left is not None and left >= 0  # whatever somebody does to the clock
 
 
 def test_the_log_is_cut_where_a_line_would_stop_the_window(
