@@ -4,8 +4,9 @@
     job = background.run(self, work, self._on_done, progress=self._on_progress)   # work(progress)
 
 The result comes on the window's thread, and only while `owner` exists and the job is not cancelled.
-An error without `failed` goes to `sys.excepthook`, where `app.notices` shows it: a StudioError in
-its own words, anything else as a mistake of the studio.
+What the system refuses, as a missing file, comes as a StudioError. An error without `failed` goes
+to `sys.excepthook`, where `app.notices` shows it: a StudioError in its own words, anything else as
+a mistake of the studio.
 """
 
 import sys
@@ -17,6 +18,8 @@ from typing import Any, TypeVar, overload
 
 import shiboken6
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
+
+from engine.system_errors import explained
 
 T = TypeVar("T")
 
@@ -79,7 +82,7 @@ class Job:
             else:
                 result = work()
         except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
-            error = caught
+            error = explained(caught) or caught
         self._finished.set()
         courier.ended.emit(self, result, error)
 

@@ -18,6 +18,7 @@ from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
+from engine.system_errors import explained
 
 BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 10_000  # while a run is not finished, and else
 
@@ -233,7 +234,7 @@ class _RequestRunner(QObject):
         try:
             request.updates = request.work()
         except Exception as error:  # noqa: BLE001 - an edge: it is told or raised in the window's thread
-            request.error = error
+            request.error = explained(error) or error
         self.done.emit(request)
 
 

@@ -23,7 +23,7 @@ from PySide6.QtCore import (
 )
 
 from app.translation import translated
-from engine.errors import StudioError
+from engine.system_errors import explained
 
 log = logging.getLogger("studio")
 
@@ -88,11 +88,13 @@ class Notices(QObject):
         self._arrived.emit(Notice(*said, details, True, action, act))
 
     def show(self, exception: BaseException) -> None:
-        """Show an exception: a StudioError as it stands, any other as a mistake of the studio."""
-        if isinstance(exception, StudioError):
-            self.error(exception.problem, exception.advice, exception.details)
-        else:
+        """Show an exception: what the user can understand in its words, any other as a mistake of
+        the studio."""
+        understood = explained(exception)
+        if understood is None:
             self.bug(exception)
+        else:
+            self.error(understood.problem, understood.advice, understood.details)
 
     def bug(self, exception: BaseException) -> None:
         """A mistake of the studio: one line for the user, all of it for whoever mends it."""

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from engine.phrases import phrase
 
 MANIFEST = "manifest.json"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+UNFINISHED = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
 
 def _flush(path: Path) -> None:
@@ -46,11 +48,16 @@ def is_full(error: BaseException) -> bool:
 
 @contextmanager
 def disk_errors_for(path: Path) -> Iterator[None]:
-    """Turn “no space left” into a DiskFull that names the volume and what it has left."""
+    """Turn “no space left” into a DiskFull that names the volume and what it has left.
+
+    Any other error of the disk gets the name of what was being written, where it has none.
+    """
     try:
         yield
     except Exception as error:  # libraries report a full disk by many types
         if not is_full(error):
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(path)
             raise
         existing = next(p for p in (path, *path.parents) if p.exists())
         free = shutil.disk_usage(existing).free
@@ -68,6 +75,12 @@ def disk_errors_for(path: Path) -> Iterator[None]:
             ),
             existing,
         ) from error
+
+
+def final_name(path: Path) -> Path:
+    """The place of what is being written, from any place inside of its unfinished form."""
+    parts = (UNFINISHED.fullmatch(part) for part in path.parts)
+    return Path(*(m[1] if m else part for m, part in zip(parts, path.parts, strict=True)))
 
 
 def check_room(path: Path, needed: int) -> None:

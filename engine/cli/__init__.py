@@ -24,7 +24,7 @@ from engine.cli import (
     tour,
 )
 from engine.cli.options import GroupedHelp
-from engine.errors import StudioError
+from engine.system_errors import explained
 from engine.terminal import remark
 from engine.worker import share_the_machine
 
@@ -71,13 +71,13 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.TyperException as wrong:
         remark(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
         return WRONG_USAGE
-    except StudioError as error:
-        remark(f"bert-studio: {error}")
-        return WRONG_INPUT
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stderr.close()
         return 0
-    except Exception:  # noqa: BLE001 (the edge of the program)
+    except Exception as error:  # noqa: BLE001 (the edge of the program)
+        if (understood := explained(error)) is not None:
+            remark(f"bert-studio: {understood}")
+            return WRONG_INPUT
         remark(
             "bert-studio: unexpected error in BERT Studio. Please report this bug with the "
             f"lines below.\n{traceback.format_exc()}"

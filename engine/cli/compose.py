@@ -139,6 +139,8 @@ def _source(data: Path, validation: Path | None, named: dict[str, Any]) -> FileD
         dataset = open_dataset(data.absolute())
         return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
     found = recognise(data)
+    if validation is not None:
+        recognise(validation)  # a file that cannot be read is refused now, not by the training
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),

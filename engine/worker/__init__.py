@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 
+FAILED, BUG = 1, 3  # exit codes: what the user gave, or the program, is to blame
 ARENA_MAX = -8  # M_ARENA_MAX of mallopt(3)
 SPINS = "10000"  # some 20 µs: longer than between two small operations, shorter than a time slice
 

@@ -5,8 +5,9 @@ answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was jus
 import sys
 from pathlib import Path
 
+from engine.system_errors import explained
 from engine.terminal import remark
-from engine.worker import share_the_machine
+from engine.worker import FAILED, share_the_machine
 
 USAGE = (
     "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
@@ -15,8 +16,19 @@ USAGE = (
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Do what is asked; what the user can understand is printed as a sentence."""
     share_the_machine()
-    match sys.argv[1:] if arguments is None else arguments:
+    try:
+        return _work(sys.argv[1:] if arguments is None else arguments)
+    except Exception as error:
+        if (understood := explained(error)) is None:
+            raise
+        remark(understood)
+        return FAILED
+
+
+def _work(arguments: list[str]) -> int:
+    match arguments:
         case ["train", folder]:
             from engine.worker.train import main as train
 

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from engine.errors import StudioError, is_out_of_memory
+from engine.errors import is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
 from engine.phrases import phrase
+from engine.system_errors import explained
 from engine.terminal import remark
 from engine.worker.inbox import Inbox, Line, addressed
 
@@ -64,15 +65,14 @@ def respond(line: Line, desk: "Desk") -> None:
     """Answer a question; an error is an answer too, and the worker lives on."""
     try:
         desk.tell(answer(parse(line.content), desk))
-    except StudioError as error:
-        desk.tell(
-            Refused(
-                to=line.number, problem=error.problem, advice=error.advice, details=error.details
-            )
-        )
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
+        if (understood := explained(error)) is not None:
+            problem, advice = understood.problem, understood.advice
+            details = understood.details
+            desk.tell(Refused(to=line.number, problem=problem, advice=advice, details=details))
+            return
         details = traceback.format_exc()
         remark(details)
         desk.tell(refusal(line.number, error, details))

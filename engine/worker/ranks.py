@@ -26,6 +26,7 @@ from engine.runs import launch
 from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import RANK_LOST, Rank
+from engine.worker import BUG, FAILED
 
 RANK_POLL = 0.1  # s between two checks of the ranks
 GRACE_PERIOD = 10.0  # s in which the others may end by themselves after one has failed
@@ -63,7 +64,9 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
         failed = failed or _failed(ranks)
         last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
-            return 0 if last[-1].outcome != "failed" else 1
+            if last[-1].outcome != "failed":
+                return 0
+            return BUG if last[-1].bug else FAILED
         raise rank_died(failed, processes, store)
 
 

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from engine.errors import DiskFull, StudioError
+from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
 from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
+from engine.system_errors import explained
 from engine.terminal import remark
+from engine.worker import BUG, FAILED
 from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
-
-FAILED = 1
 
 
 def main(
@@ -26,7 +26,8 @@ def main(
     listen: Callable[[Event], None] = lambda event: None,
     processes: int | None = None,
 ) -> int:
-    """Train the job of a run folder to its end; the exit code is 0 unless it failed.
+    """Train the job of a run folder to its end; the exit code is 0, 1 where it failed, or 3 where
+    the program is to blame.
 
     `listen` gets each event after it is written. Where the job asks for several processes, or
     `processes` does in its place, this one starts them and trains nothing itself, unless it is one
@@ -74,8 +75,8 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
             return RANK_LOST  # the worker knows who was the first, and says it
-        events.write(_failed(error))
-    return FAILED
+        events.write(ended := _failed(error))
+    return BUG if ended.bug else FAILED
 
 
 def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
@@ -91,17 +92,20 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
         ended = _failed(error)
         if rank.store is not None:
             write_last_word(rank.store, rank.number, ended)
-    return FAILED
+    return BUG if ended.bug else FAILED
 
 
 def _failed(error: Exception) -> Ended:
     """The last word of a worker that failed; it is printed, too."""
-    if isinstance(error, StudioError):
-        remark(error)
-        return Ended(
-            outcome="failed", problem=error.problem, advice=error.advice, details=error.details
-        )
     details = "".join(traceback.format_exception(error))
+    if (understood := explained(error)) is not None:
+        remark(understood)
+        return Ended(
+            outcome="failed",
+            problem=understood.problem,
+            advice=understood.advice,
+            details=understood.details or ("" if understood is error else details),
+        )
     shown = f"{type(error).__name__}: {error}"[:300]
     remark(details)
     return Ended(

@@ -1,0 +1,157 @@
+"""What the system refuses, in sentences: a missing folder, a missing right, a disk that fails.
+
+These are turns of the user's world and no mistakes of the program. They are told apart at its
+edges (the commands, the workers, the window's background work and exception hook), so that no
+function between has to think of each of them.
+"""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+from engine.atomic_write import FULL, final_name
+from engine.errors import DiskFull, StudioError
+from engine.phrases import phrase
+
+LONGEST_TEXT = 10_000  # characters of a message in which a code is looked for
+CODE_IN_TEXT = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # as Rust and Arrow say it
+PATH_IN_TEXT = re.compile(r"'([^'\n]+)'")
+
+
+def explained(error: BaseException) -> StudioError | None:
+    """What the user can understand of `error`; None: it is a mistake of the program.
+
+    A StudioError is its own explanation. An error of the system has one where it names a file, or
+    where its code says enough by itself.
+    """
+    if isinstance(error, StudioError):
+        return error
+    said = _said(_code(error), _path(error))
+    if said is not None:
+        said.__cause__ = error
+    return said
+
+
+def _said(code: int, path: Path | None) -> StudioError | None:
+    if path is not None:
+        return _of_a_place(code, path) or _of_the_disk(code, str(path)) or _other(code, path)
+    return _of_the_disk(code, phrase("A file"))
+
+
+def _code(error: BaseException) -> int:
+    """The errno of an error, 0 where it has none."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    found = CODE_IN_TEXT.search(str(error)[:LONGEST_TEXT])
+    return int(found[1] or found[2]) if found else 0
+
+
+def _path(error: BaseException) -> Path | None:
+    """The file that an error of the system names."""
+    if not _code(error):
+        return None
+    name = getattr(error, "filename", None)
+    if name is None:
+        found = PATH_IN_TEXT.search(str(error)[:LONGEST_TEXT])
+        name = found[1] if found else None
+    return None if name is None or isinstance(name, int) else final_name(Path(os.fsdecode(name)))
+
+
+def _of_a_place(code: int, path: Path) -> StudioError | None:
+    """What is wrong about where a file lies or what it is."""
+    match code:
+        case errno.ENOENT:
+            missing = path
+            while not _exists(missing.parent) and missing != missing.parent:
+                missing = missing.parent
+            return StudioError(
+                phrase("There is no {path}.", path=missing),
+                phrase("Check the spelling, or create the folder first.")
+                if missing != path
+                else phrase("It may have been moved or deleted."),
+            )
+        case errno.ENOTDIR | errno.EEXIST if (file := _file_in(path)) is not None:
+            return StudioError(
+                phrase("{path} is not a folder.", path=file),
+                phrase("Choose another place, or move the file away."),
+            )
+        case errno.EEXIST | errno.ENOTEMPTY:
+            return StudioError(
+                phrase("{path} already exists.", path=path), phrase("Choose another name.")
+            )
+        case errno.EISDIR:
+            return StudioError(
+                phrase("{path} is a folder, not a file.", path=path), phrase("Choose a file.")
+            )
+        case errno.EACCES | errno.EPERM:
+            return StudioError(
+                phrase("There is no permission to read or write {path}.", path=path),
+                phrase("Change its permissions, or choose another place."),
+            )
+        case errno.ENAMETOOLONG:
+            return StudioError(
+                phrase("The name {path} is too long for the disk.", path=path),
+                phrase("Choose a shorter one."),
+            )
+        case errno.ELOOP:
+            return StudioError(
+                phrase("{path} is a symbolic link that cannot be followed.", path=path),
+                phrase("Replace the link by the file or folder itself."),
+            )
+    return None
+
+
+def _of_the_disk(code: int, what: str) -> StudioError | None:
+    """What is wrong about the disk, or about the system as a whole."""
+    match code:
+        case errno.EROFS:
+            return StudioError(
+                phrase("{path} cannot be written: its disk is read-only.", path=what),
+                phrase("Choose a place on another disk."),
+            )
+        case errno.EIO:
+            return StudioError(
+                phrase(
+                    "{path} cannot be read or written: the disk reports an input/output error.",
+                    path=what,
+                ),
+                phrase("Check the disk and its connection, then try again."),
+            )
+        case errno.EMFILE | errno.ENFILE:
+            return StudioError(
+                phrase("{path} cannot be opened: too many files are open.", path=what),
+                phrase("Close other programs and try again."),
+            )
+        case code if code in FULL:
+            return DiskFull(
+                phrase("{path} cannot be written: the disk is full.", path=what),
+                phrase("Free some space and try again; nothing that was there is lost."),
+            )
+    return None
+
+
+def _other(code: int, path: Path) -> StudioError:
+    return StudioError(
+        phrase("{path} cannot be used: {reason}.", path=path, reason=os.strerror(code)),
+        phrase("Check the file and its disk, then try again."),
+    )
+
+
+def _file_in(path: Path) -> Path | None:
+    """The part of `path` that is a file where a folder should be."""
+    return next((p for p in (*reversed(path.parents), path) if _is_file(p)), None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return True  # something is there that may not be looked at
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:
+        return False

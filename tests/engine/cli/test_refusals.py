@@ -1,0 +1,313 @@
+"""What the system refuses is no mistake of the program: every command, every place, every fault.
+
+Each refusal is one short sentence with an advice, on one line, and the exit code is 1.
+"""
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import app.__main__
+from engine.cli import app as commands
+from engine.errors import DiskFull
+from engine.messages.events import Ended, Event, Measured
+from engine.runs.folder import RunFolder
+from engine.system_errors import explained
+from engine.worker.train import main as train
+from tests.engine.faults import without_the_rights_of_root
+from tests.engine.training import small
+
+LONGEST = 300  # characters of a refusal, without the name of the program
+PRINTED = "bert-studio: "
+
+# every command, with IN where something is read and OUT where something is made
+READING = {
+    "job": [["--data", "IN"], ["--data", "DATA", "--validation", "IN"]],
+    "train": [["IN", "--into", "NEW"]],
+    "resume": [["IN"]],
+    "cluster": [["IN", "--into", "NEW"]],
+    "branch": [["IN", "--step", "1", "--into", "NEW"]],
+    "checkpoints": [["IN"]],
+    "batch": [["IN"]],
+    "reproducibility": [["IN"]],
+    "compare": [["IN", "RUN"], ["RUN", "IN"]],
+    "check": [["IN"], ["IN", "--json"]],
+    "predict": [
+        ["IN", "--model", "MODEL", "--out", "NEW.csv"],
+        ["DATA", "--model", "IN", "--out", "NEW.csv"],
+    ],
+    "evaluate": [["IN", "--model", "MODEL"], ["DATA", "--model", "IN"]],
+    "fill": [["a [MASK]", "--model", "IN"]],
+    "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],
+    "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],
+    "tour": [],
+    "rebuild": [],
+}
+WRITING = {
+    "train": [["JOB", "--into", "OUT"]],
+    "cluster": [["JOB", "--into", "OUT"]],
+    "branch": [["RUN", "--step", "STEP", "--into", "OUT"]],
+    "predict": [["DATA", "--model", "MODEL", "--out", "OUT.csv"]],
+    "attention": [["a text", "--model", "MODEL", "--out", "OUT.npy"]],
+    "export": [["MODEL", "--to", "OUT"]],
+    "tour": [["--into", "OUT"]],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a job and a run."""
+    folder = tmp_path_factory.mktemp("place")
+    small.sentences(folder / "data.csv")
+    job = folder / "job.json"
+    job.write_text(small.classifying(folder, epochs=1).model_dump_json())
+    assert app.__main__.main(["train", str(job), "--into", str(folder / "run")]) == 0
+    return folder
+
+
+def missing(folder: Path) -> Path:
+    return folder / "nowhere" / "x"
+
+
+def in_a_file(folder: Path) -> Path:
+    return folder / "data.csv" / "x"
+
+
+def too_long(folder: Path) -> Path:
+    return folder / ("n" * 300)
+
+
+def too_deep(folder: Path) -> Path:
+    return folder / "/".join(["n" * 200] * 30)
+
+
+def circle(folder: Path) -> Path:
+    link = folder / "circle"
+    if not link.is_symlink():
+        link.symlink_to(link)
+    return link / "x"
+
+
+def strange(folder: Path) -> Path:
+    return folder / "no\nsuch \x1b[31mfile"
+
+
+def closed(folder: Path) -> Path:
+    inside = folder / "closed"
+    if not inside.exists():
+        inside.mkdir()
+        small.sentences(inside / "x")
+        inside.chmod(0)
+    return inside / "x"
+
+
+FAULTS = (missing, in_a_file, too_long, too_deep, circle, strange, closed)
+
+
+def refused(
+    table: dict[str, list[list[str]]], fault: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    """What is wrong about how the commands of `table` refuse `fault`; empty: nothing."""
+    run = RunFolder(place / "run")
+    last = run.checkpoint_folders()[-1]
+    values = {
+        "IN": fault,
+        "OUT": fault,
+        "NEW": place / "new",
+        "DATA": place / "data.csv",
+        "JOB": place / "job.json",
+        "RUN": run.path,
+        "MODEL": last,
+        "STEP": Path(last.name.removeprefix("step-").lstrip("0")),
+    }
+    wrong = []
+    for command, lines in table.items():
+        for line in lines:
+            words = [command]
+            for word in line:
+                stem, dot, ending = word.partition(".")
+                words.append(f"{values[stem]}{dot}{ending}" if stem in values else word)
+            code = app.__main__.main(words)
+            said = capsys.readouterr().err
+            last_line = said.rstrip("\n").rpartition("\n")[2]
+            told = last_line.removeprefix(PRINTED)
+            if (
+                code != 1
+                or "Traceback" in said
+                or "unexpected" in said
+                or not last_line.startswith(PRINTED)
+                or not 10 < len(told) <= LONGEST
+                or not told.isprintable()
+                or (place / "new").exists()
+            ):
+                wrong.append(f"{' '.join([command, *line])} → {code}: {said[-1500:]}")
+    return wrong
+
+
+def test_the_tables_name_every_command() -> None:
+    names = {command.name for command in commands.registered_commands}
+    assert names | {"rebuild"} == set(READING)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_what_cannot_be_read_is_refused_in_a_sentence(
+    fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = fault(place)
+    with without_the_rights_of_root():
+        assert refused(READING, path, place, capsys) == []
+
+
+@pytest.mark.parametrize(
+    "fault", [f for f in FAULTS if f is not strange], ids=lambda fault: fault.__name__
+)
+def test_what_cannot_be_written_is_refused_in_a_sentence(
+    fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = fault(place)
+    makes_parents = ("train", "cluster", "tour", "export", "branch")
+    table = {
+        command: lines
+        for command, lines in WRITING.items()
+        if fault is not missing or command not in makes_parents
+    }
+    with without_the_rights_of_root():
+        assert refused(table, path, place, capsys) == []
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A disk that cannot be written."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a disk")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_read_only_disk_is_named(
+    read_only: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused(WRITING, read_only / "x", place, capsys) == []
+    assert app.__main__.main(["train", str(place / "job.json"), f"--into={read_only}/x"]) == 1
+    assert "read-only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "home, says",
+    [("data.csv", "not a folder"), ("n" * 300, "too long"), ("\n".join(["n" * 90] * 40), "n")],
+)
+def test_a_home_that_cannot_be_is_refused(
+    home: str,
+    says: str,
+    place: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(place / home))
+    for command in ("rebuild", "tour"):
+        assert app.__main__.main([command]) == 1
+        said = capsys.readouterr().err
+        assert says in said and "Traceback" not in said and len(said) <= LONGEST + len(PRINTED)
+
+
+def ended(run: Path, listen: Callable[[Event], None]) -> tuple[int, Ended]:
+    """Train the run with somebody listening; its exit code and its last word."""
+    code = train(run, listen)
+    last = RunFolder(run).last_words()[-1]
+    assert isinstance(last, Ended)
+    return code, last
+
+
+def test_a_folder_that_is_closed_during_training_is_no_mistake_of_the_program(
+    place: Path, tmp_path: Path
+) -> None:
+    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
+
+    def close(event: Event) -> None:
+        if isinstance(event, Measured):
+            run.checkpoints.chmod(0o500)
+
+    with without_the_rights_of_root():
+        code, last = ended(run.path, close)
+    assert (code, last.outcome, last.bug) == (1, "failed", False)
+    assert "permission" in last.problem and "checkpoints" in last.problem
+
+
+def test_a_disk_that_fails_during_training_is_no_mistake_of_the_program(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
+
+    def fail(event: Event) -> None:
+        def fsync(_: int) -> None:
+            monkeypatch.undo()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        if isinstance(event, Measured):
+            monkeypatch.setattr(os, "fsync", fsync)
+
+    code, last = ended(run.path, fail)
+    assert (code, last.outcome, last.bug) == (1, "failed", False)
+    assert "input/output error" in last.problem
+
+
+def test_a_mistake_of_the_program_during_training_is_exit_code_three(
+    place: Path, tmp_path: Path
+) -> None:
+    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
+
+    def break_it(event: Event) -> None:
+        if isinstance(event, Measured):
+            raise ZeroDivisionError("a bug")
+
+    code, last = ended(run.path, break_it)
+    assert (code, last.outcome, last.bug) == (3, "failed", True)
+
+
+@pytest.mark.parametrize(
+    "code, says",
+    [
+        (errno.ENOENT, "There is no"),
+        (errno.EACCES, "permission"),
+        (errno.EPERM, "permission"),
+        (errno.EROFS, "read-only"),
+        (errno.ENOTDIR, "cannot be used"),
+        (errno.EISDIR, "is a folder"),
+        (errno.EEXIST, "already exists"),
+        (errno.ENOTEMPTY, "already exists"),
+        (errno.ENAMETOOLONG, "too long"),
+        (errno.ELOOP, "symbolic link"),
+        (errno.EIO, "input/output error"),
+        (errno.ENOSPC, "full"),
+        (errno.EDQUOT, "full"),
+        (errno.EMFILE, "too many files"),
+        (errno.EBUSY, "cannot be used"),
+        (errno.ESTALE, "cannot be used"),
+        (errno.ETIMEDOUT, "cannot be used"),
+    ],
+)
+def test_every_error_that_names_a_file_has_a_sentence(code: int, says: str) -> None:
+    error = explained(OSError(code, os.strerror(code), f"/none/.model.tmp-0123abcd/{'x' * 4000}"))
+    assert error is not None
+    assert says in error.problem and error.advice
+    assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
+
+
+def test_an_error_of_a_library_is_understood_by_its_code() -> None:
+    full = explained(RuntimeError("Error while serializing: No space left (os error 28)"))
+    assert isinstance(full, DiskFull)
+    arrow = explained(FileNotFoundError("[Errno 2] Failed to open local file '/none/rows'"))
+    assert arrow is not None and "/none" in arrow.problem
+
+
+def test_a_mistake_of_the_program_stays_one() -> None:
+    for error in (ZeroDivisionError(), KeyError("x"), OSError("odd"), BrokenPipeError(32, "pipe")):
+        assert explained(error) is None
