@@ -6,7 +6,7 @@ for every model that reads the same text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +36,27 @@ class Input:
     @property
     def texts(self) -> tuple[str, ...]:
         return (self.text,) if self.pair is None else (self.text, self.pair)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Which token is meant, whatever is typed before it: by its characters, or, of a special one,
+    by its name and how many of the same name stand before it."""
+
+    segment: int
+    stretch: Stretch
+    special: str = ""
+    place: int = 0
+
+    def moved(self, old: Input, new: Input) -> "Mark | None":
+        """The same token in another text; None where an edit has touched it."""
+        if self.special:
+            return self
+        if self.segment >= min(len(old.texts), len(new.texts)):
+            return None
+        before, after = old.texts[self.segment], new.texts[self.segment]
+        found = shifted(frozenset({self.stretch}), before, after)
+        return replace(self, stretch=next(iter(found))) if found else None
 
 
 class Side(QObject):
@@ -135,6 +156,36 @@ class Side(QObject):
 
     def is_unknown(self, number: int) -> bool:
         return self._tokenizer is not None and self.tokens[number].id == self._tokenizer.unknown
+
+    def seen(self, number: int) -> str:
+        """The token as the model sees it: of a masked one the mask."""
+        return self.mask if self.is_masked(number) else self.tokens[number].text
+
+    def mark(self, number: int) -> Mark | None:
+        """By what the token is found again in another text; None for no token."""
+        if not 0 <= number < len(self.tokens):
+            return None
+        token = self.tokens[number]
+        if not token.special:
+            return Mark(token.segment, (token.start, token.end))
+        before = sum(t.special and t.text == token.text for t in self.tokens[:number])
+        return Mark(token.segment, (0, 0), token.text, before)
+
+    def find(self, mark: Mark | None) -> int:
+        """The number of the token that is meant, or -1."""
+        if mark is None:
+            return -1
+        if mark.special:
+            same = (n for n, t in enumerate(self.tokens) if t.special and t.text == mark.special)
+            return next((n for place, n in enumerate(same) if place == mark.place), -1)
+        return next(
+            (
+                n
+                for n, t in enumerate(self.tokens)
+                if not t.special and (t.segment, t.start, t.end) == (mark.segment, *mark.stretch)
+            ),
+            -1,
+        )
 
     def typed(self, number: int) -> str:
         """The characters that a token stands for; of a special one its name."""

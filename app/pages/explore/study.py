@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.library import ModelEntry
-from app.pages.explore.side import Input, Side, Stretch, edited
+from app.pages.explore.side import Input, Mark, Side, Stretch, edited
 from engine.messages.explore.text import Token
 from engine.phrases import joined
 from engine.tokenizers.tokenizer import Tokenizer
@@ -53,6 +53,7 @@ class Study(QObject):
         self.picked = -1
         self.target = -1
         self.pointed = -1
+        self._marks: dict[str, Mark | None] = {"picked": None, "target": None}
         self.layer = 0
         self.head = 0
         self.pinned: Input | None = None  # what the second side reads, if not the same text
@@ -141,6 +142,9 @@ class Study(QObject):
     def is_typed_mask(self, number: int) -> bool:
         return self._first.is_typed_mask(number)
 
+    def seen(self, number: int) -> str:
+        return self._first.seen(number)
+
     def is_unknown(self, number: int) -> bool:
         return self._first.is_unknown(number)
 
@@ -169,6 +173,7 @@ class Study(QObject):
     def choose_model(self, model: ModelEntry | None) -> None:
         """Look through another model; its tokens may be others."""
         if model != self.model:
+            self._marks = dict.fromkeys(self._marks)
             self.pick(-1)
             self.pick_target(-1)
             self._first.choose_model(model)
@@ -233,11 +238,15 @@ class Study(QObject):
                 self.settled.emit()
 
     def pick(self, number: int) -> None:
+        if self._first.is_known:
+            self._marks["picked"] = self._first.mark(number)
         if number != self.picked:
             self.picked = number
             self.picked_changed.emit(number)
 
     def pick_target(self, number: int) -> None:
+        if self._first.is_known:
+            self._marks["target"] = self._first.mark(number)
         if number != self.target:
             self.target = number
             self.target_changed.emit(number)
@@ -257,6 +266,8 @@ class Study(QObject):
     def _give(self, new: Input) -> None:
         """Both sides read the same, unless the second is pinned; they are told of as one."""
         only_masks = new.texts == self.texts
+        for name, mark in self._marks.items():
+            self._marks[name] = mark and mark.moved(self.input, new)
         self._is_giving = True
         self._first.look_at(new)
         if self.pinned is None:
@@ -273,9 +284,8 @@ class Study(QObject):
             if left != self.input:
                 self._give(left)  # which comes back here
                 return
-            count = len(self.tokens)
-            self.pick(self.picked if self.picked < count else -1)
-            self.pick_target(self.target if self.target < count else -1)
+            self.pick(self._first.find(self._marks["picked"]))
+            self.pick_target(self._first.find(self._marks["target"]))
         self.tokens_changed.emit()
         self._settle_if_at_rest()
 

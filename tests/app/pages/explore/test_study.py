@@ -156,3 +156,36 @@ def test_a_hundred_thousand_characters_are_cut(study, wait):
     assert len(study.text) == MAX_CHARACTERS
     assert study.cut
     assert len(study.tokens) == 32
+
+
+@pytest.mark.parametrize("text", ["a the cat sat", "the dog cat sat", "the cat sat on the mat"])
+def test_what_is_picked_stays_with_its_word_while_the_text_is_edited(study, wait, text):
+    study.pick(2)
+    study.pick_target(4)
+    study.set_texts(text)
+    wait(lambda: study.is_settled and study.text == text)
+    assert study.tokens[study.picked].text == "cat"
+    assert study.target == len(study.tokens) - 1, "[SEP] is still the last"
+
+
+def test_a_picked_word_that_is_typed_over_is_picked_no_more(study, wait):
+    study.pick(2)
+    study.pick_target(3)
+    study.set_texts("the mat sat")
+    wait(lambda: study.is_settled and study.text == "the mat sat")
+    assert (study.picked, study.target) == (-1, 3)
+
+
+def test_what_is_picked_in_the_second_text_stays_there(study, wait):
+    study.set_texts("the cat", "the cat")
+    wait(lambda: study.is_settled)
+    study.pick(5)
+    study.pick_target(6)
+    study.set_texts("a dog sat", "on the cat")
+    wait(lambda: study.is_settled and study.text == "a dog sat")
+    token = study.tokens[study.picked]
+    assert (token.text, token.segment) == ("cat", 1)
+    assert study.target == len(study.tokens) - 1
+    study.set_texts("a dog sat")
+    wait(lambda: study.is_settled and study.pair is None)
+    assert (study.picked, study.target) == (-1, -1)

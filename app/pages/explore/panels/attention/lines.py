@@ -38,8 +38,7 @@ from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, is_dark, repaints
-from app.widgets.chips import AS_STORED, painted
-from engine.messages.explore.text import Token
+from app.widgets.chips import AS_STORED
 
 FADED = 0.12  # opacity of all lines while one token's stand out
 REST = 100  # ms after the last change of the threshold
@@ -62,7 +61,7 @@ class Lines(QWidget):
         self._smoothing.timeout.connect(self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._widest: float | None = None  # px of a token, kept until they or the font change
-        self._tokens: tuple[Token, ...] = ()  # whose it is
+        self._named: tuple[str, ...] = ()  # whose it is
         self._names: tuple[object, QPixmap] | None = None  # what is written, and of what
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -96,7 +95,7 @@ class Lines(QWidget):
         """Where lines begin and end, from left to right."""
         if self._widest is None:
             metrics = QFontMetricsF(mono_font())
-            texts = {painted(token.text) for token in self._state.tokens}
+            texts = set(self._state.names)
             self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
         column = min(self._widest + 3 * SPACE, self.width() * COLUMN)
         return column, self.width() - column
@@ -108,8 +107,8 @@ class Lines(QWidget):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_head(self) -> None:
-        if self._tokens is not self._state.tokens:
-            self._tokens, self._widest = self._state.tokens, None
+        if self._named is not self._state.names:
+            self._named, self._widest = self._state.names, None
             self.updateGeometry()
         self.update()
 
@@ -296,7 +295,7 @@ class Lines(QWidget):
             tint = looked[number] / most if looked is not None else float(number == column)
             self._tint(painter, self._box(number, False), float(tint))
         look = (height, left, right, self.devicePixelRatioF(), is_dark())
-        key = (self._tokens, state.masked, first, last, look)
+        key = (self._named, first, last, look)
         if self._names is None or self._names[0] != key:
             self._names = key, self._draw_names(first, last)
         painter.drawPixmap(QPointF(0, first * height), self._names[1])
@@ -333,7 +332,7 @@ class Lines(QWidget):
             role = Role.MUTED if token.special else Role.TEXT
             painter.setPen(colour(Role.ACCENT if number in masked else role))
             for at_left in (True, False):
-                self._write(painter, painted(token.text), self._box(number, at_left), at_left)
+                self._write(painter, self._named[number], self._box(number, at_left), at_left)
         painter.end()
         return made
 

@@ -21,8 +21,7 @@ from app.pages.explore.panels.attention import pixels, readout
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour, repaints
-from app.widgets.chips import AS_STORED, painted
-from engine.messages.explore.text import Token
+from app.widgets.chips import AS_STORED
 
 READABLE = 13  # px of a cell from which the tokens are written beside it
 BARE = (2 * SPACE, 2 * SPACE)  # the margins where no tokens are written
@@ -44,7 +43,7 @@ class Matrix(QWidget):
         self._state = state
         self._picture: QPixmap | None = None
         self._widest: float | None = None  # px of a token, kept until they or the font change
-        self._tokens: tuple[Token, ...] = ()  # whose it is
+        self._named: tuple[str, ...] = ()  # whose it is
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -84,8 +83,8 @@ class Matrix(QWidget):
 
     def _on_head(self) -> None:
         self._picture = None
-        if self._tokens is not self._state.tokens:
-            self._tokens, self._widest = self._state.tokens, None
+        if self._named is not self._state.names:
+            self._named, self._widest = self._state.names, None
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -167,18 +166,16 @@ class Matrix(QWidget):
         font.setPixelSize(min(round(side * 0.72), 13))
         painter.setFont(font)
         row, column = state.pointed
-        for number, token in enumerate(state.tokens):
-            self._write(painter, token.text, self.cell(number, 0), number == row, across=True)
-            self._write(painter, token.text, self.cell(0, number), number == column, across=False)
+        for number, name in enumerate(state.names):
+            self._write(painter, name, self.cell(number, 0), number == row, across=True)
+            self._write(painter, name, self.cell(0, number), number == column, across=False)
 
     def _write(
         self, painter: QPainter, text: str, cell: QRectF, is_pointed: bool, across: bool
     ) -> None:
         left, top = self._margins()
         room = (left if across else top) - SPACE
-        shown = painter.fontMetrics().elidedText(
-            painted(text), Qt.TextElideMode.ElideRight, round(room)
-        )
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room))
         painter.setPen(colour(Role.TEXT if is_pointed else Role.MUTED))
         middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
         if across:
@@ -219,7 +216,7 @@ class Matrix(QWidget):
         room = min(self.width(), self.height())
         if self._widest is None:
             metrics = QFontMetricsF(mono_font())
-            texts = {painted(token.text) for token in tokens}
+            texts = set(self._state.names)
             self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
         needed = min(round(self._widest) + 3 * SPACE, WIDEST)
         if not tokens or (room - needed) / len(tokens) < READABLE:

@@ -12,21 +12,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.legend import Legend
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
+from app.translation import in_language
 from app.widgets import buttons
 from app.widgets.help import HelpButton
 from app.widgets.text import OneLine, Text
-from engine.messages.explore.attention import Measure
-
-MEASURES: tuple[tuple[Measure, str], ...] = (  # and their pages of help
-    ("weights", "attention"),
-    ("norms", "norms"),
-    ("head_average", "attention"),
-    ("rollout", "attention-rollout"),
-)
 
 
 class Overview(QWidget):
@@ -66,25 +60,14 @@ class Overview(QWidget):
         self._on_sides()
         self._on_head()
 
-    @property
-    def measure_name(self) -> str:
-        return self.measure.currentText()
-
     def _measures(self) -> QHBoxLayout:
         self.measure = QComboBox()
         self.measure.setAccessibleName(self.tr("Measure"))
-        self.measure.addItems(
-            [
-                self.tr("Attention weights"),
-                self.tr("Value-weighted norms"),
-                self.tr("Head average"),
-                self.tr("Attention rollout"),
-            ]
-        )
+        self.measure.addItems([in_language(one.name) for one in MEASURES])
         self.help = QStackedWidget()
         self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        for _, concept in MEASURES:
-            self.help.addWidget(HelpButton(concept))
+        for one in MEASURES:
+            self.help.addWidget(HelpButton(one.help))
         self.measure.currentIndexChanged.connect(self._on_measure)
         row = QHBoxLayout()
         row.addWidget(self.measure, 1)
@@ -93,7 +76,7 @@ class Overview(QWidget):
 
     def _on_measure(self, number: int) -> None:
         self.help.setCurrentIndex(number)
-        self._maps.set_measure(MEASURES[number][0])
+        self._maps.set_measure(MEASURES[number].measure)
         self._say()
 
     def _on_sides(self) -> None:

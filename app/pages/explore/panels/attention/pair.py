@@ -171,10 +171,10 @@ class PairView(QWidget):
             )
             return
         self.elements.show_pair(shown)
-        tokens = self._state.maps.side.tokens
-        if max(shown.query_token, shown.key_token) >= len(tokens):
+        side = self._state.maps.side
+        if max(shown.query_token, shown.key_token) >= len(side.tokens):
             return
-        row, column = (painted(tokens[n].text) for n in (shown.query_token, shown.key_token))
+        row, column = (painted(side.seen(n)) for n in (shown.query_token, shown.key_token))
         text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(self._told(shown))

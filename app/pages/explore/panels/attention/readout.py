@@ -25,7 +25,15 @@ def sentence(state: AttentionState) -> str:
 
 
 def pointed(state: AttentionState) -> str:
-    """What is pointed at, in words and numbers; empty where nothing is."""
+    """What is pointed at, in words and numbers; empty where nothing is.
+
+    Of several chosen heads it is the current one, which is then named.
+    """
+    said = _pointed(state)
+    return f"{state.head_names[-1]}: {said}" if said and len(state.heads) > 1 else said
+
+
+def _pointed(state: AttentionState) -> str:
     row, column = state.pointed
     if row >= 0 and column >= 0:
         ends = state.name(row), state.name(column)

@@ -20,17 +20,35 @@ class HeadSelection(QObject):
         super().__init__(parent)
         self.heads: tuple[Head, ...] = ((0, 0),)
         self._size = (0, 0)
+        self._by_head: tuple[Head, ...] = ()  # chosen, while the maps are of whole layers
 
     @property
     def current(self) -> Head:
         return self.heads[-1]
 
     def fit(self, size: tuple[int, int]) -> None:
-        """Keep to the layers and heads that there are now; tells nobody."""
-        self._size = layers, heads = size
-        if layers and heads:
-            fitting = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
-            self.heads = tuple(dict.fromkeys(fitting))
+        """Keep to the layers and heads that there are now; tells nobody.
+
+        Maps of whole layers have one head; the heads that were chosen come back with the maps of
+        single ones, where the layer is still the same.
+        """
+        layers, heads = size
+        if not (layers and heads):
+            return
+        had, self._size = self._size, size
+        if heads == 1 < had[1]:
+            self._by_head = self.heads
+        elif had[1] == 1 < heads and self._by_head:
+            self.heads = self._restored()
+        fitting = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
+        self.heads = tuple(dict.fromkeys(fitting))
+
+    def _restored(self) -> tuple[Head, ...]:
+        """The heads of the layers that are chosen now, as they were; of another layer its first."""
+        layers = {layer for layer, _ in self.heads}
+        kept = [one for one in self._by_head if one[0] in layers]
+        new = [(layer, 0) for layer, _ in self.heads if layer not in {a for a, _ in kept}]
+        return tuple(new + kept)
 
     def pick(self, layer: int, head: int) -> None:
         """Select this head alone."""

@@ -15,6 +15,7 @@ from app.pages.explore.panels.attention.selection import Head, HeadSelection
 from app.pages.explore.panels.attention.strongest import StrongestLinks
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
+from app.translation import tr
 from app.widgets.chips import painted
 from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token
@@ -47,6 +48,8 @@ class AttentionState(QObject):
         self.block: Block | None = None  # the only one that is shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
+        self.masked: tuple[int, ...] = ()  # rows in whose place the model saw the mask
+        self.names: tuple[str, ...] = ()  # S of them, as the model saw them: a masked one is [MASK]
         self.hidden_mass = 0.0  # share of the head's attention that is not shown
         self.pointed = (-1, -1)  # row and column of the map; -1 for neither
         self._kept = np.zeros(0, int)  # [S], numbers among the T
@@ -126,20 +129,23 @@ class AttentionState(QObject):
         answer = self._pairs[self.maps.shows_second].answer
         return answer if isinstance(answer, QueryKeyShown) else None
 
-    @property
-    def masked(self) -> tuple[int, ...]:
-        """The rows in whose place the model saw [MASK]."""
-        side = self.maps.side
-        masked = {*side.masked, *(n for n in range(len(side.tokens)) if side.is_typed_mask(n))}
-        return tuple(np.flatnonzero(np.isin(self._kept, list(masked))).tolist()) if masked else ()
-
     def in_block(self, row: int, column: int) -> bool:
         """Whether a cell of the map is in the block that is shown."""
         ends = self.tokens[row].segment, self.tokens[column].segment
         return self.block is None or ends == self.block
 
     def name(self, row: int) -> str:
-        return painted(self.tokens[row].text)
+        return self.names[row]
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """What the chosen heads are called, as they stand in `heads`."""
+        return tuple(self.head_name(*one) for one in self.heads)
+
+    def head_name(self, layer: int, head: int) -> str:
+        """Of a head, or of a layer where the numbers are of whole layers."""
+        text = tr("layer {0}, head {1}") if self.maps.has_heads else tr("layer {0}")
+        return text.format(layer + 1, head + 1)
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -208,6 +214,7 @@ class AttentionState(QObject):
 
     def _forget(self) -> None:
         self.tokens, self._kept, self.shown = (), np.zeros(0, int), ()
+        self.masked, self.names = (), ()
         self.pointed = (-1, -1)
         self.selection.fit((0, 0))
         self.strongest.forget()
@@ -223,8 +230,13 @@ class AttentionState(QObject):
         exclude = self.excludes_special and not special.all()
         self._kept = np.flatnonzero(~special) if exclude else np.arange(len(special))
         tokens = tuple(self.maps.tokens[n] for n in self._kept)
-        if tokens != self.tokens:
-            self.tokens = tokens
+        masked = self._masked()
+        if tokens != self.tokens or masked != self.masked:
+            self.tokens, self.masked = tokens, masked
+            mask, hidden = self.maps.side.mask, set(masked)
+            self.names = tuple(
+                painted(mask if row in hidden else token.text) for row, token in enumerate(tokens)
+            )
         self.shown = tuple(self._cut(weights, layer, head) for layer, head in self.heads)
         self.hidden_mass = 0.0
         if self.is_current_there:
@@ -248,6 +260,11 @@ class AttentionState(QObject):
             row, column = self.block
             part[(segment != row)[:, None] | (segment != column)[None, :]] = 0
         return part
+
+    def _masked(self) -> tuple[int, ...]:
+        side = self.maps.side
+        masked = {*side.masked, *(n for n in range(len(side.tokens)) if side.is_typed_mask(n))}
+        return tuple(np.flatnonzero(np.isin(self._kept, list(masked))).tolist()) if masked else ()
 
     # ── what the page picks ──────────────────────────────────────────────────────────────────
 

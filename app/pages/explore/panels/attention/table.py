@@ -1,31 +1,31 @@
-"""The strongest links of a head as rows: for reading, sorting by the eye, and screen readers."""
+"""The strongest links of the chosen heads as rows: to read, to sort by eye, for screen readers."""
 
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
+from app.pages.explore.panels.attention.description import link_rows, value_name
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from app.widgets.tables import NOWHERE, Index
 
 
-class LinkRows(QAbstractTableModel):
-    """From, to, weight; the strongest first."""
+class LinkTableRows(QAbstractTableModel):
+    """Which head, where there are several, from, to, and the number; the strongest first."""
 
     def __init__(self, state: AttentionState) -> None:
         super().__init__(state)
         self._state = state
-        self._links, self._tokens, self._numbers = state.links, state.tokens, state.numbers
+        self._take()
         state.links_changed.connect(self._on_links)
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._links.weights)
+        return 0 if parent.isValid() else len(self._links.values)
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 3
+        return 0 if parent.isValid() else len(self._header)
 
     def ends(self, row: int) -> tuple[int, int]:
         """The tokens of a link: query, and key."""
@@ -35,32 +35,42 @@ class LinkRows(QAbstractTableModel):
         if not index.isValid():
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._cell(index.row(), index.column())
+            return self._cells(index.row())[index.column()]
         if role == Qt.ItemDataRole.FontRole:
             return mono_font()
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 2:
+        if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(index.column()):
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return None
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return (self.tr("Query token"), self.tr("Key token"), self.tr("Weight"))[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
+        is_across = orientation == Qt.Orientation.Horizontal
+        if role == Qt.ItemDataRole.DisplayRole and is_across and section < len(self._header):
+            return self._header[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(section):
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return super().headerData(section, orientation, role)
 
-    def _cell(self, row: int, column: int) -> str:
-        if column == 2:
-            return decimal(float(self._links.weights[row]))
-        end = self.ends(row)[column]
-        return f"{self._numbers[end] + 1:>3}  {painted(self._tokens[end].text)}"
+    def _is_value(self, column: int) -> bool:
+        return column == len(self._header) - 1
+
+    def _cells(self, row: int) -> tuple[str, ...]:
+        links = self._links
+        ends = tuple(f"{self._numbers[end] + 1:>3}  {self._names[end]}" for end in self.ends(row))
+        cells = (*ends, decimal(float(links.values[row])))
+        return (self._heads[int(links.heads[row])], *cells) if len(self._heads) > 1 else cells
+
+    def _take(self) -> None:
+        state = self._state
+        self._links, self._heads = link_rows(state), state.head_names
+        self._names, self._numbers = state.names, state.numbers
+        head = (self.tr("Head"),) if len(self._heads) > 1 else ()
+        self._header = (*head, self.tr("Query token"), self.tr("Key token"), value_name(state))
 
     def _on_links(self) -> None:
         self.beginResetModel()
-        state = self._state
-        self._links, self._tokens, self._numbers = state.links, state.tokens, state.numbers
+        self._take()
         self.endResetModel()
 
 
@@ -70,7 +80,7 @@ class LinkTable(QTableView):
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
-        self.rows = LinkRows(state)
+        self.rows = LinkTableRows(state)
         self.setModel(self.rows)
         self.setAccessibleName(self.tr("Strongest links"))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

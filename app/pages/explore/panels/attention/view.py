@@ -15,6 +15,7 @@ from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.attention import readout
+from app.pages.explore.panels.attention.description import csv_header, csv_rows, texts_of
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.filters import LinkFilters
 from app.pages.explore.panels.attention.lines import Lines
@@ -24,15 +25,14 @@ from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.table import LinkTable
 from app.theme import SPACE
+from app.translation import in_language
 from app.widgets import buttons, numbers
-from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState
 from app.widgets.text import OneLine, Text
 
-COLUMNS = ("head", "query token", "key token", "query", "key", "value")  # of the figure's table
 PAIR = 2  # the form that shows a query and a key
 
 
@@ -192,34 +192,24 @@ class AttentionView(Panel):
         if state.maps.weights is None or not len(state.drawn):
             return None
         drawing = Drawing(
-            tuple(painted(token.text) for token in state.tokens),
+            state.names,
             state.map,
             state.drawn,
             state.maps.largest,
         )
-        heads = [
-            self.tr("layer {0}, head {1}").format(layer + 1, head + 1)
-            if state.maps.has_heads
-            else self.tr("layer {0}").format(layer + 1)
-            for layer, head in state.heads
-        ]
-        rows = [
-            [name, state.tokens[a].text, state.tokens[b].text, int(a), int(b), float(weight)]
-            for name, links in zip(heads, state.drawn, strict=True)
-            for a, b, weight in zip(*links[:3], strict=True)
-        ]
+        header, rows = csv_header(state), csv_rows(state)
         caption = self.tr(
             "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix: query "
             "tokens (rows) attend to key tokens (columns), square-root colour scale from "
-            "0 to {3}. {4}"
+            "0 to {3}. Tokens are numbered from 1, in the array (.npy) from 0. {4}"
         ).format(
-            self.overview.measure_name,
+            in_language(texts_of(state).name),
             numbers.percent(state.strongest.threshold, 0),
             self._drawn(),
             numbers.decimal(state.maps.largest, 2),
             self.filters.sentence(),
         )
-        title = ", ".join(heads)
+        title = ", ".join(state.head_names)
         return Figure(
             name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
             title=self.tr("Attention: {0}").format(title),
@@ -227,5 +217,5 @@ class AttentionView(Panel):
             size=drawing.size,
             paint=drawing.paint,
             array=state.maps.weights,
-            table=lambda: Table(COLUMNS, rows),
+            table=lambda: Table(header, rows),
         )

@@ -28,7 +28,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
     if not rows or not rows[0].norms:
         return None
     names = [*tables, "sum", "input"]
-    texts = tuple(painted(row.token.text) for row in rows)
+    texts = tuple(painted(row.name) for row in rows)
     wide = max(map(QFontMetricsF(_mono()).horizontalAdvance, texts)) + 8
     left = round(min(NAME, wide))
     width = left + 3 * NUMBER + BAR * len(tables) + 2 * NUMBER
@@ -57,9 +57,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
 def table_of(rows: Sequence[Row], names: Sequence[str]) -> Table:
     """All that is shown, with every digit."""
     header = ("token", "id", "segment", "position", *(f"norm of {name}" for name in names))
-    return Table(
-        header, [(r.token.text, r.id, r.token.segment, r.position, *r.norms) for r in rows]
-    )
+    return Table(header, [(r.name, r.id, r.token.segment, r.position, *r.norms) for r in rows])
 
 
 def _paint(

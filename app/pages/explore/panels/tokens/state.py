@@ -23,6 +23,7 @@ class Row:
     """One token. `norms` are those of the addends, the sum and the outcome; empty while unknown."""
 
     token: Token
+    name: str  # as the model sees it: of a masked token the mask
     id: int  # that the model sees: of a masked token the mask's
     position: int  # the row of the table of positions
     norms: tuple[float, ...]
@@ -69,11 +70,11 @@ class TokensState(QObject):
         """The tokens at once; their norms once they are known."""
         shown, answer = self.study.both[side], self.answer(side)
         if answer is None:
-            return [Row(t, t.id, n, ()) for n, t in enumerate(shown.tokens)]
+            return [Row(t, shown.seen(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
         words, positions = (answer.addends[n].rows for n in (0, 1))
         columns = [*(a.norms for a in answer.addends), answer.sums, answer.outcome]
         return [
-            Row(token, words[n], positions[n], tuple(column[n] for column in columns))
+            Row(token, shown.seen(n), words[n], positions[n], tuple(c[n] for c in columns))
             for n, token in enumerate(shown.tokens)
         ]
 

@@ -82,7 +82,7 @@ class TokenRows(QAbstractTableModel):
             "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
         }
         return [
-            (self.tr("Token"), self.tr("Masked tokens are struck out")),
+            (self.tr("Token"), self.tr("Each token as the model sees it")),
             (self.tr("ID"), self.tr("Token ID in the vocabulary, as the model sees it")),
             (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
             (self.tr("Position"), self.tr("Index of the position embedding")),
@@ -117,7 +117,7 @@ class TokenRows(QAbstractTableModel):
             return None
         match column:
             case 0:
-                return painted(row.token.text)
+                return painted(row.name)
             case 1:
                 return str(row.id)
             case 2:
@@ -213,7 +213,6 @@ class _Cells(QStyledItemDelegate):
             painter.fillRect(box, colour(Role.ACCENT_SOFT))
         font = mono_font()
         if index.column() == TOKEN:
-            font.setStrikeOut(self._is_masked(index.row()))
             self._paint_segment(painter, box, row.token.segment)
         else:
             self._paint_bar(painter, box, index, row)

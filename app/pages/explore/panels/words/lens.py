@@ -40,15 +40,17 @@ class LayerGrid(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.applied: LensApplied | None = None
+        self.names: tuple[str, ...] = ()
         self._at = (-1, -1)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Top prediction after each layer"))
 
-    def show_lens(self, applied: LensApplied | None) -> None:
-        if applied is self.applied:
+    def show_lens(self, applied: LensApplied | None, names: tuple[str, ...] = ()) -> None:
+        """`names` of the columns: the tokens as the model sees them, with their numbers."""
+        if applied is self.applied and names == self.names:
             return
-        self.applied = applied
+        self.applied, self.names = applied, names
         self.setAccessibleDescription(self._told())
         self.updateGeometry()
         self.update()
@@ -115,12 +117,11 @@ class LayerGrid(QWidget):
             painter.setPen(colour(Role.MUTED))
             box = QRectF(0, self.box(row, 0).top(), self._left() - 2 * SPACE, CELL.height())
             painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, layer_name(row))
-        for column, place in enumerate(self.applied.positions):
+        for column, name in enumerate(self.names):
             painter.setFont(mono_font())
             painter.setPen(colour(Role.TEXT))
             head = self.box(0, column)
             box = QRectF(head.left(), 0, head.width(), self._top())
-            name = painted(self.applied.tokens[place].text)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, name)
             for row in range(self.rows()):
                 self._paint_cell(painter, row, column)
@@ -156,8 +157,8 @@ class LayerGrid(QWidget):
             return ""
         last = self.applied.layers[-1]
         return ", ".join(
-            f"{painted(self.applied.tokens[place].text)}: {painted(prediction.ranked[0].label)}"
-            for place, prediction in zip(self.applied.positions, last.predictions, strict=True)
+            f"{name}: {painted(prediction.ranked[0].label)}"
+            for name, prediction in zip(self.names, last.predictions, strict=True)
         )
 
     def _left(self) -> float:
@@ -230,9 +231,20 @@ class Lens(Part):
             model = self.state.study.both[side].model
             name.setText(model.name if model else "")
             name.setVisible(self.state.study.is_compared)
-            grid.show_lens(self.state.applied(side))
+            grid.show_lens(self.state.applied(side), self._names(side))
             grid.setVisible(side < len(self.state.study.sides))
         self._say(0, -1, -1)
+
+    def _names(self, side: int) -> tuple[str, ...]:
+        """Of the columns of a grid, and of its figure."""
+        applied, shown = self.state.applied(side), self.state.study.both[side]
+        if applied is None:
+            return ()
+        known = shown.tokens == applied.tokens  # else the text was changed since
+        return tuple(
+            f"{n + 1} {painted(shown.seen(n) if known else applied.tokens[n].text)}"
+            for n in applied.positions
+        )
 
     def _say(self, side: int, row: int, column: int) -> None:
         """The top predictions of the cell that is pointed at."""
@@ -256,7 +268,7 @@ class Lens(Part):
         applied = self.state.applied()
         if applied is None:
             return None
-        across = [f"{place + 1} {applied.tokens[place].text}" for place in applied.positions]
+        across = list(self._names(0))
         down = [layer_name(number) for number in range(len(applied.layers))]
         cells, rows = [], []
         for name, height in zip(down, applied.layers, strict=True):

@@ -7,15 +7,13 @@ from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
 from app.pages.explore.panels.attention import readout
+from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, of_token
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.links import ranked
-from app.pages.explore.panels.attention.overview import MEASURES
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.selection import MAX_HEADS
-from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.strongest import MAX_LINES
-from app.pages.explore.panels.attention.view import AttentionView
 from app.widgets import figure as figures
 from app.widgets import numbers
 from app.widgets.numbers import decimal
@@ -23,30 +21,6 @@ from engine.messages.explore.attention import ArrayFile, Attended
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
-
-
-@pytest.fixture
-def state(study, explorer) -> AttentionState:
-    made = AttentionState(study, explorer)
-    made.set_seen(True)
-    return made
-
-
-@pytest.fixture
-def view(qtbot, state, workshop) -> AttentionView:
-    made = AttentionView(state, workshop.notices)
-    qtbot.addWidget(made)
-    made.resize(1100, 520)
-    made.show()
-    return made
-
-
-@pytest.fixture
-def weights(view, state, explorer, wait) -> np.ndarray:
-    """The attention that is shown, float32 [3, 2, 5, 5]."""
-    made = explorer.attend(explorer.asked[-1])
-    wait(lambda: state.maps.wall is not None and len(state.links.weights))
-    return made
 
 
 def test_the_first_head_is_shown_as_it_came(state, weights):
@@ -203,7 +177,10 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
 def test_masked_words_are_masked_here_too(view, state, study, explorer, weights):
     study.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
+    assert state.names[2] == "cat", "what is shown is still of the text without the mask"
+    explorer.attend(explorer.asked[-1])
     assert state.masked == (2,)
+    assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
 
 
 def test_every_picture_is_told_in_words(view, state, weights):
@@ -251,7 +228,7 @@ def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weig
     rows = figure.table().rows
     assert len(rows) == len(state.links.weights)
     first = state.links
-    assert rows[0][3:] == [first.rows[0], first.columns[0], first.weights[0]]
+    assert rows[0][3:] == [first.rows[0] + 1, first.columns[0] + 1, first.weights[0]]
 
 
 def test_a_figure_of_five_hundred_tokens_is_not_a_wall_of_paper():
@@ -330,7 +307,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
 
 @pytest.mark.parametrize("measure", ["norms", "head_average", "rollout"])
 def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, wait, measure):
-    view.overview.measure.setCurrentIndex([one for one, _ in MEASURES].index(measure))
+    view.overview.measure.setCurrentIndex([one.measure for one in MEASURES].index(measure))
     asked = explorer.asked[-1]
     assert asked.measure == measure
     answer = explorer.truly(asked)

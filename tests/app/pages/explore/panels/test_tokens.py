@@ -95,7 +95,7 @@ def test_a_pair_has_two_segments(view, study, wait, answer, state):
 def test_a_hidden_word_has_the_number_of_the_mask(view, study, answer):
     study.toggle_mask(2)
     answer()
-    assert cells(view, 2)[:2] == ["cat", "4"]
+    assert cells(view, 2)[:2] == ["[MASK]", "4"]
     assert view.tables[0].itemDelegate()._is_masked(2)
 
 
