@@ -50,6 +50,12 @@ def curves(session: Session, run_id: str) -> dict[str, list[Point]]:
     return found
 
 
+def values_of(session: Session, run_id: str, name: str) -> dict[int, float | None]:
+    """One curve of a run, by step; None where a value was not finite."""
+    wanted = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
+    return {row.step: row.value for row in session.execute(wanted)}
+
+
 def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> list[float]:
     """The shape of a curve in at most `points` values, each the mean of a stretch of steps."""
     of_curve = (Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))

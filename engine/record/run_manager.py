@@ -4,6 +4,8 @@ Everything here may wait for a disk or a process, so the window calls it in one 
 that thread alone changes states. What is new comes back as a list of updates for the window.
 """
 
+import itertools
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +29,7 @@ from engine.record.runs import (
     Run,
     add_run,
     all_runs,
+    names,
     remove_run,
     runs_in,
 )
@@ -37,8 +40,9 @@ from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
-from engine.spec.job import JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 
+NUMBERED = re.compile(r" \(\d+\)$")  # how a name ends that was given a number
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
 
 
@@ -156,13 +160,15 @@ class RunManager:
     def add(self, job: JobSpec) -> list[str]:
         """Make a folder for each run of `job` and put them in the queue; gives their ids.
 
+        A name that a run has already gets a number behind it, so that runs can be told apart.
         Quick, and as its own transaction safe beside the thread that manages; all or none.
         """
         made: list[Path] = []
         try:
             with self._record.session() as session:
                 ids = []
-                for one in expand(job, self._home.cache / FEATURES_FOLDER):
+                apart = _named_apart(job, names(session))
+                for one in expand(apart, self._home.cache / FEATURES_FOLDER):
                     made.append(free_folder(self._home.runs, one.name))
                     ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
                 return ids
@@ -245,7 +251,8 @@ class RunManager:
         """Make a run that begins with a checkpoint of another one. May take long; in any thread."""
         with self._record.read() as session:
             source = self._find(session, run_id).run_folder()
-        return branch(source, step, job, free_folder(self._home.runs, job.name))
+            apart = _named_apart(job, names(session))
+        return branch(source, step, apart, free_folder(self._home.runs, apart.name))
 
     def leave(self) -> None:
         """Let go of the workers: they train on after this process, all but the one in reserve."""
@@ -258,6 +265,17 @@ class RunManager:
                 phrase("This run is no longer listed."), phrase("It may have been deleted.")
             )
         return run
+
+
+def _named_apart(job: JobSpec, taken: set[str]) -> JobSpec:
+    """The job, with a number behind its name where one of its runs has the name of another."""
+    base = NUMBERED.sub("", job.name)
+    for number in itertools.count(2):
+        if taken.isdisjoint(one.name for one in expand(job)):
+            break
+        suffix = f" ({number})"
+        job = job.model_copy(update={"name": base[: RUN_NAME_LENGTH - len(suffix)] + suffix})
+    return job
 
 
 def _delete(folder: Path) -> None:

@@ -148,6 +148,11 @@ def remove_run(session: Session, run_id: str) -> None:
     session.execute(delete(Run).where(Run.id == run_id))
 
 
+def names(session: Session) -> set[str]:
+    """The names of all runs."""
+    return set(session.scalars(select(Run.name)))
+
+
 def set_name(session: Session, run_id: str, name: str) -> None:
     if (found := run(session, run_id)) is not None:
         found.name = name

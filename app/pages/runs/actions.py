@@ -12,74 +12,52 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
 
+Rows = Sequence[RunRow]
+
 
 @dataclass(frozen=True)
 class RunAction:
-    """`why_not` says for a run why it cannot be done, or “”. `do` is given runs that can."""
+    """`text` says what it does with some runs. `why_not` says for a run why it cannot be done, or
+    “”. `do` is given runs that can.
+    """
 
     key: str
-    text: str
+    text: Callable[[Rows], str]
     icon: str
     keys: str
     why_not: Callable[[RunRow], str]
-    do: Callable[[QWidget, RunsState, Sequence[RunRow]], None]
+    do: Callable[[QWidget, RunsState, Rows], None]
     for_many: bool = False
 
 
 def run_actions() -> Sequence[RunAction | None]:
     """In the order of the menu; None stands for a line between two groups."""
+    again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
     return (
-        RunAction("open", tr("&Open"), "chart-line", "Return", _always, _nothing),
+        RunAction("open", _is(tr("&Open")), "chart-line", "Return", _always, _nothing),
         None,
-        RunAction(
-            "stop",
-            tr("&Stop and save"),
-            "circle-stop",
-            "Ctrl+.",
-            _stops,
-            _stop,
-            True,
-        ),
-        RunAction("resume", tr("&Resume"), "play", "Ctrl+G", _resumes, _resume, True),
+        RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _stops, _stop, True),
+        RunAction("resume", _is(tr("&Resume")), "play", "Ctrl+G", _resumes, _resume, True),
         None,
         RunAction(
             "explore",
-            tr("Open in &Explore"),
+            _is(tr("Open in &Explore")),
             "microscope",
             "Ctrl+I",
             _has_checkpoint,
             _explore,
         ),
+        RunAction("fine_tune", _is(fine_tune), "flag", "Ctrl+U", _has_checkpoint, _fine_tune),
+        RunAction("again", _is(again), "copy", "Ctrl+R", _has_job, _start_again),
+        None,
+        RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, _rename),
+        RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, _edit_notes),
+        RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
         RunAction(
-            "fine_tune",
-            tr("&Fine-tune this…"),
-            "flag",
-            "Ctrl+U",
-            _has_checkpoint,
-            _fine_tune,
-        ),
-        RunAction(
-            "again",
-            tr("Run again with &changes…"),
-            "copy",
-            "Ctrl+R",
-            _has_job,
-            _start_again,
+            "folder", _is(tr("Open fol&der")), "folder-open", "Ctrl+O", _always, _open_folder
         ),
         None,
-        RunAction("rename", tr("Rena&me"), "pencil", "F2", _always, _rename),
-        RunAction("notes", tr("&Notes…"), "scroll-text", "Ctrl+N", _always, _edit_notes),
-        RunAction("star", tr("S&tar"), "star", "Ctrl+T", _always, _star, True),
-        RunAction(
-            "folder",
-            tr("Open fol&der"),
-            "folder-open",
-            "Ctrl+O",
-            _always,
-            _open_folder,
-        ),
-        None,
-        RunAction("delete", tr("De&lete…"), "trash-2", "Del", _deletes, _delete, True),
+        RunAction("delete", _is(tr("De&lete…")), "trash-2", "Del", _deletes, _delete, True),
     )
 
 
@@ -92,16 +70,28 @@ def resume_text(row: RunRow) -> str:
     """What “Resume” does for this run."""
     if row.checkpoint_step:
         return tr("&Resume from step {0}").format(row.checkpoint_step)
-    return tr("&Restart from the beginning")
+    return tr("&Restart from the beginning") if row.started else tr("&Start")
 
 
-def star_text(rows: Sequence[RunRow]) -> str:
+def stop_text(rows: Rows) -> str:
+    """What “Stop” does for these runs: those that only wait in the queue have nothing to save."""
+    if rows and all(row.state == "queued" for row in rows):
+        return tr("&Cancel")
+    return tr("&Stop and save")
+
+
+def star_text(rows: Rows) -> str:
     """What “Star” does for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
     return tr("Remove s&tar") if starred else tr("S&tar")
 
 
 # ── why it cannot be done ────────────────────────────────────────────────────────────────────
+
+
+def _is(text: str) -> Callable[[Rows], str]:
+    """The same text for whatever runs."""
+    return lambda rows: text
 
 
 def _always(_: RunRow) -> str:
@@ -141,51 +131,51 @@ def _deletes(row: RunRow) -> str:
 # ── how it is done ───────────────────────────────────────────────────────────────────────────
 
 
-def _nothing(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _nothing(_: QWidget, runs: RunsState, rows: Rows) -> None:
     """Whoever shows the runs opens one."""
 
 
-def _stop(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:
     for row in rows:
         runs.stop(row.id)
 
 
-def _resume(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _resume(_: QWidget, runs: RunsState, rows: Rows) -> None:
     for row in rows:
         runs.resume(row.id)
 
 
-def _explore(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _explore(_: QWidget, runs: RunsState, rows: Rows) -> None:
     if (checkpoint := rows[0].checkpoint) is not None:
         runs.open_in_explore(checkpoint)
 
 
-def _fine_tune(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _fine_tune(_: QWidget, runs: RunsState, rows: Rows) -> None:
     if (checkpoint := rows[0].checkpoint) is not None:
         runs.fine_tune(checkpoint)
 
 
-def _start_again(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _start_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.start_again(rows[0])
 
 
-def _rename(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _rename(owner: QWidget, runs: RunsState, rows: Rows) -> None:
     ask_name(owner, runs, rows[0])
 
 
-def _edit_notes(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _edit_notes(owner: QWidget, runs: RunsState, rows: Rows) -> None:
     ask_notes(owner, runs, rows[0])
 
 
-def _star(_: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _star(_: QWidget, runs: RunsState, rows: Rows) -> None:
     star = not all(row.star for row in rows)
     for row in rows:
         runs.set_star(row.id, star)
 
 
-def _open_folder(_: QWidget, _runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
 
 
-def _delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def _delete(owner: QWidget, runs: RunsState, rows: Rows) -> None:
     ask_to_delete(owner, runs, rows)

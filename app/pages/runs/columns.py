@@ -35,7 +35,8 @@ class Column(IntEnum):
 class ColumnFacts:
     """What one column says of a run, and by what it is sorted.
 
-    `tooltip` is asked for more than the text; where it has nothing, the text is the tooltip.
+    `order` is None where it says nothing. `tooltip` is asked for more than the text; where it has
+    nothing, the text is the tooltip.
     """
 
     title: Callable[[], str]
@@ -49,6 +50,14 @@ def _best(row: RunRow, _: Rows) -> str:
     if row.best_score is None:
         return ""
     return run_texts.score(row.best_metric, row.best_score)
+
+
+def _best_order(row: RunRow) -> tuple[str, float] | None:
+    """Only scores of one metric can be compared: by metric, then the best first."""
+    if row.best_score is None:
+        return None
+    sign = -1 if row.higher_is_better else 1
+    return run_texts.evaluation_title(row.best_metric), sign * row.best_score
 
 
 def _best_tooltip(row: RunRow, _: Rows) -> str:
@@ -107,35 +116,35 @@ COLUMNS = {
         lambda: tr("Data set"),
         84,
         lambda row, _: row.data,
-        lambda row: row.data.casefold(),
+        lambda row: row.data.casefold() or None,
     ),
     Column.BASE_MODEL: ColumnFacts(
         lambda: tr("Base model"),
         128,
         lambda row, _: row.base_model,
-        lambda row: row.base_model.casefold(),
+        lambda row: row.base_model.casefold() or None,
     ),
     Column.BEST: ColumnFacts(
         lambda: tr("Best score"),
         124,
         _best,
-        lambda row: float("-inf") if row.best_score is None else row.best_score,
+        _best_order,
         _best_tooltip,
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
         104,
         lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
-        lambda row: row.losses[-1] if row.losses else float("inf"),
+        lambda row: row.losses[-1] if row.losses else None,
     ),
     Column.PROGRESS: ColumnFacts(
         lambda: tr("Progress"),
         96,
         lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
-        lambda row: row.share,
+        lambda row: row.share if row.steps else None,
         lambda row, _: " · ".join(filter(None, (stage_text(row), step_text(row)))),
     ),
-    Column.TIME: ColumnFacts(lambda: tr("Time"), 84, _time, lambda row: row.seconds),
+    Column.TIME: ColumnFacts(lambda: tr("Time"), 84, _time, lambda row: row.seconds or None),
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
         84,
@@ -147,7 +156,7 @@ COLUMNS = {
         lambda: tr("Mean ± SD (seeds)"),
         140,
         lambda row, seeds: mean_and_deviation(seeds),
-        group_of,
+        lambda row: group_of(row) or None,
         _seeds_tooltip,
     ),
 }

@@ -2,10 +2,11 @@
 
 from enum import IntEnum
 
-from PySide6.QtCore import QObject, QSortFilterProxyModel
+from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 
+from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW_ROLE, SORT_ROLE
+from app.pages.runs.table import ROW_ROLE
 from app.widgets import run_texts
 from app.widgets.tables import Index
 
@@ -27,7 +28,6 @@ class RunsFilter(QSortFilterProxyModel):
         super().__init__(parent)
         self._words: list[str] = []
         self._shown = Shown.ALL
-        self.setSortRole(SORT_ROLE)
         self.setDynamicSortFilter(True)
 
     def search(self, text: str) -> None:
@@ -40,6 +40,15 @@ class RunsFilter(QSortFilterProxyModel):
         self.beginFilterChange()
         self._shown = shown
         self.endFilterChange()
+
+    def lessThan(self, left: Index, right: Index) -> bool:
+        """By the order of the column; runs of which it says nothing come last, whichever way."""
+        order = COLUMNS[Column(left.column())].order
+        one, other = order(left.data(ROW_ROLE)), order(right.data(ROW_ROLE))
+        if one is not None and other is not None:
+            return bool(one < other)
+        last = one if self.sortOrder() == Qt.SortOrder.DescendingOrder else other
+        return (one is None) != (other is None) and last is None
 
     def filterAcceptsRow(self, number: int, parent: Index) -> bool:
         row = self.sourceModel().index(number, 0, parent).data(ROW_ROLE)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView
 
 from app import resources
-from app.pages.runs.actions import RunAction, run_actions, star_text
+from app.pages.runs.actions import RunAction, run_actions
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
@@ -38,7 +38,7 @@ class ListActions(QObject):
         self.enable()
 
     def _add(self, action: RunAction) -> None:
-        made = QAction(resources.icon(action.icon), action.text, self._table)
+        made = QAction(resources.icon(action.icon), action.text([]), self._table)
         made.setShortcut(QKeySequence(action.keys))
         made.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         made.triggered.connect(lambda: self.do(action.key))
@@ -53,7 +53,7 @@ class ListActions(QObject):
                 why = _why_not(action, rows)
                 self.by_key[action.key].setEnabled(not why)
                 self.by_key[action.key].setToolTip(why)
-        self.by_key["star"].setText(star_text(rows))
+                self.by_key[action.key].setText(action.text(rows))
 
     def do(self, key: str) -> None:
         """Do it with those of the selected runs that can."""

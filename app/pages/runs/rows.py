@@ -47,6 +47,7 @@ class RunRow(RunNow):
     threads: int
     versions: tuple[tuple[str, str], ...]
     best_metric: str
+    higher_is_better: bool  # of that metric
     best_score: float | None
     best_step: int
     problem: str
@@ -114,6 +115,7 @@ def _row(session: Session, run: Run) -> RunRow:
         threads=run.threads,
         versions=tuple(run.versions.items()),
         best_metric=run.best_metric,
+        higher_is_better=run.higher_is_better,
         best_score=run.best_score,
         best_step=run.best_step,
         problem=run.problem,

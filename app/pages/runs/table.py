@@ -19,7 +19,6 @@ from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
-SORT_ROLE = Qt.ItemDataRole.UserRole + 1
 LONGEST_CELL = 300  # characters
 
 
@@ -136,8 +135,6 @@ class RunsTable(QAbstractTableModel):
                 return resources.icon("star", Role.WARN)
             case _ if role == ROW_ROLE:
                 return row
-            case _ if role == SORT_ROLE:
-                return facts.order(row)
         return None
 
     def _text(self, row: RunRow, column: Column) -> str:

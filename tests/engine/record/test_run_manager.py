@@ -11,7 +11,7 @@ from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curves
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -40,9 +40,21 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     until(is_reaped)
 
 
-def test_two_jobs_of_one_name_get_two_folders(window: Window) -> None:
-    first, second = (window.add(fake_worker.job("a/b")) for _ in range(2))
-    assert first != second and {first, second} == set(window.states())
+def test_runs_of_one_name_get_names_and_folders_of_their_own(window: Window) -> None:
+    job = fake_worker.job("a/b")
+    ids = [window.add(job) for _ in range(2)]
+    ids.append(window.add(job.model_copy(update={"name": "a/b (2)"})))
+    assert [window.run(run_id).name for run_id in ids] == ["a/b", "a/b (2)", "a/b (3)"]
+    assert len(set(ids)) == 3 and set(ids) == set(window.states())
+    seeds = job.model_copy(update={"training": job.training.model_copy(update={"seeds": 2})})
+    groups = [window.manager.add(seeds) for _ in range(2)]
+    assert [window.run(run_id).name for run_id in groups[1]] == [
+        "a/b (2) · seed 42",
+        "a/b (2) · seed 43",
+    ]
+    longest = fake_worker.job("x" * RUN_NAME_LENGTH)
+    names = [window.run(window.add(longest)).name for _ in range(2)]
+    assert names[1].endswith("x (2)") and len(names[1]) == RUN_NAME_LENGTH
 
 
 def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:

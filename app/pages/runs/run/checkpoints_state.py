@@ -13,6 +13,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.studio import Studio
 from engine.record.checkpoints import checkpoints_of, match_folders
+from engine.record.metrics import TIE_BREAKER, values_of
 from engine.record.opening import Record
 from engine.record.runs import Run
 from engine.record.runs import run as find
@@ -24,7 +25,11 @@ from engine.spec.training import TrainingSpec
 
 @dataclass(frozen=True)
 class Saved:
-    """One checkpoint of a run, and why it is kept: “best”, “last”, “every n”."""
+    """One checkpoint of a run, and why it is kept: “best”, “last”, “every n”.
+
+    `score` is the run's best metric at its step and `loss` the validation loss there; None where it
+    was not evaluated.
+    """
 
     step: int
     folder: Path
@@ -32,6 +37,8 @@ class Saved:
     at: datetime
     bytes: int
     reasons: tuple[str, ...] = ()
+    score: float | None = None
+    loss: float | None = None
 
 
 class CheckpointsState(QObject):
@@ -150,10 +157,21 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
         found = list(checkpoints_of(session, run_id))
         run = find(session, run_id)
         plan = _plan(run)
+        scores = values_of(session, run_id, run.best_metric if run else "")
+        losses = values_of(session, run_id, TIE_BREAKER)
     best = next((c.step for c in found if c.best), -1)
     reasons = reasons_to_keep((c.step for c in found), best, plan) if plan else {}
     return [
-        Saved(c.step, c.folder, c.best, c.saved, size(c.folder), reasons.get(c.step, ()))
+        Saved(
+            c.step,
+            c.folder,
+            c.best,
+            c.saved,
+            size(c.folder),
+            reasons.get(c.step, ()),
+            scores.get(c.step),
+            losses.get(c.step),
+        )
         for c in reversed(found)
     ]
 

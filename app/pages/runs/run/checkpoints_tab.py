@@ -9,13 +9,14 @@ from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout,
 
 from app.exporting import view as exporting
 from app.pages.runs.run.branch_question import ask_to_branch
-from app.pages.runs.run.checkpoint_table import CheckpointTable
+from app.pages.runs.run.checkpoint_table import CheckpointTable, Column
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import Choice, ask
 from app.widgets.tables import dress
 from app.widgets.text import Text
+from engine.record.metrics import TIE_BREAKER
 
 ROW_HEIGHT = 36  # px
 
@@ -96,7 +97,10 @@ class CheckpointsTab(QWidget):
     def show_saved(self, saved: list[Saved]) -> None:
         """Show these; the selected one stays selected, or else the best one is."""
         chosen, row = self.chosen(), self._state.row
-        self.model.show_saved(saved, row.job.training.keep if row and row.job else 0)
+        kept = row.job.training.keep if row and row.job else 0
+        metric = row.best_metric if row else ""
+        self.model.show_saved(saved, kept, metric)
+        self.table.setColumnHidden(Column.LOSS, metric == TIE_BREAKER)
         self.none.setVisible(not saved)
         self.table.setVisible(bool(saved))
         self.sum.setVisible(bool(saved))

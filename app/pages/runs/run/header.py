@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
-from app.pages.runs.actions import resume_text, run_actions, star_text, why_not
+from app.pages.runs.actions import resume_text, run_actions, stop_text, why_not
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
@@ -71,9 +71,7 @@ class RunHeader(QWidget):
         return whole
 
     def _buttons(self) -> tuple[QWidget, ...]:
-        self.stop = buttons.primary(
-            self.tr("&Stop and save"), lambda: self._do("stop"), "circle-stop"
-        )
+        self.stop = buttons.primary("", lambda: self._do("stop"), "circle-stop")
         self.force_stop = buttons.danger(self.tr("Force s&top"), self._on_force_stop, "x")
         self.force_stop.setToolTip(
             self.tr("Kills the training process. What it has not saved is lost.")
@@ -122,6 +120,8 @@ class RunHeader(QWidget):
 
     def _show_buttons(self, row: RunRow) -> None:
         self.stop.setVisible(row.is_active)
+        self.stop.setText(stop_text([row]))
+        self.stop.setAccessibleName(stop_text([row]).replace("&", ""))
         self.stop.setEnabled(not why_not("stop", row))
         self.resume.setVisible(row.state == "stopped" and not row.problem)
         text = resume_text(row)
@@ -198,8 +198,7 @@ class RunHeader(QWidget):
             if action is None:
                 menu.addSeparator()
             elif action.key not in IN_SIGHT:
-                text = star_text([row]) if action.key == "star" else action.text
-                entry = menu.addAction(resources.icon(action.icon), text)
+                entry = menu.addAction(resources.icon(action.icon), action.text([row]))
                 why = action.why_not(row)
                 entry.setEnabled(not why)
                 entry.setToolTip(why)

@@ -6,7 +6,8 @@ from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.columns import Column
+from app.pages.runs.actions import resume_text, stop_text
+from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.filter import RunsFilter, Shown
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.table import ROW_ROLE, RunsTable
@@ -126,15 +127,50 @@ def test_the_filter_shows_the_runs_in_these_states(
     assert {filtered.index(n, 0).data(ROW_ROLE).name for n in range(filtered.rowCount())} == names
 
 
-def test_columns_are_sorted_by_their_values_not_their_words(
+def sorted_runs(rows: list[RunRow], column: Column, order: Qt.SortOrder) -> list[RunRow]:
+    table, filtered = RunsTable(), RunsFilter()
+    table.show_rows(rows)
+    filtered.setSourceModel(table)
+    filtered.sort(column, order)
+    return [filtered.index(n, 0).data(ROW_ROLE) for n in range(len(rows))]
+
+
+def test_best_scores_are_sorted_by_metric_then_the_best_first(
     rows: list[RunRow], qtbot: QtBot
 ) -> None:
-    table, filtered = RunsTable(), RunsFilter()
-    values = (0.09, None, 0.1)
-    table.show_rows([replace(r, best_score=v) for r, v in zip(rows, values, strict=True)])
-    filtered.setSourceModel(table)
-    filtered.sort(Column.BEST, Qt.SortOrder.DescendingOrder)
-    found = [filtered.index(n, 0).data(ROW_ROLE).best_score for n in range(3)]
-    assert found == [0.1, 0.09, None]
-    for column in Column:  # every column can be sorted
-        filtered.sort(column, Qt.SortOrder.AscendingOrder)
+    scores = [
+        ("validation_loss", False, 6.59),
+        ("validation_accuracy", True, 0.0793),
+        ("", True, None),
+        ("validation_loss", False, 5.1),
+        ("validation_accuracy", True, 0.793),
+    ]
+    made = [
+        replace(rows[0], id=str(n), best_metric=metric, higher_is_better=higher, best_score=score)
+        for n, (metric, higher, score) in enumerate(scores)
+    ]
+    found = sorted_runs(made, Column.BEST, Qt.SortOrder.AscendingOrder)
+    assert [row.best_score for row in found] == [0.793, 0.0793, 5.1, 6.59, None]
+    found = sorted_runs(made, Column.BEST, Qt.SortOrder.DescendingOrder)
+    assert [row.best_score for row in found] == [6.59, 5.1, 0.0793, 0.793, None]
+
+
+@pytest.mark.parametrize("order", Qt.SortOrder)
+@pytest.mark.parametrize("column", Column)
+def test_what_a_column_says_nothing_of_comes_last(
+    rows: list[RunRow], qtbot: QtBot, column: Column, order: Qt.SortOrder
+) -> None:
+    empty = replace(
+        rows[0], data="", base_model="", best_score=None, losses=(), steps=0, seconds=0.0
+    )
+    found = sorted_runs([empty, rows[1], rows[2]], column, order)
+    if not COLUMNS[column].text(empty, ()) and COLUMNS[column].text(rows[1], ()):
+        assert found[-1] is empty or found[-1] == empty
+
+
+def test_a_run_that_waits_is_cancelled_and_has_nothing_to_save(rows: list[RunRow]) -> None:
+    queued, running = (replace(rows[0], state=state) for state in ("queued", "running"))
+    assert stop_text([queued]) == stop_text([queued, queued]) == "&Cancel"
+    assert stop_text([running]) == stop_text([queued, running]) == "&Stop and save"
+    cancelled = replace(rows[0], state="stopped", started=None, checkpoint_step=0)
+    assert resume_text(cancelled) == "&Start"

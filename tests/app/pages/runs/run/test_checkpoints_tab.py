@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.checkpoints_tab import CheckpointTable
+from app.pages.runs.run.checkpoints_tab import CheckpointTable, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.form import SpecForm
@@ -26,8 +26,12 @@ def test_checkpoints_can_be_explored_and_trained_further(
     view = open_run(shown, make_run("one"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
-    marks = [tab.model.index(row, 1).data() for row in range(4)]
+    marks = [tab.model.index(row, Column.REASON).data() for row in range(4)]
     assert marks == ["one of the last 2", "one of the last 2", "", "best"]
+    heading = tab.model.headerData(Column.SCORE, Qt.Orientation.Horizontal)
+    assert heading == "Validation accuracy"
+    scores = [tab.model.index(row, Column.SCORE).data() for row in range(4)]
+    assert scores == ["95.0 %", "93.3 %", "90.0 %", "80.0 %"]
     assert tab.sum.text().startswith("4 checkpoint(s), ")
     assert tab.sum.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
@@ -106,4 +110,4 @@ def test_the_checkpoint_table_is_a_sound_model(
     qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() == 4)
     table = CheckpointTable()
     qtmodeltester.check(table)
-    table.show_saved(view.checkpoints.model.saved, 2)
+    table.show_saved(view.checkpoints.model.saved, 2, "validation_accuracy")
