@@ -15,17 +15,17 @@ def ask_to_close(
     window: QWidget, settings: Settings, runs: Sequence[RunningRun], close: Callable[[], None]
 ) -> None:
     """Say what becomes of `runs`, and close if that is wanted."""
-    question = dialogs.ask(
+    box = QCheckBox(tr("&Don’t ask again"))
+    box.setAccessibleName(tr("Don’t ask again"))
+    box.toggled.connect(lambda on: settings.set("ask_on_close", not on))
+    dialogs.ask(
         window,
         tr("Close BERT Studio?"),
         "\n".join(_what_becomes_of(runs)),
         [Choice("close", tr("&Close"), "primary"), Choice("cancel", tr("&Cancel"))],
         lambda answer: close() if answer == "close" else None,
+        [box],
     )
-    box = QCheckBox(tr("&Don’t ask again"))
-    box.setAccessibleName(tr("Don’t ask again"))
-    box.toggled.connect(lambda on: settings.set("ask_on_close", not on))
-    question.body.addWidget(box)
 
 
 def _what_becomes_of(runs: Sequence[RunningRun]) -> list[str]:

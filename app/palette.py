@@ -15,7 +15,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QLineEdit,
     QListView,
@@ -28,6 +27,8 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.translation import tr
+from app.widgets.dialogs import Dialog
 from app.widgets.tables import Index
 from app.widgets.text import Text, font, visible
 
@@ -136,7 +137,7 @@ class _Rows(QStyledItemDelegate):
         painter.restore()
 
 
-class Palette(QDialog):
+class Palette(Dialog):
     """Opens over the window; Enter does what is chosen, Escape closes.
 
     Signals:
@@ -146,11 +147,11 @@ class Palette(QDialog):
     carried_out = Signal(object)
 
     def __init__(self, commands: Sequence[Command], owner: QWidget) -> None:
-        super().__init__(owner, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
+        frameless = Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint
+        super().__init__(owner, tr("Search everything"), frameless)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setWindowTitle(self.tr("Search everything"))
         self._commands = list(commands)
         frame = QFrame()
         frame.setProperty("look", "palette")

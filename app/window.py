@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -35,6 +35,7 @@ from app.widgets.banners import Banners
 from app.widgets.drop_overlay import DropOverlay
 from app.widgets.help import open_help
 from app.widgets.navigation import Navigation
+from app.widgets.screen import keep_within, resize_within, room
 from app.widgets.status_bar import StatusBar
 
 SMALLEST = (1100, 700)
@@ -141,7 +142,7 @@ class MainWindow(QMainWindow):
         self._palette: Palette | None = None
         self._may_close = False
         self.setWindowTitle(self.tr("BERT Studio"))
-        self.setMinimumSize(*SMALLEST)
+        self.setMinimumSize(QSize(*SMALLEST).boundedTo(room(self).size()))
         self.setAcceptDrops(True)
         self.navigation = Navigation(
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
@@ -176,8 +177,9 @@ class MainWindow(QMainWindow):
         studio.go.connect(self.go)
         studio.running.changed.connect(self._on_running)
         studio.explorer.busy_changed.connect(self.status.show_explorer)
-        self.resize(*FIRST_SIZE)
+        resize_within(self, QSize(*FIRST_SIZE))
         studio.settings.remember(self, "window")
+        keep_within(self)
         self._show_first_page()
 
     def begin(self) -> None:

@@ -15,6 +15,7 @@ from app.exporting.state import ExportState
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.dialogs import foot
+from app.widgets.screen import Fitting
 from app.widgets.text import OneLine, Text
 from engine.spec.export import PRECISIONS
 
@@ -41,7 +42,9 @@ class Choices(QWidget):
         self.texts = OneLine()
         self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
         self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
-        grid = QGridLayout()
+        inner = QWidget()
+        grid = QGridLayout(inner)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(6 * SPACE)
         grid.setVerticalSpacing(2 * SPACE)
         grid.setColumnStretch(1, 1)
@@ -75,7 +78,7 @@ class Choices(QWidget):
         self.leave = buttons.plain(self.tr("&Cancel"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(grid)
+        column.addWidget(Fitting(inner))
         column.addStretch(1)
         column.addLayout(foot(self.leave, self.go))
         self.form.activated.connect(self._on_chosen)

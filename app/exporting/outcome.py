@@ -14,6 +14,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import foot
 from app.widgets.page import clear
+from app.widgets.screen import Fitting
 from app.widgets.text import Text, TextStyle
 from engine.messages.exporting import Exported
 from engine.messages.question import Refused
@@ -31,11 +32,13 @@ class Outcome(QWidget):
         self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
         self.report = buttons.plain(self.tr("Open the &report"), self._on_report, "file-text")
         self.folder = buttons.primary(self.tr("Open the &folder"), self._on_folder, "folder-open")
-        self._said = QVBoxLayout()
+        inner = QWidget()
+        self._said = QVBoxLayout(inner)
+        self._said.setContentsMargins(0, 0, 0, 0)
         self._said.setSpacing(2 * SPACE)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(self._said)
+        column.addWidget(Fitting(inner))
         column.addStretch(1)
         column.addLayout(foot(self.leave, self.back, self.report, self.folder))
 

@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -13,20 +12,22 @@ from app.exporting.outcome import Outcome
 from app.exporting.progress import ExportProgress
 from app.exporting.state import ExportState
 from app.theme import SPACE
-from app.widgets.text import Text, visible
+from app.translation import tr
+from app.widgets.dialogs import MOST_WIDTH, Dialog
+from app.widgets.screen import room
+from app.widgets.text import Text
 
 
-class ExportDialog(QDialog):
+class ExportDialog(Dialog):
     """Shows an ExportState in three parts, one at a time. Closing it stops an export under way."""
 
     def __init__(self, state: ExportState, owner: QWidget) -> None:
-        super().__init__(owner.window())
+        title = tr("Export “{0}”").format(state.name)
+        super().__init__(owner.window(), title)
         self.state = state
         state.setParent(self)
-        title = self.tr("Export “{0}”").format(state.name)
-        self.setWindowTitle(visible(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setMinimumWidth(640)
+        self.setMinimumWidth(min(MOST_WIDTH, room(self).width()))
         self.choices = Choices(state)
         self.progress = ExportProgress(state)
         self.outcome = Outcome(state)

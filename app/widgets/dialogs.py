@@ -1,14 +1,87 @@
-"""Questions to the user, without stopping the program for the answer."""
+"""Dialogs: where the keyboard is, how large they are; questions that do not stop the program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.screen import Fitting, resize_within, room
 from app.widgets.text import Text, visible
+
+FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
+LEAST_WIDTH, MOST_WIDTH = 420, 640  # px of a question
+
+
+class Dialog(QDialog):
+    """A window over another. The keyboard is in its first field; all of it is on the screen.
+
+    Ctrl+Enter presses the default button, also where Enter begins a new line. The size is what its
+    layout wants, unless it was given one.
+    """
+
+    def __init__(
+        self, owner: QWidget | None, title: str, kind: Qt.WindowType = Qt.WindowType.Dialog
+    ) -> None:
+        super().__init__(owner, kind)
+        self.setWindowTitle(visible(title))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        layout, size = self.layout(), self.size()
+        was_given = self.testAttribute(Qt.WidgetAttribute.WA_Resized)
+        if layout is not None and layout.hasHeightForWidth() and not was_given:
+            size = QSize(size.width(), layout.totalHeightForWidth(size.width()))
+        resize_within(self, size)
+        if not _is_field(self.focusWidget()):
+            self._focus_first_field()
+        super().showEvent(event)  # it places the dialog, for which the size must be known
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enters = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        default = next((b for b in self.findChildren(QPushButton) if b.isDefault()), None)
+        if enters and event.modifiers() & Qt.KeyboardModifier.ControlModifier and default:
+            default.click()
+        else:
+            super().keyPressEvent(event)
+
+    def _focus_first_field(self) -> None:
+        """Or, where nothing has the keyboard yet and there is none, the first that can have it."""
+        can_have = [w for w in _chain(self) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
+        field = next((w for w in can_have if _is_field(w)), None)
+        if isinstance(field, QLineEdit):
+            field.selectAll()
+        if field is None and self.focusWidget() is None:
+            field = next(iter(can_have), None)
+        if field is not None:
+            field.setFocus()
+
+
+def _chain(window: QWidget) -> Iterator[QWidget]:
+    """What is shown and enabled in a window, in the order of the Tab key."""
+    widget = window.nextInFocusChain()
+    while widget is not None and widget is not window:
+        if widget.isVisibleTo(window) and widget.isEnabled():
+            yield widget
+        widget = widget.nextInFocusChain()
+
+
+def _is_field(widget: QWidget | None) -> bool:
+    """Whether something is typed or chosen there."""
+    return isinstance(widget, FIELDS)
 
 
 @dataclass(frozen=True)
@@ -20,10 +93,12 @@ class Choice:
     kind: str = "plain"
 
 
-class Question(QDialog):
-    """A title, a few sentences, and buttons; the key of the one pressed goes to `on_answer`.
+class Question(Dialog):
+    """A title, a few sentences, what is asked for, and buttons.
 
-    Escape and the window's close button answer with the last choice, which is the harmless one.
+    The key of the button that was pressed goes to `on_answer`. Escape and the window's close button
+    answer with the last choice, which is the harmless one. Enter presses the primary one; where
+    something is to be deleted there is none, and it presses the harmless one.
     """
 
     def __init__(
@@ -33,24 +108,25 @@ class Question(QDialog):
         text: str,
         choices: Sequence[Choice],
         on_answer: Callable[[str], object],
+        body: Sequence[QWidget | QLayout] = (),
     ) -> None:
-        super().__init__(owner.window() if owner is not None else None)
-        self.setWindowTitle(visible(title))
+        super().__init__(owner.window() if owner is not None else None, title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setMinimumWidth(420)
-        self.setMaximumWidth(640)
         self._on_answer = on_answer
         self._answer = choices[-1].key
         self.buttons: dict[str, QPushButton] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(Text(title, "heading"))
-        column.addWidget(Text(text))
-        self.body = QVBoxLayout()
-        self.body.setSpacing(2 * SPACE)
-        column.addLayout(self.body)
+        asked = QWidget()
+        inside = QVBoxLayout(asked)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(3 * SPACE)
+        inside.addWidget(Text(title, "heading"))
+        inside.addWidget(Text(text))
+        for part in body:
+            if isinstance(part, QLayout):
+                inside.addLayout(part)
+            else:
+                inside.addWidget(part)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         row.addStretch()
@@ -60,11 +136,17 @@ class Question(QDialog):
             button.clicked.connect(lambda _=False, key=choice.key: self._choose(key))
             row.addWidget(button)
             self.buttons[choice.key] = button
-        column.addSpacing(2 * SPACE)
+        area = Fitting(asked)
+        asked.setMinimumWidth(min(LEAST_WIDTH, room(self).width() - 12 * SPACE))
+        asked.setMaximumWidth(MOST_WIDTH)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
+        column.setSpacing(5 * SPACE)
+        column.addWidget(area, 1)
         column.addLayout(row)
-        first = next((c.key for c in choices if c.kind == "primary"), choices[-1].key)
-        self.buttons[first].setDefault(True)
-        self.buttons[first].setFocus()
+        default = next((c.key for c in choices if c.kind == "primary"), choices[-1].key)
+        self.buttons[default].setDefault(True)
+        self.buttons[default].setFocus()
         self.finished.connect(self._on_finished)
 
     def _choose(self, key: str) -> None:
@@ -81,9 +163,10 @@ def ask(
     text: str,
     choices: Sequence[Choice],
     on_answer: Callable[[str], object],
+    body: Sequence[QWidget | QLayout] = (),
 ) -> Question:
     """Open a question over the window of `owner`, and return at once."""
-    question = Question(owner, title, text, choices, on_answer)
+    question = Question(owner, title, text, choices, on_answer, body)
     question.open()
     return question
 

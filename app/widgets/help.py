@@ -10,7 +10,6 @@ from functools import cache, partial
 from PySide6.QtCore import QEvent, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
@@ -21,8 +20,9 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.theme import SPACE, Role
-from app.translation import translated_page
+from app.translation import tr, translated_page
 from app.widgets import buttons
+from app.widgets.dialogs import Dialog
 from app.widgets.text import font
 from engine.shipped import resources
 
@@ -91,12 +91,11 @@ def open_help(key: str, owner: QWidget) -> "HelpWindow":
     return shown
 
 
-class HelpWindow(QDialog):
+class HelpWindow(Dialog):
     """All pages by title, and the one that was asked for; links lead from page to page."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(self.tr("Help"))
+        super().__init__(parent, tr("Help"))
         self.resize(*WINDOW_SIZE)
         self.titles = QListWidget()
         self.titles.setAccessibleName(self.tr("Pages"))

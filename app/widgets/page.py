@@ -1,6 +1,6 @@
 """The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.widgets.screen import Flow
 from app.widgets.text import Text
 
 MARGIN = 7 * SPACE
@@ -76,14 +77,6 @@ class Page(QWidget):
         self.subtitle.setVisible(bool(subtitle))
 
 
-class _Flow(QWidget):
-    """As high as its lines need at the width that it has, not at the smallest it could have."""
-
-    def minimumSizeHint(self) -> QSize:
-        hint = super().minimumSizeHint()
-        return QSize(hint.width(), 0) if self.hasHeightForWidth() else hint
-
-
 def scrolling(inner: QWidget) -> QScrollArea:
     """`inner` in an area that scrolls up and down, and sideways only if it must."""
     area = QScrollArea()
@@ -92,14 +85,7 @@ def scrolling(inner: QWidget) -> QScrollArea:
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     area.viewport().setAutoFillBackground(False)
-    flow = _Flow()
-    column = QVBoxLayout(flow)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.addWidget(inner)
-    flow.setMaximumWidth(inner.maximumWidth())
-    for widget in (inner, flow):
-        widget.setAutoFillBackground(False)
-        widget.setProperty("bare", True)
+    flow = Flow(inner)
     area.setWidget(flow)
     return area
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.atomic_write import MANIFEST, disk_errors_for, verify, whole_folder
 from engine.errors import StudioError
-from engine.messages.events import Branched, Measured, Saved
+from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.changes import Change, changes
@@ -25,7 +25,9 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     """
     before = source.job()
     made = changes(before, job)
-    _check(made, job, step)
+    _check(made)
+    if (problem := nothing_left(before, job, step, _steps(source))) is not None:
+        raise problem
     checkpoint = _checkpoint(source, step)
     if into.exists():
         raise StudioError(
@@ -49,7 +51,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     return RunFolder(into)
 
 
-def _check(made: list[Change], job: JobSpec, step: int) -> None:
+def _check(made: list[Change]) -> None:
     for change in made:
         if not change.in_branch:
             raise StudioError(
@@ -63,15 +65,39 @@ def _check(made: list[Change], job: JobSpec, step: int) -> None:
                     "fresh optimiser."
                 ),
             )
-    if 0 < job.training.steps <= step:
-        raise StudioError(
-            phrase(
-                "The branch has {steps} steps, and its checkpoint is already at step {step}.",
-                steps=job.training.steps,
-                step=step,
-            ),
-            phrase("Set more steps, or branch from an earlier checkpoint."),
-        )
+
+
+def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> StudioError | None:
+    """Why a branch from `step` would end as it begins; None where it has steps to train.
+
+    `steps` are those of the run with the job `before`, 0 where that is not known.
+    """
+    planned = _planned(before, job, steps)
+    if not 0 < planned <= step:
+        return None
+    return StudioError(
+        phrase(
+            "The branch has {steps} steps, and its checkpoint is already at step {step}.",
+            steps=planned,
+            step=step,
+        ),
+        phrase("Set more epochs or steps, or branch from an earlier checkpoint."),
+    )
+
+
+def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
+    """How many steps a branch has in all, 0 where that is not known."""
+    old, new = before.training, job.training
+    if new.steps or old.steps:
+        return new.steps
+    longer = (new.epochs * new.train_fraction) / (old.epochs * old.train_fraction)
+    return round(steps * longer * old.batch_size / new.batch_size)
+
+
+def _steps(source: RunFolder) -> int:
+    """How many steps a run has in all, as it said itself."""
+    told = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
+    return told[-1] if told else 0
 
 
 def _checkpoint(source: RunFolder, step: int) -> Path:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QMimeData, QPointF, QRect, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QScreen
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app import window as frame
@@ -14,6 +14,7 @@ from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
 from app.widgets.help import HelpWindow
+from app.widgets.screen import room
 from app.window import MainWindow, PageEntry
 from tests.app.accessible import assert_accessible
 
@@ -254,3 +255,24 @@ def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> 
     qtbot.addWidget(made)
     made.show()
     assert made.banners.banner(studio.notices.shown[0]).isVisible()
+
+
+@pytest.mark.parametrize("screen", [(1280, 800), (960, 600)])
+def test_the_window_lies_on_the_screen(
+    qtbot, pages: None, studio: Studio, monkeypatch: pytest.MonkeyPatch, screen: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 4000, 3000))
+    large = MainWindow(studio)
+    qtbot.addWidget(large)
+    large.setGeometry(900, 700, 2000, 1500)
+    studio.settings.keep_geometry(large, "window")
+    here = QRect(0, 0, *screen)
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: here)
+    restored = MainWindow(studio)
+    qtbot.addWidget(restored)
+    assert room(restored).contains(restored.geometry())
+    assert here.contains(QRect(restored.pos(), restored.minimumSize()))
+    studio.settings.keep("window", None)
+    first = MainWindow(studio)
+    qtbot.addWidget(first)
+    assert first.width() <= here.width() and first.height() <= room(first).height()

@@ -16,8 +16,7 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     field = QLineEdit(row.name)
     field.setMaxLength(RUN_NAME_LENGTH)
     field.setAccessibleName(tr("Name"))
-    field.selectAll()
-    question = ask(
+    ask(
         owner,
         tr("Rename the run"),
         tr("The folder on disk keeps its name."),
@@ -26,9 +25,8 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
             Choice("cancel", tr("&Cancel")),
         ],
         lambda key: runs.rename(row.id, field.text()) if key == "rename" else None,
+        [field],
     )
-    question.body.addWidget(field)
-    field.setFocus()
 
 
 def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
@@ -36,7 +34,7 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     field = QPlainTextEdit(row.notes)
     field.setAccessibleName(tr("Notes"))
     field.setTabChangesFocus(True)
-    question = ask(
+    ask(
         owner,
         tr("Notes on “{0}”").format(row.name),
         tr("Only you edit these notes. They are included in search."),
@@ -45,9 +43,8 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
             Choice("cancel", tr("&Cancel")),
         ],
         lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
+        [field],
     )
-    question.body.addWidget(field)
-    field.setFocus()
 
 
 def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:

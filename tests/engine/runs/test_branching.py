@@ -7,12 +7,13 @@ import safetensors.numpy
 
 from engine.cli import main as command
 from engine.errors import StudioError
-from engine.runs.branching import branch
+from engine.runs.branching import branch, nothing_left
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import reproducibility_of
 from engine.spec.changes import changes
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.training import TrainingSpec
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
@@ -108,3 +109,18 @@ def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
         "Random seed 7 instead of 42",
         "Dropout none instead of 0.1",
     ]
+
+
+@pytest.mark.parametrize(
+    "change, left",
+    [({}, False), ({"epochs": 4}, True), ({"epochs": 2}, False), ({"batch_size": 16}, True)],
+)
+def test_a_branch_from_the_last_step_needs_more_steps(
+    tmp_path: Path, change: dict[str, object], left: bool
+) -> None:
+    job = small.classifying(tmp_path)
+    before = job.model_copy(update={"training": TrainingSpec(epochs=3, batch_size=32)})
+    training = before.training.model_copy(update=change)
+    problem = nothing_left(before, before.model_copy(update={"training": training}), 24, 24)
+    assert (problem is None) == left
+    assert nothing_left(before, before, 16, 24) is None

@@ -6,14 +6,13 @@ from app.pages.runs.run.checkpoints_state import CheckpointsState
 from app.translation import tr, translated
 from app.widgets.dialogs import Choice, ask
 from app.widgets.form import SpecForm
-from app.widgets.page import labelled, scrolling
+from app.widgets.page import labelled
 from app.widgets.text import Text
+from engine.runs.branching import nothing_left
 from engine.spec.changes import changes
 from engine.spec.fields import branch_fields
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.spec.training import TrainingSpec
-
-FORM_HEIGHT = 320  # px
 
 
 def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
@@ -21,7 +20,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     row = state.row
     if row is None or row.job is None:
         return
-    job = row.job
+    job, steps = row.job, row.steps
     template = tr("{0}, from step {1}")
     name = QLineEdit(template.format(job.name, step)[:RUN_NAME_LENGTH])
     name.setMaxLength(RUN_NAME_LENGTH)
@@ -41,8 +40,12 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         return job.model_copy(update=update)
 
     def tell() -> None:
-        question.buttons["branch"].setEnabled(form.is_valid())
-        if form.is_valid():
+        problem = form.is_valid() and nothing_left(job, wanted(), step, steps)
+        question.buttons["branch"].setEnabled(form.is_valid() and not problem)
+        said.set_style("bad" if problem else "strong")
+        if problem:
+            said.setText(f"{translated(problem.problem)} {translated(problem.advice)}")
+        elif form.is_valid():
             found = [translated(change.sentence()) for change in changes(job, wanted())]
             same = tr(
                 "No setting is changed, so this branch will reproduce the original run exactly.",
@@ -61,12 +64,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
             Choice("cancel", tr("&Cancel")),
         ],
         lambda key: state.branch(step, wanted()) if key == "branch" else None,
+        [labelled(tr("Name"), name), said, form],
     )
-    question.setMinimumWidth(600)
-    box = scrolling(form)
-    box.setFixedHeight(FORM_HEIGHT)
-    question.body.addLayout(labelled(tr("Name"), name))
-    question.body.addWidget(box)
-    question.body.addWidget(said)
     form.changed.connect(tell)
     tell()

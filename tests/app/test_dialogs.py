@@ -1,0 +1,276 @@
+"""Every dialog of the window: where the keyboard is, what Enter and Escape do, that it fits."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QScreen
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from app import closing, palette
+from app.exporting import view as exporting
+from app.exporting.state import ExportState
+from app.pages.data.state import Uses
+from app.pages.data.view import DataPage
+from app.pages.models.view import ModelsPage
+from app.pages.runs import questions
+from app.pages.runs.rows import RunRow, read_row
+from app.pages.runs.run.branch_question import ask_to_branch
+from app.pages.runs.run.checkpoints_state import CheckpointsState, read_checkpoints
+from app.pages.runs.run.checkpoints_tab import CheckpointsTab
+from app.pages.runs.run.state import RunState
+from app.pages.runs.state import RunsState
+from app.running import RunningRun
+from app.sample import sample_entry
+from app.studio import Studio
+from app.widgets.dialogs import FIELDS, Dialog, Question
+from app.widgets.help import open_help
+from app.widgets.screen import room
+from engine.shipped import starter_model
+from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
+from tests.engine.models.small import folder as small_checkpoint
+from tests.engine.runs import fake_worker
+
+ROOT = Path(__file__).parents[2]
+SCREENS = {"1280 × 800": (1280, 800), "1280 × 800 at 200 %": (640, 400)}
+
+
+class Stage:
+    """A window with a run in its record, and whatever else a dialog is about."""
+
+    def __init__(self, studio: Studio, run_id: str, qtbot: QtBot) -> None:
+        self.studio, self.run_id = studio, run_id
+        self.window = QMainWindow()
+        qtbot.addWidget(self.window)
+        self.window.resize(600, 360)
+        with qtbot.waitExposed(self.window):
+            self.window.show()
+        self.runs = RunsState(studio, self.window)  # type: ignore[arg-type]
+        row = read_row(studio.record, run_id)
+        assert row is not None
+        self.row: RunRow = row
+
+    def checkpoints(self) -> CheckpointsState:
+        state = RunState(self.studio, self.runs, self.run_id)
+        state.setParent(self.window)
+        state.row = self.row
+        return CheckpointsState(self.studio, state)
+
+    def shown(self, widget: QWidget) -> Any:
+        self.window.setCentralWidget(widget)
+        return widget
+
+
+def rename(stage: Stage) -> None:
+    questions.ask_name(stage.window, stage.runs, stage.row)
+
+
+def notes(stage: Stage) -> None:
+    questions.ask_notes(stage.window, stage.runs, stage.row)
+
+
+def delete_run(stage: Stage) -> None:
+    questions.ask_to_delete(stage.window, stage.runs, [stage.row, stage.row])
+
+
+def branch(stage: Stage) -> None:
+    ask_to_branch(stage.window, stage.checkpoints(), 10)
+
+
+def delete_checkpoint(stage: Stage) -> None:
+    saved = read_checkpoints(stage.studio.record, stage.run_id)[0]
+    tab = stage.shown(CheckpointsTab(stage.checkpoints()))
+    tab._on_deletion_asked(saved, "No run can resume from it.")
+
+
+def delete_data(stage: Stage) -> None:
+    entry = sample_entry(stage.studio.home)
+    stage.shown(DataPage(stage.studio))._ask_to_delete(entry, Uses(("One run",), ("Another",)))
+
+
+def delete_model(stage: Stage) -> None:
+    folder = small_checkpoint(stage.studio.home.models / "little")
+    page = stage.shown(ModelsPage(stage.studio))
+    page.state.models = stage.studio.models()
+    page.open_model(folder)
+    page._on_delete()
+
+
+def close(stage: Stage) -> None:
+    runs = [RunningRun("a", state, state, 1, 9, None, "cpu") for state in ("running", "queued")]
+    closing.ask_to_close(stage.window, stage.studio.settings, runs, lambda: None)
+
+
+def export(stage: Stage) -> None:
+    state = ExportState(stage.studio, starter_model(), "starter", parent=stage.window)
+    exporting.ask(stage.window, state)
+
+
+def help_page(stage: Stage) -> None:
+    open_help("attention-wall", stage.window)
+
+
+def find(stage: Stage) -> None:
+    palette.Palette([], stage.window).open()
+
+
+DIALOGS: dict[str, Callable[[Stage], None]] = {
+    "app/pages/runs/questions.py ask_name": rename,
+    "app/pages/runs/questions.py ask_notes": notes,
+    "app/pages/runs/questions.py ask_to_delete": delete_run,
+    "app/pages/runs/run/branch_question.py ask_to_branch": branch,
+    "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
+    "app/pages/data/view.py _ask_to_delete": delete_data,
+    "app/pages/models/view.py _on_delete": delete_model,
+    "app/closing.py ask_to_close": close,
+    "app/exporting/view.py ExportDialog": export,
+    "app/widgets/help.py HelpWindow": help_page,
+    "app/palette.py Palette": find,
+}
+AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
+                    "app/palette.py Palette"}  # fmt: skip
+
+
+def dialogs_of_the_program() -> set[str]:
+    """Each place that asks something, and each other class of dialogs."""
+    found = set()
+    for file in sorted((ROOT / "app").rglob("*.py")):
+        name = file.relative_to(ROOT).as_posix()
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base) for base in node.bases}
+                if bases & {"QDialog", "Dialog"} and node.name not in ("Dialog", "Question"):
+                    found.add(f"{name} {node.name}")
+            if isinstance(node, ast.FunctionDef):
+                calls = {ast.unparse(c.func) for c in ast.walk(node) if isinstance(c, ast.Call)}
+                inner = any(isinstance(n, ast.FunctionDef) for n in ast.iter_child_nodes(node))
+                if calls & {"ask", "dialogs.ask"} and (inner or name != ""):
+                    found.add(f"{name} {node.name}")
+    return found
+
+
+@pytest.fixture
+def stage(qtbot: QtBot, studio: Studio, make_run: MakeRun) -> Stage:  # noqa: F811
+    return Stage(studio, make_run("One run", job=fake_worker.job("One run", steps=20)), qtbot)
+
+
+@pytest.fixture
+def opened(stage: Stage, qtbot: QtBot) -> Iterator[Callable[[str], Dialog]]:
+    """`opened(name)` opens a dialog over a window and gives it."""
+
+    def show(name: str) -> Dialog:
+        DIALOGS[name](stage)
+        qtbot.waitUntil(lambda: any(d.isVisible() for d in stage.window.findChildren(Dialog)))
+        dialog: Dialog = stage.window.findChildren(Dialog)[0]
+        qtbot.waitActive(dialog)
+        return dialog
+
+    yield show
+    for dialog in stage.window.findChildren(Dialog):
+        dialog.reject()
+
+
+def default_of(dialog: Dialog) -> QPushButton | None:
+    shown = (b for b in dialog.findChildren(QPushButton) if b.isVisible() and b.isDefault())
+    return next(shown, None)
+
+
+def test_the_table_has_every_dialog_of_the_program() -> None:
+    assert set(DIALOGS) == dialogs_of_the_program()
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_the_keyboard_is_in_the_first_field_or_on_the_default_button(
+    opened: Callable[[str], Dialog], name: str
+) -> None:
+    dialog = opened(name)
+    focus = dialog.focusWidget()
+    fields = [w for w in dialog.findChildren(QWidget) if isinstance(w, FIELDS) and w.isVisible()]
+    fields = [w for w in fields if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    if fields:
+        assert focus is fields[0]
+    elif (default := default_of(dialog)) is not None:
+        assert focus is default
+    assert focus is not None and focus.isEnabled()
+    if isinstance(focus, QLineEdit):
+        assert focus.selectedText() == focus.text()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("name", DIALOGS)
+def test_a_dialog_is_whole_on_the_screen(
+    opened: Callable[[str], Dialog], name: str, screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = SCREENS[screen]
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *size))
+    dialog = opened(name)
+    assert dialog.width() <= size[0] and dialog.height() <= room(dialog).height()
+    inside = dialog.rect()
+    for button in dialog.findChildren(QPushButton):
+        if button.isVisible() and not button.visibleRegion().isEmpty():
+            corner = button.mapTo(dialog, button.rect().topLeft())
+            assert inside.contains(QRect(corner, button.size())), button.text()
+    for button in getattr(dialog, "buttons", {}).values():
+        assert button.visibleRegion().boundingRect() == button.rect(), button.text()
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_escape_closes_and_chooses_nothing(
+    opened: Callable[[str], Dialog], qtbot: QtBot, name: str
+) -> None:
+    dialog = opened(name)
+    answers: list[str] = []
+    if isinstance(dialog, Question):
+        harmless = dialog._answer
+        dialog._on_answer = answers.append
+    focus = dialog.focusWidget()
+    assert focus is not None
+    with qtbot.waitSignal(dialog.finished):
+        qtbot.keyClick(focus, Qt.Key.Key_Escape)
+    assert answers in ([], [harmless] if isinstance(dialog, Question) else [])
+
+
+@pytest.mark.parametrize("name", [name for name in DIALOGS if name not in AFTER_ENTER_OPEN])
+def test_enter_does_what_the_default_button_says(
+    opened: Callable[[str], Dialog], qtbot: QtBot, name: str
+) -> None:
+    dialog = opened(name)
+    assert isinstance(dialog, Question)
+    default = default_of(dialog)
+    assert default is not None and default.isEnabled()
+    answers: list[str] = []
+    dialog._on_answer = answers.append
+    expected = next(key for key, button in dialog.buttons.items() if button is default)
+    assert default.property("kind") in ("primary", "plain")  # nothing is deleted by Enter alone
+    focus = dialog.focusWidget()
+    assert focus is not None
+    with qtbot.waitSignal(dialog.finished):
+        qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert answers == [expected]
+
+
+def test_what_is_typed_into_the_notes_is_kept(
+    opened: Callable[[str], Dialog], stage: Stage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: kept.append(text))
+    dialog = opened("app/pages/runs/questions.py ask_notes")
+    focus = dialog.focusWidget()
+    assert focus is not None
+    qtbot.keyClicks(focus, "a b")
+    qtbot.keyClick(focus, Qt.Key.Key_Return)
+    qtbot.keyClicks(focus, "c")
+    qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert kept == ["a b\nc"]
+
+
+def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot: QtBot) -> None:
+    ask_to_branch(stage.window, stage.checkpoints(), stage.row.steps)
+    dialog = stage.window.findChildren(Question)[0]
+    assert not dialog.buttons["branch"].isEnabled()
+    dialog.reject()
