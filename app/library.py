@@ -13,8 +13,10 @@ from engine.checkpoints.info import checkpoint_info
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.reports import CheckpointInfo
+from engine.phrases import phrase
 from engine.shipped import starter_model
 from engine.spec.dataset import DatasetSpec
+from engine.system_errors import explained, may_be_there
 
 Origin = Literal["starter", "imported", "run"]
 LARGEST_SPEC = 16_000_000  # bytes of a spec.json
@@ -71,8 +73,8 @@ def datasets(home: Home) -> list[DataEntry]:
     """Every version of every data set, the newest first."""
     found = []
     for folder in _folders(home.datasets):
-        versions = [f for f in _folders(folder) if (f / "spec.json").is_file()]
-        if (folder / "spec.json").is_file():
+        versions = [f for f in _folders(folder) if may_be_there(f / "spec.json")]
+        if may_be_there(folder / "spec.json"):
             versions.append(folder)
         found += [(_changed(version), _dataset(version)) for version in versions]
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
@@ -92,8 +94,12 @@ def _dataset(folder: Path) -> DataEntry:
         if stat.st_size > LARGEST_SPEC:
             raise ValueError("too large")
         spec = DatasetSpec.model_validate_json(file.read_bytes())
-    except (OSError, ValueError):
-        return DataEntry(folder.name, folder, None, f"The description of {folder.name} is damaged.")
+    except (OSError, ValueError) as error:
+        understood = explained(error)
+        problem = phrase("The description of {folder} is damaged.", folder=folder.name)
+        return DataEntry(
+            folder.name, folder, None, understood.problem if understood is not None else problem
+        )
     entry = DataEntry(spec.name, folder, spec)
     _known[folder] = (stat.st_mtime_ns, stat.st_size, entry)
     return entry

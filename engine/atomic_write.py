@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadCheckpoint, DiskFull
@@ -202,21 +202,25 @@ def verify(folder: Path) -> None:
 
 
 def clear_leftovers(parent: Path) -> None:
-    """Remove what an interrupted write left below `parent`; bring back what it had moved aside."""
-    if not parent.is_dir():
-        return
-    for entry in parent.iterdir():
-        name = entry.name
-        if name.startswith(".") and ".old-" in name:
-            target = parent / name[1 : name.rindex(".old-")]
-            if target.exists():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                os.rename(entry, target)
-        elif name.startswith(".") and ".tmp-" in name:
-            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(
-                missing_ok=True
-            )
+    """Remove what an interrupted write left below `parent`; bring back what it had moved aside.
+
+    What cannot be removed now stays for the next time.
+    """
+    for entry in parent.iterdir() if parent.is_dir() else ():
+        with suppress(OSError):
+            _clear_leftover(entry)
+
+
+def _clear_leftover(entry: Path) -> None:
+    name = entry.name
+    if name.startswith(".") and ".old-" in name:
+        target = entry.with_name(name[1 : name.rindex(".old-")])
+        if target.exists():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            os.rename(entry, target)
+    elif name.startswith(".") and ".tmp-" in name:
+        shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()
 
 
 def remove_whole(folder: Path) -> None:

@@ -39,6 +39,22 @@ def _said(code: int, path: Path | None) -> StudioError | None:
     return _of_the_disk(code, phrase("A file"))
 
 
+def may_be_there(path: Path) -> bool:
+    """Whether there is something at `path`, or nobody can know: reading it then says why."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def is_text(name: str) -> bool:
+    """Whether a file name can be written down; on POSIX it may be any bytes."""
+    return name.isprintable() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _code(error: BaseException) -> int:
     """The errno of an error, 0 where it has none."""
     if isinstance(error, OSError) and error.errno:
@@ -63,7 +79,7 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
     match code:
         case errno.ENOENT:
             missing = path
-            while not _exists(missing.parent) and missing != missing.parent:
+            while not may_be_there(missing.parent) and missing != missing.parent:
                 missing = missing.parent
             return StudioError(
                 phrase("There is no {path}.", path=missing),
@@ -141,13 +157,6 @@ def _other(code: int, path: Path) -> StudioError:
 def _file_in(path: Path) -> Path | None:
     """The part of `path` that is a file where a folder should be."""
     return next((p for p in (*reversed(path.parents), path) if _is_file(p)), None)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return True  # something is there that may not be looked at
 
 
 def _is_file(path: Path) -> bool:

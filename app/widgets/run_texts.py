@@ -17,6 +17,7 @@ ICONS: dict[str, tuple[str, Role]] = {
     "finished": ("circle-check", Role.GOOD),
     "failed": ("circle-x", Role.BAD),
     "crashed": ("triangle-alert", Role.BAD),
+    "unreadable": ("circle-x", Role.BAD),
 }
 
 
@@ -31,6 +32,7 @@ def state_text(state: str) -> str:
         "finished": tr("finished"),
         "failed": tr("failed"),
         "crashed": tr("crashed"),
+        "unreadable": tr("unreadable"),
     }
     return texts.get(state, state)
 

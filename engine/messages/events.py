@@ -4,15 +4,15 @@ import math
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AwareDatetime, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from engine.messages import Message, now
+from engine.messages import Count, Message, Moment, now
 from engine.phrases import Phrase, joined, phrase
 from engine.spec.phrases import PhraseField
 
 
 class Event(Message):
-    at: AwareDatetime = Field(default_factory=now)
+    at: Moment = Field(default_factory=now)
 
 
 class Branched(Event):
@@ -23,7 +23,7 @@ class Branched(Event):
     kind: Literal["branched"] = "branched"
     run: str = Field(description="Name of the other run.")
     folder: Path
-    step: int
+    step: Count
     changes: tuple[PhraseField, ...] = ()
 
     def sentence(self) -> Phrase:
@@ -39,8 +39,8 @@ class Started(Event):
     """The worker holds the lock. `step` is the checkpoint it resumes from, 0 for a new run."""
 
     kind: Literal["started"] = "started"
-    pid: int
-    step: int = 0
+    pid: Count
+    step: Count = 0
     host: str = ""
 
 
@@ -48,14 +48,14 @@ class Prepared(Event):
     """Data and network are ready; the first step comes next."""
 
     kind: Literal["prepared"] = "prepared"
-    steps: int
-    parameters: int
-    examples: int
+    steps: Count
+    parameters: Count
+    examples: Count
     device: str
-    threads: int
-    processes: int = 1
+    threads: Count
+    processes: Count = 1
     versions: dict[str, str] = Field({})
-    step: int = Field(0, description="The step that it resumes from.")
+    step: Count = Field(0, description="The step that it resumes from.")
     best_metric: str = Field("", description="By which checkpoints are compared; empty: none.")
     higher_is_better: bool = True
     environment: dict[str, str] = Field({}, description="What the weights depend on, too.")
@@ -69,8 +69,8 @@ class Progressed(Event):
 
     kind: Literal["progressed"] = "progressed"
     stage: PhraseField
-    done: int
-    total: int = 0
+    done: Count
+    total: Count = 0
 
 
 class Measured(Event):
@@ -78,8 +78,8 @@ class Measured(Event):
 
     kind: Literal["measured"] = "measured"
     name: str
-    step: int = Field(ge=0)
-    value: float | None
+    step: Count
+    value: float | None = Field(allow_inf_nan=False)
     status: Literal["finite", "nan", "inf", "-inf"] = "finite"
 
 
@@ -97,10 +97,10 @@ class Saved(Event):
     """A checkpoint is whole and durable: `checkpoints/step-…` below the run folder."""
 
     kind: Literal["saved"] = "saved"
-    step: int
+    step: Count
     folder: str = Field(description="Relative to the run folder.")
     best: bool = False
-    bytes: int = 0
+    bytes: Count = 0
     weights: str = Field("", description="SHA-256 of the file of the weights.")
     optimiser: str = Field("", description="SHA-256 of the file of the optimiser's state.")
 
@@ -109,7 +109,7 @@ class Removed(Event):
     """A checkpoint was deleted, as the settings of how many are kept say."""
 
     kind: Literal["removed"] = "removed"
-    step: int
+    step: Count
     folder: str
 
 
@@ -134,13 +134,13 @@ class Ended(Event):
 
     kind: Literal["ended"] = "ended"
     outcome: Literal["finished", "stopped", "failed"]
-    step: int = 0
+    step: Count = 0
     problem: PhraseField = ""
     advice: PhraseField = ""
     details: str = ""
     bug: bool = Field(False, description="True where the studio is at fault.")
-    memory: int = Field(0, description="Peak memory of the worker in bytes; 0: unknown.")
-    device_memory: int = Field(0, description="Peak memory on a GPU in bytes.")
+    memory: Count = Field(0, description="Peak memory of the worker in bytes; 0: unknown.")
+    device_memory: Count = Field(0, description="Peak memory on a GPU in bytes.")
 
 
 AnyEvent = Annotated[

@@ -1,7 +1,7 @@
 """Checkpoints: those that runs saved and those that were imported."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import ForeignKey, delete, select, update
@@ -11,7 +11,8 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from engine.messages.events import Saved
 from engine.record.runs import Run
 from engine.record.tables import Moment, Place, Table
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, changed, step_of
+from engine.system_errors import is_text, may_be_there
 
 
 class Checkpoint(Table):
@@ -65,22 +66,19 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     untold = standing - known
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
     for new in untold:
-        _add(session, new, run_id, step_of(new), step_of(new) == best, _changed(new))
+        _add(session, new, run_id, step_of(new), step_of(new) == best, changed(new))
 
 
 def match_imported(session: Session, models: Path) -> None:
     """The same for the folder of imported models."""
     found = models.iterdir() if models.is_dir() else ()
-    standing = {f for f in found if not f.name.startswith(".") and (f / "config.json").is_file()}
+    named = (f for f in found if not f.name.startswith(".") and is_text(f.name))
+    standing = {f for f in named if may_be_there(f / "config.json")}
     known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
     for gone in known - standing:
         remove_checkpoint(session, gone)
     for new in standing - known:
-        _add(session, new, None, 0, False, _changed(new))
-
-
-def _changed(folder: Path) -> datetime:
-    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        _add(session, new, None, 0, False, changed(new))
 
 
 def _add(

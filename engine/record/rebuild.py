@@ -14,18 +14,22 @@ from sqlalchemy.orm import Session
 
 from engine.errors import StudioError
 from engine.home import Home
+from engine.phrases import Phrase, phrase
 from engine.record.about import forget_fact
 from engine.record.backups import all_backups, back_up, read_only
 from engine.record.checkpoints import Checkpoint, match_imported
 from engine.record.follow import take_in
 from engine.record.opening import Record, open_record
-from engine.record.runs import Run
+from engine.record.runs import Run, add_unreadable, remove_run
 from engine.runs.folder import RunFolder
+from engine.system_errors import explained, is_text, may_be_there
+
+UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # what a bad folder leads to
 
 
 @dataclass(frozen=True)
 class Words:
-    """What the user said of one run."""
+    """What the user said of one run; `name` is empty where that is the job's."""
 
     name: str
     notes: str
@@ -54,7 +58,7 @@ def rebuild(home: Home) -> int:
 
 @dataclass(frozen=True)
 class Found:
-    """Which runs were added, and which folders could not be understood, in whole sentences."""
+    """Which runs are new in the list, and the sentences about those that cannot be read."""
 
     added: list[str]
     problems: list[str]
@@ -74,32 +78,80 @@ def refill(record: Record, home: Home) -> Found:
 
 
 def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found:
+    """Each folder by itself: one that cannot be read is listed as such and keeps no other out."""
     match_imported(session, home.models)
-    known = set(session.scalars(select(Run.id)))
+    states = {run.id: run.state for run in session.execute(select(Run.id, Run.state))}
     found = Found([], [])
     for path in sorted(home.runs.iterdir()) if home.runs.is_dir() else ():
-        if path.name in known or path.name.startswith(".") or path.is_symlink():
+        before = states.get(path.name)
+        if not is_text(path.name):
+            found.problems.append(_nameless(path))
             continue
-        folder = RunFolder(path)
-        if not folder.spec_file.is_file():
-            continue  # being made, or not a run
-        try:
-            job = folder.job()
-        except StudioError as error:
-            found.problems.append(str(error))
+        if before not in (None, "unreadable") or not _is_run(path):
             continue
-        said = words.get(path.name)
-        run = take_in(session, folder, job, said is not None and said.queued)
-        if said is not None:
-            run.name, run.notes, run.star = said.name, said.notes, said.star
+        run = _take_in(session, RunFolder(path), words.get(path.name), listed=before is not None)
+        if run is None:
+            continue
         found.added.append(run.id)
+        if run.state == "unreadable":
+            found.problems.append(run.problem)
     forget_fact(session, "set_aside")
     return found
 
 
+def _is_run(path: Path) -> bool:
+    """Whether a folder is a run by its files, be they readable or not."""
+    if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
+        return False  # being made, or not a run
+    folder = RunFolder(path)
+    return may_be_there(folder.spec_file) or may_be_there(folder.events_file)
+
+
+def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bool) -> Run | None:
+    """Record one folder; None where it was `listed` as unreadable and still is."""
+    run_id = folder.path.name
+    try:
+        with session.begin_nested():
+            if listed:
+                said = said or _words(session).get(run_id)
+                remove_run(session, run_id)
+            run = take_in(session, folder, folder.job(), said is not None and said.queued)
+    except UNREADABLE as error:
+        if listed:
+            return None
+        run = add_unreadable(session, folder, _reason(error, folder))
+    if said is not None:
+        run.name, run.notes, run.star = said.name or run.name, said.notes, said.star
+    return run
+
+
+def _nameless(path: Path) -> Phrase:
+    return phrase(
+        "The folder {folder} in {parent} has a name that is no text. Rename it to have it listed.",
+        folder=path.name,
+        parent=path.parent.name,
+    )
+
+
+def _reason(error: Exception, folder: RunFolder) -> StudioError:
+    understood = explained(error)
+    if understood is not None:
+        return understood
+    return StudioError(
+        phrase("The run folder {run} cannot be read.", run=folder.path.name),
+        phrase("Copy it again from where it came, or delete it."),
+        details=f"{type(error).__name__}: {error}",
+    )
+
+
 def _words(session: Session) -> dict[str, Words]:
     said = session.execute(select(Run.id, Run.name, Run.notes, Run.star, Run.state))
-    return {i: Words(name, notes, star, state == "queued") for i, name, notes, star, state in said}
+    return {row[0]: _said(*row) for row in said}
+
+
+def _said(run_id: str, name: str, notes: str, star: bool, state: str) -> Words:
+    named = state != "unreadable" or name != run_id  # such a one is listed by its folder
+    return Words(name if named else "", notes, star, state == "queued")
 
 
 def _words_from(damaged: Path | None, backups: Path) -> dict[str, Words]:
@@ -119,7 +171,7 @@ def _salvage(file: Path) -> dict[str, Words]:
             for row in connection.execute("SELECT id, name, notes, star, state FROM runs"):
                 match row:
                     case (str(run_id), str(name), str(notes), int(star), str(state)):
-                        words[run_id] = Words(name, notes, bool(star), state == "queued")
+                        words[run_id] = _said(run_id, name, notes, bool(star), state)
     except (sqlite3.Error, UnicodeDecodeError):
         return words
     return words

@@ -217,7 +217,8 @@ class RunManager:
         """Forget a run and move its folder to the trash, or delete it where there is no trash."""
         with self._record.read() as session:
             run = self._find(session, run_id)
-        if run.state in WORKING or run.run_folder().has_worker():
+        readable = run.state != "unreadable"
+        if run.state in WORKING or (readable and run.run_folder().has_worker()):
             raise StudioError(
                 phrase("“{run}” is still being trained.", run=run.name),
                 phrase("Stop it first, then delete it."),

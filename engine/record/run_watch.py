@@ -4,6 +4,7 @@ is noticed.
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from engine.messages import now
@@ -14,6 +15,7 @@ from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
 from engine.record.workers import Workers
 from engine.runs.folder import RunFolder
+from engine.system_errors import explained
 
 START_TIMEOUT = 60.0  # s that a started process may take to take the lock
 BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
@@ -34,14 +36,16 @@ class RunWatch:
         self._workers = workers
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
         self._force_stopped: set[str] = set()
+        self._unreadable: dict[str, str] = {}  # by the id of a run, why it cannot be followed
         self.is_behind = False  # more events wait to be read
 
     def correct_stale(self) -> None:
         """Correct the runs that only seem to be alive, quickly, before anybody sees them."""
         with self._record.read() as session:
-            doubtful = [r for r in runs_in(session, WORKING) if not r.run_folder().has_worker()]
+            doubtful = [run for run in runs_in(session, WORKING) if not _has_worker(run)]
         for run in doubtful:
-            self._correct(run)
+            with suppress(OSError):  # it is told when the run is followed
+                self._correct(run)
 
     def _correct(self, seen: Run) -> None:
         last = seen.run_folder().last_words()
@@ -64,7 +68,36 @@ class RunWatch:
     def follow(self, runs: Sequence[Run]) -> list[RunUpdate]:
         """Read what these runs said, and find those whose worker died."""
         self.is_behind = False
-        return [update for run in runs for update in self._follow(run)]
+        return [update for run in runs for update in self._follow_alone(run)]
+
+    def _follow_alone(self, run: Run) -> list[RunUpdate]:
+        """Follow a run; where its files cannot be read, it says so and no other run suffers."""
+        if run.state == "unreadable":
+            return []
+        try:
+            updates = self._follow(run)
+        except OSError as error:
+            why = explained(error)
+            if why is None:
+                raise
+            return self._tell(run.id, why.problem, why.advice)
+        if run.id in self._unreadable:
+            updates += self._tell(run.id, "", "")
+        return updates
+
+    def _tell(self, run_id: str, problem: str, advice: str) -> list[RunUpdate]:
+        """Say once why a run cannot be followed, and take it back when it can."""
+        before = self._unreadable.get(run_id, "")
+        if problem == before:
+            return []
+        self._unreadable[run_id] = problem
+        if not problem:
+            del self._unreadable[run_id]
+        with self._record.session() as session:
+            run = find(session, run_id)
+            if run is not None and (problem or run.problem == before):
+                run.problem, run.advice = problem, advice
+        return [RunUpdate("run_changed", (run_id,))]
 
     def _follow(self, seen: Run) -> list[RunUpdate]:
         folder = seen.run_folder()
@@ -120,6 +153,13 @@ class RunWatch:
         self._silent_since.pop(seen.id, None)
         self._force_stopped.discard(seen.id)
         return True
+
+
+def _has_worker(run: Run) -> bool:
+    try:
+        return run.run_folder().has_worker()
+    except OSError:
+        return False
 
 
 def _launched_long_ago(run: Run) -> bool:

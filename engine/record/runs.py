@@ -5,12 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
 from pydantic_core import from_json
 from sqlalchemy import JSON, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from engine.errors import StudioError
 from engine.record.tables import Moment, Place, Sentence, Sentences, Table
-from engine.runs.folder import RunFolder
+from engine.runs.folder import RunFolder, changed
 from engine.spec.job import JobSpec
 
 State = Literal[
@@ -23,6 +25,7 @@ State = Literal[
     "finished",
     "failed",
     "crashed",
+    "unreadable",
 ]
 WORKING: tuple[State, ...] = ("starting", "running", "paused", "stopping")
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
@@ -83,6 +86,13 @@ class Run(Table):
         """The job as it was asked for; a ValidationError where another version made it."""
         return JobSpec.model_validate_json(self.job)
 
+    def readable_job(self) -> JobSpec | None:
+        """The same; None where another version made it, or the folder cannot be read."""
+        try:
+            return self.asked()
+        except ValidationError:
+            return None
+
     def asked_device(self) -> str:
         """The device of the job, also where another version made it; “auto” if it names none."""
         return str(self._hardware().get("device", "auto"))
@@ -121,6 +131,25 @@ def add_run(session: Session, folder: RunFolder, job: JobSpec, state: State) -> 
         folder=folder.path,
         state=state,
         created=folder.created(),
+    )
+    session.add(run)
+    session.flush()
+    return run
+
+
+def add_unreadable(session: Session, folder: RunFolder, why: StudioError) -> Run:
+    """List a folder that is a run by its files and cannot be read, with the reason."""
+    run = Run(
+        id=folder.path.name,
+        name=folder.path.name,
+        task="",
+        job="{}",
+        folder=folder.path,
+        state="unreadable",
+        created=changed(folder.path),
+        problem=why.problem,
+        advice=why.advice,
+        details=why.details,
     )
     session.add(run)
     session.flush()

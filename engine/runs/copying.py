@@ -118,7 +118,10 @@ def _newer(name: str, why: str) -> StudioError:
 def _is_same(one: RunFolder, other: RunFolder) -> bool:
     """Whether both had the same job and all the same happened."""
     pairs = ((one.spec_file, other.spec_file), (one.events_file, other.events_file))
-    return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
+    try:
+        return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
+    except OSError:
+        return False  # what cannot be read says nothing
 
 
 def _files(folder: Path) -> Iterator[Path]:

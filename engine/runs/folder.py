@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
 from engine.errors import StudioError
+from engine.messages import YEARS, in_calendar
 from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.phrases import phrase
 from engine.runs.lock import hold, is_held, open_here
@@ -32,7 +33,7 @@ KINDS = {
 }
 FREQUENT = (b'"kind":"measured"', b'"kind":"progressed"')
 KIND = re.compile(rb'"kind":"(\w+)"')
-STEP = re.compile(r"step-(\d{8,})")
+STEP = re.compile(r"step-(\d{8,18})")  # the record holds no larger numbers
 
 
 class RunFolder:
@@ -170,7 +171,7 @@ class RunFolder:
 
     def created(self) -> datetime:
         """When the job was asked for."""
-        return datetime.fromtimestamp(self.spec_file.stat().st_mtime, UTC)
+        return changed(self.spec_file)
 
     def _line_start(self, byte: int) -> int:
         """The first byte of the first line that begins at or after `byte`."""
@@ -255,6 +256,14 @@ class RunFolder:
             return []
         found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
         return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
+
+
+def changed(path: Path) -> datetime:
+    """When a file or folder was changed last; the first day that counts where nobody can know."""
+    try:
+        return in_calendar(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    except (OSError, OverflowError, ValueError):
+        return datetime(YEARS[0], 1, 1, tzinfo=UTC)
 
 
 def step_of(checkpoint: Path) -> int:

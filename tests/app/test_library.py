@@ -17,6 +17,7 @@ from engine.spec.job import FromScratch, JobSpec
 from engine.spec.model import bert
 from engine.spec.tasks.text_classification import TextClassification
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
+from tests.engine.faults import without_the_rights_of_root
 
 
 def make_model(folder: Path) -> Path:
@@ -31,6 +32,22 @@ def make_model(folder: Path) -> Path:
 def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Only what the test made is there."""
     monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "starter")
+
+
+def test_a_closed_folder_is_listed_with_its_reason_and_hides_no_other(
+    home: Home, tmp_path: Path
+) -> None:
+    closed = (make_model(home.models / "closed"), home.datasets / "shut" / "1")
+    make_model(home.models / "open")
+    closed[1].mkdir(parents=True)
+    (closed[1] / "spec.json").write_text("{}")
+    for folder in closed:
+        folder.chmod(0)
+    with without_the_rights_of_root():
+        models = {m.name: m.problem for m in library.own_models(home)}
+        (data,) = library.datasets(home)
+    assert models["open"] == "" and models["closed"]
+    assert data.folder == closed[1] and "permission" in data.problem
 
 
 def test_imported_models_are_listed_by_name(home: Home, tmp_path: Path) -> None:

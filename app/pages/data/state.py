@@ -155,7 +155,8 @@ class DataState(QObject):
             unfinished: list[str] = []
             with record.read() as session:
                 for run in all_runs(session):
-                    data = run.asked().data
+                    job = run.readable_job()
+                    data = job.data if job is not None else None
                     if isinstance(data, StoredData) and data.folder == entry.folder:
                         (finished if run.state == "finished" else unfinished).append(run.name)
             return Uses(tuple(finished), tuple(unfinished))

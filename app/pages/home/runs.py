@@ -103,7 +103,7 @@ class RunRow(Card):
         if run.state in ("running", "stopping", "stopped", "crashed") and run.share >= 0:
             said.append(numbers.percent(run.share, 0))
         self.name.setText(run.name)
-        self.below.setText(" · ".join(said))
+        self.below.setText(" · ".join(filter(None, said)))
         has_metric = run.metric is not None
         self.figure.setText(metric_value(run.metric_name, run.metric) if has_metric else "")
         best = self.tr("best {0}").format(metric_title(run.metric_name))

@@ -94,7 +94,7 @@ def _state_tooltip(row: RunRow, _: Rows) -> str:
 COLUMNS = {
     Column.STATE: ColumnFacts(
         lambda: tr("State"),
-        96,
+        112,
         lambda row, _: run_texts.state_text(row.state),
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,

@@ -68,6 +68,6 @@ class RunsFilter(QSortFilterProxyModel):
             case Shown.FINISHED:
                 return row.state == "finished"
             case Shown.STOPPED_OR_FAILED:
-                return row.can_resume
+                return row.can_resume or row.state == "unreadable"
             case Shown.STARRED:
                 return row.star

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.pages.runs import texts
@@ -87,10 +86,7 @@ def read_row(record: Record, run_id: str) -> RunRow | None:
 
 
 def _row(session: Session, run: Run) -> RunRow:
-    try:
-        job: JobSpec | None = run.asked()
-    except ValidationError:
-        job = None
+    job = run.readable_job()
     saved = checkpoints_of(session, run.id)
     best = next((c for c in saved if c.best), saved[-1] if saved else None)
     return RunRow(

@@ -1,5 +1,7 @@
 import json
+import os
 from collections.abc import Callable
+from datetime import timedelta, timezone
 from pathlib import Path
 
 from sqlalchemy import inspect, select
@@ -11,10 +13,11 @@ from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import Record, open_record
-from engine.record.rebuild import rebuild, refill
+from engine.record.rebuild import Found, rebuild, refill
 from engine.record.runs import Run, add_run, all_runs, set_name, set_notes, set_star
 from engine.record.runs import run as find
-from engine.runs.folder import RunFolder
+from engine.runs.folder import RunFolder, step_of
+from tests.engine.faults import without_the_rights_of_root
 from tests.engine.runs import fake_worker
 
 Train = Callable[[str], RunFolder]
@@ -117,20 +120,139 @@ def test_a_queued_run_without_a_memory_of_it_is_not_trained_unasked(home: Home) 
     assert rows(home)["runs"][0]["state"] == "stopped"
 
 
-def test_folders_that_are_no_runs_are_passed_over_and_damaged_ones_said(
-    home: Home, record: Record, trained: Train, tmp_path: Path
+def test_folders_that_are_no_runs_are_passed_over(
+    home: Home, record: Record, trained: Train
 ) -> None:
     trained("good")
     for name in (".half.tmp-1234", "empty"):
         (home.runs / name).mkdir()
-    (home.runs / "bad").mkdir()
-    (home.runs / "bad" / "spec.json").write_text(json.dumps({"name": "x"}))
     (home.runs / "file").write_text("x")
     (home.runs / "link").symlink_to(home.runs / "good")
+    assert refill(record, home) == Found(["good"], [])
+    assert refill(record, home) == Found([], [])
+
+
+EDGES = [
+    {"kind": "measured", "name": "loss", "step": 2**63, "value": 1.0},
+    {"kind": "progressed", "stage": "x", "done": 10**30, "total": 1},
+    {"kind": "started", "pid": -5},
+    {"kind": "ended", "outcome": "finished", "step": 2**64},
+    {"kind": "saved", "step": 2**65, "folder": "checkpoints/x"},
+    {"kind": "measured", "name": "loss", "step": 3, "value": 1e999},
+    {"kind": "noted", "text": "x", "at": "0001-01-01T00:00:00+14:00"},
+    {"kind": "noted", "text": "x", "at": "9999-12-31T23:59:59-14:00"},
+    {"kind": "ended", "outcome": "stopped", "at": "0001-01-01T00:00:00+00:00"},
+]
+
+
+def spoil(home: Home, name: str, trained: Train) -> None:
+    """A run that is whole but for what its name says."""
+    folder = trained(name)
+    match name:
+        case "spec not valid":
+            folder.spec_file.write_text(json.dumps({"name": "x"}))
+        case "spec a folder":
+            folder.spec_file.unlink()
+            folder.spec_file.mkdir()
+        case "spec missing":
+            folder.spec_file.unlink()
+        case "spec in bytes":
+            folder.spec_file.write_bytes(bytes(range(256)))
+        case "spec closed":
+            folder.spec_file.chmod(0)
+        case "events closed":
+            folder.events_file.chmod(0)
+        case "events a folder":
+            folder.events_file.unlink()
+            folder.events_file.mkdir()
+        case "checkpoints closed":
+            folder.checkpoints.chmod(0)
+        case "closed":
+            folder.path.chmod(0)
+
+
+UNREADABLE = (
+    *("spec not valid", "spec a folder", "spec missing", "spec in bytes", "spec closed"),
+    *("events closed", "events a folder", "checkpoints closed", "closed"),
+)
+
+
+def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
+    home: Home, record: Record, trained: Train
+) -> None:
+    trained("good")
+    for name in UNREADABLE:
+        spoil(home, name, trained)
+    trained("other")
+    with without_the_rights_of_root():
+        found = refill(record, home)
+        again = refill(record, home)
+    assert found.added == sorted(["good", "other", *UNREADABLE])
+    assert len(found.problems) == len(UNREADABLE) and again == Found([], [])
+    with record.read() as session:
+        runs = {run.id: run for run in all_runs(session)}
+    assert {runs[name].state for name in ("good", "other")} == {"finished"}
+    for name in UNREADABLE:
+        run = runs[name]
+        assert (run.state, run.name, run.readable_job()) == ("unreadable", name, None)
+        assert 10 < len(f"{run.problem} {run.advice}") <= 300
+    assert "permission" in runs["events closed"].problem
+    assert "folder, not a file" in runs["spec a folder"].problem
+
+
+def test_a_run_that_can_be_read_again_is_taken_in_with_what_was_said_of_it(
+    home: Home, record: Record, trained: Train
+) -> None:
+    for name in ("one", "two"):
+        folder = trained(name)
+        folder.spec_file.rename(folder.path / "kept")
+    refill(record, home)
+    with record.session() as session:
+        set_notes(session, "one", "looks odd")
+        set_name(session, "two", "mine")
+    for name in ("one", "two"):
+        (home.runs / name / "kept").rename(home.runs / name / "spec.json")
+    assert refill(record, home) == Found(["one", "two"], [])
+    with record.read() as session:
+        one, two = (find(session, name) for name in ("one", "two"))
+    assert one and two and one.state == two.state == "finished"
+    assert (one.name, one.notes, one.problem) == ("short", "looks odd", "")
+    assert two.name == "mine"
+
+
+def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(
+    home: Home, record: Record, trained: Train
+) -> None:
+    folder = trained("edge")
+    with open(folder.events_file, "a") as file:
+        file.writelines(json.dumps({"at": "2026-01-01T00:00:00Z"} | edge) + "\n" for edge in EDGES)
+    (folder.checkpoints / "step-99999999999999999999").mkdir()
+    (folder.checkpoints / "step-99999999999999999999" / "manifest.json").write_text("{}")
+    for seconds in (-1e12, 1e12):  # of the file of the job, as some archives keep it
+        other = trained(f"at {seconds:g}")
+        os.utime(other.spec_file, (seconds, seconds))
+    assert refill(record, home).problems == []
+    with record.read() as session:
+        runs = {run.id: run for run in all_runs(session)}
+        skipped = [r for r in runs["edge"].remarks if r.startswith("Skipped")]
+        assert len(skipped) == len(EDGES)
+        assert {run.state for run in runs.values()} == {"finished"}
+        assert all(step_of(c.folder) < 10**8 for c in all_checkpoints(session))
+    for run in runs.values():
+        assert run.created.astimezone(timezone(timedelta(hours=-14))).year >= 1969
+
+
+def test_a_folder_whose_name_is_no_text_is_told_and_hides_no_other(
+    home: Home, record: Record, trained: Train
+) -> None:
+    trained("good")
+    for parent, file in ((home.runs, "spec.json"), (home.models, "config.json")):
+        strange = os.fsencode(parent) + b"/\xff\xfe"
+        os.mkdir(strange)
+        (Path(os.fsdecode(strange)) / file).write_text("{}")
     found = refill(record, home)
     assert found.added == ["good"]
-    assert len(found.problems) == 1 and "spec.json of bad is not valid" in found.problems[0]
-    assert refill(record, home).added == []
+    assert len(found.problems) == 1 and "no text" in found.problems[0]
 
 
 def test_imported_models_follow_their_folders(home: Home, record: Record) -> None:

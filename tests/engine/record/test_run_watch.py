@@ -7,13 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
 from engine.record import run_watch
 from engine.record.metrics import curves
-from engine.record.runs import add_run
+from engine.record.opening import Record
+from engine.record.run_watch import RunWatch
+from engine.record.runs import Run, add_run, all_runs
+from engine.record.runs import run as find
+from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.folder import RunFolder
+from tests.engine.faults import without_the_rights_of_root
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
@@ -181,3 +187,48 @@ def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
     while window.manager.is_behind:
         window.refresh()
     assert window.run("long").state == "crashed" and window.run("long").step == 39_999
+
+
+def test_a_run_whose_events_cannot_be_read_hides_no_other_and_comes_back(
+    home: Home, record: Record
+) -> None:
+    watch = RunWatch(record, Workers())
+    folders = [RunFolder.create(home.runs / name, fake_worker.job()) for name in ("bad", "good")]
+    with record.session() as session:
+        for folder in folders:
+            add_run(session, folder, folder.job(), "queued")
+    for folder in folders:
+        assert fake_worker.main(folder) == 0
+    bad, _ = folders
+
+    def follow() -> list[tuple[object, ...]]:
+        with record.read() as session:
+            runs = all_runs(session)
+        return [u.values for u in watch.follow(runs) if u.signal == "run_changed"]
+
+    def run(run_id: str) -> Run:
+        with record.read() as session:
+            found = find(session, run_id)
+        assert found is not None
+        return found
+
+    bad.events_file.chmod(0)
+    with without_the_rights_of_root():
+        assert sorted(follow()) == [("bad",), ("good",)]
+        assert follow() == []  # said once
+    assert run("good").state == "finished"
+    assert "permission" in run("bad").problem
+    bad.events_file.chmod(0o600)
+    assert ("bad",) in follow()
+    assert (run("bad").state, run("bad").problem) == ("finished", "")
+
+
+def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Record) -> None:
+    folder = RunFolder.create(home.runs / "bad", fake_worker.job())
+    folder.append(Started(pid=1))
+    with record.session() as session:
+        add_run(session, folder, folder.job(), "running")
+    folder.path.chmod(0)
+    with without_the_rights_of_root():
+        RunWatch(record, Workers()).correct_stale()
+    folder.path.chmod(0o700)

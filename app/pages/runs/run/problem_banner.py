@@ -58,7 +58,7 @@ class ProblemBanner(Card):
 
     def show_run(self, row: RunRow) -> None:
         """Show the problem of this run, or nothing."""
-        wrong = row.state in ("failed", "crashed") or bool(row.problem)
+        wrong = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
         self.setVisible(wrong)
         if not wrong:
             return
