@@ -53,7 +53,7 @@ def wanted_of(spec: DatasetSpec) -> str:
         return translate("DataTexts", "numbers from {0} to {1}").format(written(low), written(high))
     if (several := counted(labels)) is not None:
         return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
-    return translate("DataTexts", "%Ln label(s)", "", len(labels))
+    return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is none
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:

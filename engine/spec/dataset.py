@@ -7,11 +7,14 @@ from pydantic import Field, model_validator
 
 from engine.phrases import phrase
 from engine.spec import Spec
+from engine.spec.fields import setting
 from engine.spec.phrases import PhraseField
 from engine.spec.problems import broken
 
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
+Source = SplitName | Literal["all"]
+"""Which rows a file has: those of one split, or all."""
 
 
 class Reading(Spec):
@@ -100,6 +103,11 @@ class Mapping(Spec):
         return self
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of the text and of the second one."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are used."""
         return tuple(column for _, columns in self.by_field() for column in columns)
@@ -165,24 +173,49 @@ class Split(Spec):
         return self
 
 
+class Cleaning(Spec):
+    """What is left out or written otherwise when rows are imported."""
+
+    skip_empty: tuple[str, ...] = Field(
+        (),
+        title="Skip rows without",
+        description="Columns that must be filled: rows in which one of them is empty are skipped.",
+    )
+    spellings: dict[str, str] = Field(
+        {},
+        title="Spellings",
+        description="Labels that are read as another one, such as “Positive” as “positive”.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
+
 class DatasetSpec(Spec):
     """One immutable version of a data set, as `spec.json` beside its `data.parquet` says it."""
 
     name: str
     version: int = Field(ge=1)
-    sources: dict[SplitName | Literal["all"], Path] = Field(
-        description="The files it was imported from: one for all rows, or one for each split."
+    sources: dict[Source, tuple[Path, ...]] = Field(
+        description="The files it was imported from: those with all rows, or those of each split."
     )
     source_sha256: dict[str, str] = Field(
-        default_factory=dict, description="SHA-256 of each source file as it was read."
+        default_factory=dict, description="SHA-256 of each source file as it was read, by its path."
     )
     reading: Reading
     mapping: Mapping
     split: Split
+    cleaning: Cleaning = Cleaning()
     columns: tuple[str, ...] = Field(description="Columns of the source, in its order.")
     rows: dict[SplitName, int] = Field(description="Number of rows in each split.")
     labels: dict[str, int] = Field(
         default_factory=dict, description="Number of rows with each label, sorted by label."
+    )
+    empty: dict[str, int] = Field(
+        default_factory=dict,
+        description="Number of training and validation rows in which a used column is empty.",
+    )
+    label_for: dict[str, str] = Field(
+        default_factory=dict,
+        description="The column of labels that would suit a task better than that of the mapping.",
     )
     spans: dict[str, int] = Field(
         default_factory=dict,
@@ -214,6 +247,7 @@ class FileData(Spec):
     reading: Reading | None = Field(None, description="None: recognised.")
     mapping: Mapping | None = Field(None, description="None: recognised.")
     split: Split = Split()
+    cleaning: Cleaning = Cleaning()
 
 
 DataSource = Annotated[StoredData | FileData, Field(discriminator="kind")]

@@ -100,6 +100,7 @@ class TaskFacts:
         best_metric: the one by which checkpoints are compared, unless the labels want another.
         reads: the roles of columns that each row needs.
         may_read: those that are read where they are there.
+        fills: those whose cells must not be empty.
         training: the usual settings from a checkpoint.
         from_scratch: those with fresh weights; None where it needs a checkpoint.
         cuts_long_texts: whether what is beyond the longest input is lost.
@@ -111,6 +112,7 @@ class TaskFacts:
     best_metric: str
     reads: tuple[Role, ...]
     may_read: tuple[Role, ...] = ()
+    fills: tuple[Role, ...] = ()
     training: TrainingSpec = FINE_TUNING
     from_scratch: TrainingSpec | None = None
     cuts_long_texts: bool = True

@@ -12,7 +12,7 @@ from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
 from engine.atomic_write import whole_folder
-from engine.data.datasets.collecting import digest_of, state_of
+from engine.data.datasets.collecting import digest_of, files_of, state_of
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.home import free_folder
@@ -197,7 +197,7 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
     `digests` remembers what was read, so that a file is read again only when it has changed.
     """
     states = set()
-    for split, path in spec.sources.items():
+    for _, path in files_of(spec.sources):
         try:
             key = (path, *state_of(path))
             if key not in digests:
@@ -205,7 +205,7 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
         except (OSError, StudioError):
             states.add("missing")
             continue
-        states.add("same" if digests[key] == spec.source_sha256.get(split) else "changed")
+        states.add("same" if digests[key] == spec.source_sha256.get(str(path)) else "changed")
     if "changed" in states:
         return "changed"
     return "missing" if "missing" in states else "same"

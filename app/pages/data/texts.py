@@ -12,12 +12,14 @@ from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
 from app.widgets.spec_texts import title_of
 from app.widgets.text import TextStyle
+from engine.data.datasets.collecting import files_of
 from engine.data.formats import FORMATS
 from engine.spec.dataset import DatasetSpec, Mapping, SplitName
 
 translate = QCoreApplication.translate
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
+SHOWN_FILES = 4  # whose names stand on the card
 DRAWN: tuple[SplitName, ...] = ("validation", "test")  # what a random split takes its rows for
 
 Fact = tuple[str, str] | tuple[str, str, TextStyle]
@@ -52,7 +54,10 @@ def line_of(spec: DatasetSpec) -> str:
     said = [translate("Data", "version {0}").format(spec.version), wanted_of(spec)]
     if spec.mapping.pair is not None:
         said.append(translate("Data", "text pairs"))
-    names = ", ".join(one_line(path.name[:60]) for path in spec.sources.values())
+    files = files_of(spec.sources)
+    names = ", ".join(one_line(path.name[:60]) for _, path in files[:SHOWN_FILES])
+    if len(files) > SHOWN_FILES:
+        names += ", …"
     return " · ".join([*said, sizes_of_splits(spec.rows, " / "), names])
 
 
@@ -69,7 +74,7 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
         (translate("Data", "Split by"), _split(spec)),
         (translate("Data", "Columns"), "\n".join(roles)),
         (translate("Data", "File format"), _reading(spec)),
-        (translate("Data", "Source"), "\n".join(str(path) for path in spec.sources.values())),
+        (translate("Data", "Source"), "\n".join(str(path) for _, path in files_of(spec.sources))),
     ]
     if source:
         facts.append((translate("Data", "Source status"), *_status(source)))

@@ -4,7 +4,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.library import DataEntry
-from app.pages.train.fit import misfits
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.preview import Example
 from app.pages.train.requests import Requests
@@ -16,6 +15,7 @@ from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import Text
 from app.widgets.token_row import TokenRow
+from engine.data.columns.fit import problems_of_dataset
 from engine.spec.dataset import StoredData
 
 
@@ -98,7 +98,7 @@ class DataStep(QWidget):
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", reason=entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
-        problems = misfits(spec, self._state.choices.task) if goal else []
+        problems = problems_of_dataset(spec, self._state.choices.task) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))

@@ -1,29 +1,10 @@
-"""Which data fits which task, and what labels it brings."""
-
-from PySide6.QtCore import QCoreApplication
+"""Which task suits the data, and what labels it brings."""
 
 from app.pages.train.choices import Choices
 from app.pages.train.goals import Goal
-from engine.data.columns.fit import likely_task, problems_of
+from engine.data.columns.fit import likely_task
 from engine.data.columns.labels import CountedLabels
-from engine.errors import StudioError
 from engine.spec.dataset import DatasetSpec
-from engine.spec.task import TaskSpec
-
-translate = QCoreApplication.translate
-
-
-def misfits(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
-    """Everything that keeps this data set from this task; empty where it fits."""
-    found = problems_of(spec.columns, spec.mapping, task, spec.labels or None)
-    if not spec.rows.get("train"):
-        found.append(
-            StudioError(
-                translate("Train", "It has no training rows."),
-                translate("Train", "Import it again with another split."),
-            )
-        )
-    return found
 
 
 def likely_goal(spec: DatasetSpec) -> Goal:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import Choices, Step
-from app.pages.train.fit import label_names, likely_goal, misfits
+from app.pages.train.fit import label_names, likely_goal
 from engine.checkpoints.families import FAMILIES
+from engine.data.columns.fit import problems_of_dataset
 from engine.spec.task import LabelledTask, TaskSpec
 from engine.spec.tasks.pretraining import Pretraining
 
@@ -39,14 +40,14 @@ def _of_data(choices: Choices) -> Iterator[Fix]:
     data = choices.data
     if choices.goal is None or data is None or data.spec is None or data.is_gone:
         return
-    if not misfits(data.spec, choices.task):
+    if not problems_of_dataset(data.spec, choices.task):
         return
     unlisted = _without_names(choices.task)
-    if unlisted != choices.task and not misfits(data.spec, unlisted):
+    if unlisted != choices.task and not problems_of_dataset(data.spec, unlisted):
         title = translate("Train", "Use the labels of the data")
         yield Fix(title, choices.with_task(unlisted))
     likely = likely_goal(data.spec)
-    if likely.kind != choices.goal.kind and not misfits(data.spec, likely.task):
+    if likely.kind != choices.goal.kind and not problems_of_dataset(data.spec, likely.task):
         title = translate("Train", "Change the task to “{task}”").format(task=likely.title)
         yield Fix(title, replace(choices, goal=likely))
 

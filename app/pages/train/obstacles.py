@@ -4,12 +4,13 @@ from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import Choices, Step
-from app.pages.train.fit import label_names, misfits
+from app.pages.train.fit import label_names
 from app.pages.train.job import job, suggested_name
 from app.translation import translated
 from app.widgets.spec_texts import problem_text
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.data.columns.fit import problems_of_dataset
 from engine.validation import problems_in
 
 translate = QCoreApplication.translate
@@ -39,7 +40,7 @@ def _of_data(choices: Choices) -> str:
         return template.format(name=choices.data.name)
     if choices.goal is None or choices.data.spec is None:
         return ""
-    problems = misfits(choices.data.spec, choices.task)
+    problems = problems_of_dataset(choices.data.spec, choices.task)
     if not problems:
         return ""
     template = translate("Train", "“{name}” does not fit this task: {problem}")

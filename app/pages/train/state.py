@@ -11,7 +11,6 @@ from app.pages.train.changes import SIMPLE_FIELDS
 from app.pages.train.choices import NO_PROBE, Choices, Model, Step
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.estimate_state import EstimateState
-from app.pages.train.fit import misfits
 from app.pages.train.fixes import Fix, fixes
 from app.pages.train.goals import Goal
 from app.pages.train.job import job
@@ -20,6 +19,7 @@ from app.pages.train.obstacles import obstacle
 from app.pages.train.preview_state import Previewed, PreviewState
 from app.pages.train.warnings import warnings
 from app.studio import Studio
+from engine.data.columns.fit import problems_of_dataset
 from engine.errors import StudioError
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
@@ -202,7 +202,9 @@ class TrainState(QObject):
         data, goal = self.choices.data, self.choices.goal
         if data is None or goal is None or data.spec is None:
             return None
-        if not isinstance(data.source, StoredData) or misfits(data.spec, self.choices.task):
+        if not isinstance(data.source, StoredData) or problems_of_dataset(
+            data.spec, self.choices.task
+        ):
             return None
         vocabulary = self.vocabulary()
         path = vocabulary.path if vocabulary else None

@@ -1,12 +1,21 @@
-"""Whether a data set and a task fit together, by the columns and the labels that were counted."""
+"""Whether a data set and a task fit together, by the columns and the labels that were counted.
 
+These are the rules of the window, of `check`, of `job` and of a training, which all ask here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Counts
 
 from engine.data.columns.labels import CountedLabels
+from engine.data.columns.mapping import label_columns
 from engine.errors import MissingColumn, StudioError
-from engine.spec.dataset import Mapping
-from engine.spec.task import TaskSpec
+from engine.phrases import phrase
+from engine.spec.dataset import DatasetSpec, Mapping
+from engine.spec.task import TaskSpec, target
 from engine.spec.tasks import TASKS
+
+COMPARED_COLUMNS = 10  # that may hold the labels
 
 
 def problems_of(
@@ -14,13 +23,75 @@ def problems_of(
     mapping: Mapping,
     task: TaskSpec,
     labels: Counts[str, int] | None = None,
+    empty: Counts[str, int] | None = None,
+    rows: int = 0,
 ) -> list[StudioError]:
-    """Everything that keeps this data from this task; `labels` None means not yet counted."""
+    """Everything that keeps this data from this task.
+
+    Args:
+        labels: how many rows have each label; None means not yet counted.
+        empty: in how many of the rows to train with each column is empty.
+        rows: how many these are.
+    """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     counted = None if labels is None else CountedLabels(labels)
-    return [*missing, *task.problems(mapping, counted)]
+    incomplete = _incomplete(mapping, task, empty or {}, rows)
+    return [*missing, *incomplete, *task.problems(mapping, counted)]
+
+
+def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
+    """Everything that keeps a data set that was imported from this task; empty where it fits."""
+    rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
+    found = problems_of(spec.columns, spec.mapping, task, spec.labels or None, spec.empty, rows)
+    if not spec.rows.get("train"):
+        found.append(
+            StudioError(
+                phrase("It has no training rows."), phrase("Import it again with another split.")
+            )
+        )
+    return found
+
+
+def to_be_filled(mapping: Mapping, task: TaskSpec) -> tuple[str, ...]:
+    """The columns in which a task needs something in every row."""
+    roles = mapping.by_field()
+    return tuple(name for role, names in roles if role in task.facts.fills for name in names)
+
+
+def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
+    """Those of `to_be_filled` in which a data set has empty cells."""
+    return tuple(name for name in to_be_filled(spec.mapping, task) if spec.empty.get(name))
+
+
+def _incomplete(
+    mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
+) -> Iterator[StudioError]:
+    """What is said of rows that lack something, one sentence for each role."""
+    advice = phrase("Skip these rows, or complete them in the file.")
+    for role, names in mapping.by_field():
+        missing = max((empty.get(name, 0) for name in names), default=0)
+        if missing and role in task.facts.fills:
+            yield StudioError(_without(role, missing, rows), advice)
+
+
+def _without(role: str, missing: int, rows: int) -> str:
+    match role:
+        case "text":
+            return phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
+        case "pair":
+            return phrase(
+                "{missing:,} of {rows:,} rows have no second text.", missing=missing, rows=rows
+            )
+        case "endings":
+            return phrase(
+                "{missing:,} of {rows:,} rows have an empty choice.", missing=missing, rows=rows
+            )
+        case "tags":
+            return phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
+        case _:
+            return phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
@@ -28,3 +99,45 @@ def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> Tas
     counted = CountedLabels(labels) if labels else None
     found = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
     return TASKS[found](kind=found)
+
+
+def mapping_for(
+    task: TaskSpec, mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> Mapping:
+    """The mapping with the column of labels that suits the task, judged by the first rows.
+
+    It is the same where its own column suits the task, or none does.
+    """
+    return _with_label(task, mapping, columns, rows, label_columns(columns, rows, mapping))
+
+
+def labels_for_tasks(
+    mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> dict[str, str]:
+    """By task, the column of labels that suits it where that of the mapping does not."""
+    others = label_columns(columns, rows, mapping)
+    found = {
+        kind: _with_label(task(kind=kind), mapping, columns, rows, others).label
+        for kind, task in TASKS.items()
+    }
+    return {kind: label for kind, label in found.items() if label and label != mapping.label}
+
+
+def _with_label(
+    task: TaskSpec,
+    mapping: Mapping,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    others: tuple[str, ...],
+) -> Mapping:
+    """The mapping with the first of its own and the other columns of labels that suits a task."""
+    facts = task.facts
+    if "label" not in (*facts.reads, *facts.may_read) or target(mapping) not in ("label", None):
+        return mapping
+    own = () if mapping.label is None else (mapping.label,)
+    for label in dict.fromkeys((*own, *others[:COMPARED_COLUMNS])):
+        wanted = mapping.model_copy(update={"label": label})
+        cells = Counter(row[columns.index(label)].strip() for row in rows)
+        if not any(task.problems(wanted, CountedLabels(cells))):
+            return wanted
+    return mapping

@@ -24,7 +24,8 @@ class CountedLabels:
 
     @cached_property
     def not_numbers(self) -> dict[str, int]:
-        return {cell: rows for cell, rows in self.cells.items() if number_in(cell) is None}
+        cells = self.cells.items()
+        return {cell: rows for cell, rows in cells if cell.strip() and number_in(cell) is None}
 
     @cached_property
     def numbers(self) -> frozenset[float]:

@@ -1,11 +1,13 @@
 """Which columns hold what the tasks read: by name, else by what is in them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.data.columns.answers import Unfit, answers_of
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.names import plain_name
+from engine.data.columns.numbers import number_in
 from engine.data.columns.words import words_of
 from engine.phrases import phrase
 from engine.spec.dataset import Mapping
@@ -41,6 +43,7 @@ LABELS = (
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
     *("similarity", "tag", "genre", "type", "y"),
 )
+LABEL_WORDS = ("label", "class", "category", "judgment", "judgement", "gold")  # in longer names
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
 MAX_LABEL_CHARACTERS = 60  # characters, of what may be a label by its values
@@ -57,6 +60,7 @@ class _Statistics:
     rows: int
     worded: float  # share of the cells with a space
     longest: int
+    decimals: int  # cells with a number that is not whole
 
     @property
     def is_text(self) -> bool:
@@ -66,6 +70,10 @@ class _Statistics:
     def is_label(self) -> bool:
         few = self.distinct <= max(2, min(MAX_LABELS, self.rows // 3))
         return few and 0 < self.longest <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
+
+    @property
+    def is_scale(self) -> bool:
+        return self.decimals > 0
 
 
 def guess_mapping(
@@ -94,17 +102,49 @@ def guess_mapping(
     tags = _tags(columns, names, rows, text)
     if tags is not None:
         return Mapping(text=text, tags=tags), ""
-    used = {text, pair}
-    label = next((names[n] for n in LABELS if n in names and names[n] not in used), None)
-    if label is None:
-        label = _likely_label(statistics, used, columns.index(text))
-        guessed = guessed or label is not None
+    named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
+    label = next(iter((*named, *likely)), None)
+    guessed = guessed or (label is not None and not named)
     note = (
         phrase("We guessed the text and label columns from the data. Please check them.")
         if guessed
         else ""
     )
     return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
+
+
+def label_columns(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
+) -> tuple[str, ...]:
+    """Every column that may hold the labels beside the texts of `mapping`, the likeliest first."""
+    statistics = [
+        _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
+    ]
+    named, likely = _labels(columns, statistics, mapping)
+    scales = [one.name for one in statistics if one.is_scale and one.name not in mapping.texts]
+    return tuple(dict.fromkeys((*named, *likely, *scales)))
+
+
+def _labels(
+    columns: tuple[str, ...], statistics: list[_Statistics], mapping: Mapping
+) -> tuple[list[str], list[str]]:
+    """The columns that are called as labels are, and those that look like labels."""
+    free = [column for column in columns if column not in mapping.texts]
+    plain = {plain_name(column): column for column in reversed(free)}
+    named = [plain[name] for name in LABELS if name in plain]
+    words = {one.name: one for one in statistics}
+    named += [
+        column
+        for column in free
+        if column not in named and _names_label(column) and words[column].is_label
+    ]
+    return named, _likely_labels(statistics, mapping.texts, columns.index(mapping.text))
+
+
+def _names_label(column: str) -> bool:
+    """Whether one of the words of a name is that of a label: entailment_label, ClassName."""
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column)
+    return any(part.lower() in LABEL_WORDS for part in parts)
 
 
 def _answers(
@@ -134,7 +174,16 @@ def _statistics_of(name: str, cells: list[str]) -> _Statistics:
         rows=len(cells),
         worded=sum(" " in cell.strip() for cell in cells) / count,
         longest=max(map(len, cells), default=0),
+        decimals=_decimals(cells),
     )
+
+
+def _decimals(cells: list[str]) -> int:
+    """How many cells hold a number that is not whole; 0 where one of them holds none."""
+    found = [number_in(cell) for cell in cells]
+    if any(number is None for number in found):
+        return 0
+    return sum(number is not None and not number.is_integer() for number in found)
 
 
 def _named_texts(names: dict[str, str]) -> tuple[str | None, str | None]:
@@ -178,10 +227,11 @@ def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None
     return (max(others, key=lambda one: one.length).name, None) if others else (None, None)
 
 
-def _likely_label(statistics: list[_Statistics], used: set[str | None], text: int) -> str | None:
-    """A column with few and short values; of several, the one that stands nearest to the text."""
-    found = [(abs(i - text), one) for i, one in enumerate(statistics) if one.name not in used]
-    varied = [(far, one) for far, one in found if one.is_label and one.distinct > 1]
-    same = [(far, one) for far, one in found if one.is_label]
-    candidates = varied or same
-    return min(candidates, key=lambda c: c[0])[1].name if candidates else None
+def _likely_labels(statistics: list[_Statistics], texts: tuple[str, ...], place: int) -> list[str]:
+    """Columns with few and short values, those with several first, and the nearest to the text."""
+    found = [
+        (one.distinct == 1, abs(i - place), one.name)
+        for i, one in enumerate(statistics)
+        if one.is_label and one.name not in texts
+    ]
+    return [name for _, _, name in sorted(found)]

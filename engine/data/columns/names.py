@@ -5,9 +5,12 @@ import re
 from engine.spec.dataset import SplitName
 
 SPLIT_NAMES: dict[str, SplitName] = {
-    **dict.fromkeys(("train", "training", "trn"), "train"),
-    **dict.fromkeys(("dev", "development", "valid", "validation", "val", "eval"), "validation"),
-    **dict.fromkeys(("test", "testing", "tst", "heldout", "held-out"), "test"),
+    **dict.fromkeys(("train", "training", "trn", "trainset"), "train"),
+    **dict.fromkeys(
+        ("dev", "development", "devset", "valid", "validation", "val", "valset", "eval"),
+        "validation",
+    ),
+    **dict.fromkeys(("test", "testing", "tst", "testset", "heldout", "held-out"), "test"),
 }
 
 

@@ -2,9 +2,10 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Table
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +23,17 @@ from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
+from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_CHARACTERS = 32_000_000
 MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose split is still to be drawn
-Source = SplitName | Literal["all"]
+FIRST_ROWS = 2_000  # by which columns are told apart
+NO_CLEANING = Cleaning()
+Sources = Table[Source, Path | Sequence[Path]]
+"""The file, or the files, with the rows of a split, or with all."""
 
 
 class Collected(NamedTuple):
@@ -42,48 +46,57 @@ class Collected(NamedTuple):
     labels: dict[str, int]  # how many rows have each
     flags: dict[str, int]  # how many rows say yes in each such column
     spans: dict[str, int]  # how many there are of each type
-    sha256: dict[str, str]
+    sha256: dict[str, str]  # by the path of the source
     notes: list[str]
+    empty: dict[str, NDArray[np.int32]]  # by column in use, the rows in which it is empty
+    first: list[tuple[str, ...]]  # rows, no more than `FIRST_ROWS`
     passages: NDArray[np.int32] | None = None  # [rows], equal where the passage of a question is
 
 
+def files_of(sources: Sources) -> list[tuple[Source, Path]]:
+    """Each file with what it is, in the order in which they are read."""
+    return [
+        (source, path)
+        for source, paths in sources.items()
+        for path in ((paths,) if isinstance(paths, Path) else paths)
+    ]
+
+
 def collect(
-    sources: dict[Source, Path],
+    sources: Sources,
     reading: Reading,
     mapping: Mapping,
     split: Split,
     folder: Path,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
+    cleaning: Cleaning = NO_CLEANING,
 ) -> Collected:
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
 
     Columns are those of the first source. Others are matched by name, or by position where one of
-    the two files has no names.
+    the two files has no names. White space around labels is left out.
     """
-    if not sources:
+    files = files_of(sources)
+    if not files:
         raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
-    opened = _open(sources, reading, progress, cancelled)
+    opened = _open(files, reading, progress, cancelled)
     columns = opened[0].table.columns
-    _require(columns, mapping, split)
+    _require(columns, mapping, split, cleaning)
     notes: list[str] = []
-    with _RowWriter(folder / "rows.parquet", columns, mapping, split) as writer:
+    with _RowWriter(folder / "rows.parquet", columns, mapping, split, cleaning) as writer:
         for one in opened:
             places, matched = _places(columns, one, reading, mapping)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, one, places, mapping, cancelled)
             writer.add(one, places, tags, remarks)
             if len(writer) == rows:
-                raise BadFile(
-                    one.path,
-                    phrase("the file has no rows."),
-                    phrase("Choose a file with rows."),
-                )
-            about = f"{one.path.name}: " if len(sources) > 1 else ""
+                raise _without_rows(one.path, bool(remarks.sentences() and cleaning.skip_empty))
+            about = f"{one.path.name}: " if len(files) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
             notes += [about + note for note in told]
-    digests: dict[str, str] = {one.source: digest_of(one.path) for one in opened}
+    digests = {str(one.path.absolute()): digest_of(one.path) for one in opened}
     for one in opened:
         if state_of(one.path) != one.state:
             raise BadFile(
@@ -92,6 +105,14 @@ def collect(
                 phrase("Import it again."),
             )
     return writer.collected(digests, notes)
+
+
+def _without_rows(path: Path, skipped: bool) -> BadFile:
+    if skipped:
+        return BadFile(
+            path, phrase("no row is left."), phrase("Skip fewer rows, or choose another file.")
+        )
+    return BadFile(path, phrase("the file has no rows."), phrase("Choose a file with rows."))
 
 
 class _Opened(NamedTuple):
@@ -105,14 +126,14 @@ class _Opened(NamedTuple):
 
 
 def _open(
-    sources: dict[Source, Path],
+    files: list[tuple[Source, Path]],
     reading: Reading,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
 ) -> list[_Opened]:
-    total, done = sum(_size(path) for path in sources.values()), 0
+    total, done = sum(_size(path) for _, path in files), 0
     opened: list[_Opened] = []
-    for source, path in sources.items():
+    for source, path in files:
         state = state_of(path)
         own = reading_alike(path, reading) if opened else reading
         told = None if progress is None else _shifted(progress, done, total)
@@ -138,8 +159,8 @@ def state_of(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _require(columns: tuple[str, ...], mapping: Mapping, split: Split) -> None:
-    for name in (*mapping.columns, split.column):
+def _require(columns: tuple[str, ...], mapping: Mapping, split: Split, cleaning: Cleaning) -> None:
+    for name in (*mapping.columns, split.column, *cleaning.skip_empty):
         if name is not None and name not in columns:
             raise MissingColumn(name, list(columns))
 
@@ -211,9 +232,19 @@ class _RowWriter:
     """Writes rows in groups, and keeps the label and the split of each."""
 
     def __init__(
-        self, path: Path, columns: tuple[str, ...], mapping: Mapping, split: Split
+        self,
+        path: Path,
+        columns: tuple[str, ...],
+        mapping: Mapping,
+        split: Split,
+        cleaning: Cleaning,
     ) -> None:
         self.columns, self._path = columns, path
+        self._used = {name: columns.index(name) for name in mapping.columns}
+        self._filled = {name: columns.index(name) for name in cleaning.skip_empty}
+        self._spellings = cleaning.spellings
+        self._empty: dict[str, list[int]] = {}
+        self._first: list[tuple[str, ...]] = []
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._tags = None if mapping.tags is None else columns.index(mapping.tags)
@@ -250,17 +281,17 @@ class _RowWriter:
         given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
         for line, cells in one.table:
             row = cells if straight else tuple("" if p is None else cells[p] for p in places)
+            if self._lacks(row, remarks, line):
+                continue
             if tags is not None and self._tags is not None:
                 cell, found = tags.read(Row(line, cells), remarks)
                 row = (*row[: self._tags], cell, *row[self._tags + 1 :])
                 self._spans.update(counted(found, tags.scheme))
-            if not row[self._text].strip():
-                remarks.saw(phrase("Row without text"), line)
             if self._label is not None:
+                row = self._with_plain_label(row, remarks, line)
                 label = row[self._label]
-                if not label:
-                    remarks.saw(phrase("Row without label"), line)
                 self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
+            self._note_empty(row, remarks, line)
             for name, place in self._flags.items():
                 self._with_flag[name] += self._says_yes(row[place], name, one.path, line)
             if self._passage is not None:
@@ -270,10 +301,49 @@ class _RowWriter:
             self._given.append(given if here is None else self._split_of(row[here], one.path, line))
             self._lines.append(line)
             self._rows.append(row)
+            if len(self._first) < FIRST_ROWS:
+                self._first.append(row)
             self._characters += sum(map(len, row))
             if len(self._rows) >= self._group_rows or self._characters >= GROUP_CHARACTERS:
                 self._flush()
         self._flush()
+
+    def _lacks(self, row: tuple[str, ...], remarks: Remarks, line: int) -> bool:
+        """Whether a row is skipped, since a column is empty that must be filled."""
+        for name, place in self._filled.items():
+            if not row[place].strip():
+                remarks.saw(phrase("Row without “{name}” skipped", name=name[:60]), line)
+                return True
+        return False
+
+    def _with_plain_label(
+        self, row: tuple[str, ...], remarks: Remarks, line: int
+    ) -> tuple[str, ...]:
+        """The row with its label in one spelling, without white space around it."""
+        place = self._label
+        assert place is not None
+        label = row[place].strip()
+        if label != row[place]:
+            remarks.saw(phrase("Label with white space around it, which was removed"), line)
+        if label in self._spellings:
+            usual = self._spellings[label]
+            remarks.saw(
+                phrase("Label “{label}” read as “{usual}”", label=label[:60], usual=usual[:60]),
+                line,
+            )
+            label = usual
+        return row if label == row[place] else (*row[:place], label, *row[place + 1 :])
+
+    def _note_empty(self, row: tuple[str, ...], remarks: Remarks, line: int) -> None:
+        """Keep in mind which columns in use are empty."""
+        for name, place in self._used.items():
+            if row[place] and not row[place].isspace():
+                continue
+            self._empty.setdefault(name, []).append(len(self))
+            if place == self._text:
+                remarks.saw(phrase("Row without text"), line)
+            elif place == self._label:
+                remarks.saw(phrase("Row without label"), line)
 
     def _split_of(self, cell: str, path: Path, line: int) -> int:
         split = split_named(cell)
@@ -325,6 +395,8 @@ class _RowWriter:
             spans=dict(self._spans.most_common(MAX_SPAN_TYPES)),
             sha256=digests,
             notes=notes,
+            empty={name: np.array(rows, dtype=np.int32) for name, rows in self._empty.items()},
+            first=self._first,
             passages=(
                 None if self._passage is None else np.array(self._passage_numbers, dtype=np.int32)
             ),

@@ -10,22 +10,25 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
+from engine.data.columns.fit import labels_for_tasks
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import bins_of, is_scale
-from engine.data.datasets.collecting import Collected, Source, collect
+from engine.data.columns.spellings import Spellings, spellings_in
+from engine.data.datasets.collecting import NO_CLEANING, Collected, Sources, collect, files_of
 from engine.data.datasets.splitting import draw_splits
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, DatasetSpec, Mapping, Reading, Split
+from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
+SHOWN = 1_000  # labels in several spellings that are told
 
 
 def import_dataset(
     name: str,
-    sources: dict[Source, Path],
+    sources: Sources,
     reading: Reading,
     mapping: Mapping,
     split: Split,
@@ -33,6 +36,7 @@ def import_dataset(
     version: int = 1,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
+    cleaning: Cleaning = NO_CLEANING,
 ) -> DatasetSpec:
     """Import files as one version; `into` appears whole or not at all.
 
@@ -44,26 +48,33 @@ def import_dataset(
         BadFile: with the line.
         Cancelled: soon after `cancelled()` is true.
     """
-    for path in sources.values():
+    files = files_of(sources)
+    for _, path in files:
         _refuse_unwritable(path)
     with whole_folder(into) as folder:
-        collected = collect(sources, reading, mapping, split, folder, progress, cancelled)
+        collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
         splits, rare = split_rows(collected, sources, split)
-        notes = [*collected.notes, *_label_notes(collected.labels, rare)]
+        notes = [*collected.notes, *label_notes(collected.labels, rare)]
         fingerprint = Fingerprint(collected.columns, mapping)
         _write(folder, collected, splits, fingerprint, cancelled)
         counts = np.bincount(splits, minlength=len(SPLITS))
         spec = DatasetSpec(
             name=name,
             version=version,
-            sources={name: path.absolute() for name, path in sources.items()},
+            sources={
+                source: tuple(path.absolute() for one, path in files if one == source)
+                for source in sources
+            },
             source_sha256=collected.sha256,
             reading=reading,
             mapping=mapping,
             split=split,
+            cleaning=cleaning,
             columns=collected.columns,
             rows={name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
             labels=dict(sorted((collected.flags or collected.labels).items())),
+            empty=_empty_cells(collected, splits),
+            label_for=labels_for_tasks(mapping, collected.columns, collected.first),
             spans=dict(sorted(collected.spans.items())),
             notes=tuple(notes),
             fingerprint=fingerprint.hexdigest(),
@@ -71,6 +82,13 @@ def import_dataset(
         text = spec.model_dump_json(indent=1)
         (folder / SPEC).write_text(text, encoding="utf-8")
     return spec
+
+
+def _empty_cells(collected: Collected, splits: NDArray[np.int8]) -> dict[str, int]:
+    """In how many rows to train with and to evaluate by each column is empty."""
+    test = SPLITS.index("test")
+    counts = {name: int((splits[rows] != test).sum()) for name, rows in collected.empty.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 class Fingerprint:
@@ -105,7 +123,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def split_rows(
-    collected: Collected, sources: dict[Source, Path], split: Split
+    collected: Collected, sources: Sources, split: Split
 ) -> tuple[NDArray[np.int8], int]:
     """The split of each row, int8 [rows], and how many labels have a single row to draw."""
     free = np.flatnonzero(collected.given < 0)
@@ -141,7 +159,8 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
     return collected.label_numbers
 
 
-def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
+def label_notes(labels: dict[str, int], rare: int = 0) -> list[str]:
+    """What is worth saying of labels; so many of them have a single row to draw."""
     notes: list[str] = []
     if rare:
         notes.append(
@@ -152,20 +171,31 @@ def _label_notes(labels: dict[str, int], rare: int) -> list[str]:
                 rare=rare,
             )
         )
-    alike: dict[str, list[str]] = {}
-    for label in labels:
-        alike.setdefault(label.strip().casefold(), []).append(label)
-    for twins in list(alike.values())[:1_000]:
-        if len(twins) > 1:
-            names = " and ".join(f"“{label[:60]}”" for label in sorted(twins)[:4])
-            notes.append(
-                phrase(
-                    "The labels {names} differ only in case or spaces; they are treated as "
-                    "different labels.",
-                    names=names,
-                )
-            )
-    return notes
+    return notes + [spelling_note(found) for found in spellings_of(labels)]
+
+
+def spellings_of(labels: dict[str, int]) -> list[Spellings]:
+    """The classes that seem to be written in several ways; none among numbers on a scale."""
+    if is_scale(labels) or counted(labels) is not None:
+        return []
+    return spellings_in(labels)[:SHOWN]
+
+
+def cells_to_fill(collected: Collected) -> tuple[dict[str, int], int]:
+    """In how many rows each column is empty, and of how many; those for the test are left out."""
+    kept = collected.given != SPLITS.index("test")
+    empty = {name: int(kept[rows].sum()) for name, rows in collected.empty.items()}
+    return empty, int(kept.sum())
+
+
+def spelling_note(found: Spellings) -> str:
+    """A label that seems to be written in several ways, in a sentence."""
+    others = joined(", ", [f"“{label[:60]}”" for label in found.others[:4]])
+    return phrase(
+        "The labels “{usual}” and {others} may be one; they are treated as different labels.",
+        usual=found.usual[:60],
+        others=others,
+    )
 
 
 def _write(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
+from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, Source, SplitName, StoredData
 from engine.validation import describe_validation
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
@@ -327,7 +327,7 @@ def resolve(
         return dataset
     if into.exists():
         return open_dataset(into)
-    sources: dict[SplitName | Literal["all"], Path] = {"all": source.path}
+    sources: dict[Source, Path] = {"all": source.path}
     if source.validation is not None:
         sources = {"train": source.path, "validation": source.validation}
     recognised = recognise(source.path, source.reading)
@@ -350,6 +350,7 @@ def resolve(
         into,
         progress=progress,
         cancelled=cancelled,
+        cleaning=source.cleaning,
     )
     return open_dataset(into)
 

@@ -32,13 +32,15 @@ def is_data_file(file: Path) -> bool:
 def is_text_folder(folder: Path) -> bool:
     """Whether a folder is one of documents: several sub-folders with texts, or many texts.
 
-    Sub-folders that are splits of a data set are not counted, whatever is in them.
+    Sub-folders that are splits of a data set are not counted, whatever is in them; nor is a folder
+    one of documents where a text is called as a split is: train.txt.
     """
     if len([name for name in labels_in(folder) if split_named(name) is None]) > 1:
         return True
     others = set(data_suffixes()) - set(PLAIN.suffixes)
     return has_texts(folder, TEXT_FILES_OF_SPLITS + 1) and not any(
-        entry.suffix.lower() in others for entry in folder.iterdir()
+        entry.suffix.lower() in others or (split_named(entry.stem) and is_data_file(entry))
+        for entry in folder.iterdir()
     )
 
 

@@ -47,6 +47,7 @@ class MultiLabel(LabelledTask):
         best_metric="f1_micro",
         reads=("text",),
         may_read=("pair", "label", "flags"),
+        fills=("text", "pair"),
     )
     kind: Literal["multi_label"] = "multi_label"
     labels: tuple[str, ...] = Field(

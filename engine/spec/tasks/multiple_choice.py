@@ -30,6 +30,7 @@ class MultipleChoice(TaskSpec):
         best_metric="accuracy",
         reads=("text", "endings", "label"),
         may_read=("beginning",),
+        fills=("text", "endings", "label"),
         training=TrainingSpec(batch_size=16, learning_rate=2e-5),
     )
     kind: Literal["multiple_choice"] = "multiple_choice"

@@ -24,6 +24,7 @@ class PairClassification(Classes):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "pair", "label"),
+        fills=("text", "pair", "label"),
     )
     kind: Literal["pair_classification"] = "pair_classification"
 

@@ -48,6 +48,7 @@ class QuestionAnswering(TaskSpec):
         ),
         best_metric="f1",
         reads=("text", "pair", "answers"),
+        fills=("text", "pair"),
         training=TrainingSpec(epochs=2, max_length=384),
         cuts_long_texts=False,
     )

@@ -50,6 +50,7 @@ class Regression(TaskSpec):
         best_metric="pearson",
         reads=("text", "label"),
         may_read=("pair",),
+        fills=("text", "pair", "label"),
     )
     kind: Literal["regression"] = "regression"
     range: tuple[Finite, Finite] | None = Field(

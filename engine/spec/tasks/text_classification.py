@@ -67,7 +67,7 @@ class Classes(LabelledTask):
     label_smoothing: float = LABEL_SMOOTHING
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
-        return dict(labels.cells)
+        return {label: rows for label, rows in labels.cells.items() if label}
 
     def class_problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         """What keeps a data set from such a task, whatever its texts are."""
@@ -91,15 +91,6 @@ class Classes(LabelledTask):
                 phrase("There are no rows to learn from."), phrase("Choose another file.")
             )
             return
-        if labels.cells.get("", 0):
-            yield StudioError(
-                phrase(
-                    "{missing:,} of {rows:,} rows have no label.",
-                    missing=labels.cells[""],
-                    rows=rows,
-                ),
-                phrase("Add the missing labels, or remove these rows from the file."),
-            )
         classes = [label for label in labels.cells if label]
         if len(classes) == 1:
             yield StudioError(
@@ -140,6 +131,7 @@ class TextClassification(Classes):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "label"),
+        fills=("text", "label"),
     )
     kind: Literal["text_classification"] = "text_classification"
 

@@ -41,6 +41,7 @@ class TokenClassification(LabelledTask):
         ),
         best_metric="f1",
         reads=("text", "tags"),
+        fills=("text", "tags"),
     )
     kind: Literal["token_classification"] = "token_classification"
     labels: tuple[str, ...] = Field(

@@ -21,11 +21,13 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
+from engine.data.datasets.importing import spelling_note, spellings_of
 from engine.phrases import joined
 from engine.spec.dataset import DatasetSpec
 
 MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
 SHOWN_NOTES = 20
+SHOWN_SPELLINGS = 5
 
 
 class LabelsCard(Card):
@@ -45,7 +47,10 @@ class LabelsCard(Card):
         self.all.hide()
         self.scale = Scale()
         self.scale.hide()
-        for widget in (self.title, self.balance, self.bars, self.scale, self.all):
+        self.spellings = Text("", "warn")
+        self.spellings.hide()
+        parts = (self.title, self.balance, self.spellings, self.bars, self.scale, self.all)
+        for widget in parts:
             self.body.addWidget(widget)
         self.bars.chosen.connect(self._on_chosen)
 
@@ -69,10 +74,12 @@ class LabelsCard(Card):
             self.show_spans(spec.spans, mapping.tags)
         elif mapping.flags:
             self.show_several(spec.labels, rows)
-        elif mapping.label is None:
-            self.show_labels(None)
+        elif mapping.answers is not None:
+            self.show_answers(spec.empty.get(mapping.answers, 0))
         elif mapping.endings:
             self.show_endings(spec.labels)
+        elif mapping.label is None:
+            self.show_labels(None)
         elif is_scale(spec.labels):
             self.show_scale(spec.labels)
         elif (several := counted(spec.labels)) is not None:
@@ -98,21 +105,42 @@ class LabelsCard(Card):
         )
         self.bars.show_labels(labels, rows)
 
+    def show_answers(self, without: int) -> None:
+        """Say what is asked of the rows, and how many questions have no answer."""
+        self.bars.hide()
+        self.title.setText(self.tr("Answers"))
+        self.balance.setText(
+            self.tr("%Ln question(s) without an answer in the passage.", "", without)
+            if without
+            else self.tr("Every question has an answer in its passage.")
+        )
+
     def show_endings(self, labels: dict[str, int]) -> None:
-        """Show how often each ending is the right one."""
+        """Show how often each ending is the right one, where that is known."""
         self.show_labels(labels)
         self.title.setText(self.tr("Correct choice"))
-        self.balance.setText(self.tr("How often each choice is the correct one."))
+        self.balance.setText(
+            self.tr("How often each choice is the correct one.")
+            if labels
+            else self.tr("The rows have choices, but no label says which is correct.")
+        )
 
     def show_labels(self, labels: dict[str, int] | None) -> None:
         """Show these; None where the rows have no labels."""
         self.bars.setVisible(bool(labels))
         if labels:
-            self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
+            self.title.setText(self.tr("%Ln label(s)", "", sum(map(bool, labels))))
             self.balance.setText(Balance(self).sentence(labels))
             self.bars.show_labels(labels)
+            self.show_spellings(labels)
         else:
             self.balance.setText(self.tr("The rows have no labels. Use them for pre-training."))
+
+    def show_spellings(self, labels: dict[str, int]) -> None:
+        """Say which labels seem to be one that is written in several ways."""
+        notes = [spelling_note(found) for found in spellings_of(labels)[:SHOWN_SPELLINGS]]
+        self.spellings.setText(joined("\n", notes))
+        self.spellings.setVisible(bool(notes))
 
     def choose_none(self) -> None:
         self.bars.clearSelection()

@@ -1,28 +1,34 @@
 """What keeps an import from starting, and what is doubtful about it, in sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
-from app.widgets.data_texts import split_title
-from engine.data.columns.fit import likely_task, problems_of
-from engine.data.datasets.collecting import Collected
+from engine.data.columns.fit import likely_task, problems_of, to_be_filled
+from engine.data.datasets.collecting import NO_CLEANING, Collected
+from engine.data.datasets.importing import cells_to_fill, spelling_note, spellings_of
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping, SplitName
+from engine.spec.dataset import Cleaning, Mapping, SplitName
 
 translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and what to do. One that `blocks` keeps the data from being imported."""
+    """What is wrong, and what to do. One that `blocks` keeps the data from being imported.
+
+    `fix` is the title of a button, with which the rows are cleaned as `cleaning` says.
+    """
 
     text: str
     advice: str = ""
     blocks: bool = True
+    fix: str = ""
+    cleaning: Cleaning = NO_CLEANING
+    is_done: bool = False  # nothing is wrong: it says what was done about it
 
     @classmethod
     def of(cls, error: StudioError, blocks: bool = True) -> Self:
@@ -30,28 +36,15 @@ class Problem:
 
 
 def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
-    """Several files must be of different splits, and one of them for training."""
-    named = [split for split in splits if split is not None]
-    twice = next((split for split in named if named.count(split) > 1), None)
-    if len(splits) < 2:
+    """Of several files, one must be for training."""
+    if len(splits) < 2 or "train" in splits:
         return []
-    if twice is not None:
-        return [
-            Problem(
-                translate("Import", "Two files are assigned to the same split: {0}.").format(
-                    split_title(twice)
-                ),
-                translate("Import", "Choose another split for one of them, or skip it."),
-            )
-        ]
-    if "train" not in named:
-        return [
-            Problem(
-                translate("Import", "No file is assigned to the training set."),
-                translate("Import", "Choose “Training set” for one of the files."),
-            )
-        ]
-    return []
+    return [
+        Problem(
+            translate("Import", "No file is assigned to the training set."),
+            translate("Import", "Choose “Training set” for one of the files."),
+        )
+    ]
 
 
 def problems_of_columns(roles: Roles) -> list[Problem]:
@@ -88,9 +81,49 @@ def problems_of_name(name: str) -> list[Problem]:
 
 
 def problems_of_rows(
-    columns: tuple[str, ...], mapping: Mapping, counted: Collected
+    columns: tuple[str, ...], mapping: Mapping, counted: Collected, cleaning: Cleaning
 ) -> list[Problem]:
     """What would keep the likeliest task from learning from the rows; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    wrong = problems_of(columns, mapping, task, counted.labels)
-    return [Problem.of(error, blocks=False) for error in wrong]
+    empty, rows = cells_to_fill(counted)
+    wrong = problems_of(columns, mapping, task, counted.labels, empty, rows)
+    holes = tuple(name for name in to_be_filled(mapping, task) if empty.get(name))
+    found = [Problem.of(error, blocks=False) for error in wrong]
+    if holes:
+        skipped = (*cleaning.skip_empty, *holes)
+        skip = cleaning.model_copy(update={"skip_empty": skipped})
+        found[0] = replace(found[0], fix=translate("Import", "Skip these rows"), cleaning=skip)
+    return found + _spellings(mapping, counted, cleaning)
+
+
+def _spellings(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
+    """Labels that are written in several ways, each with the button that makes them one."""
+    if mapping.label is None or mapping.endings:
+        return []
+    return [
+        Problem(
+            spelling_note(found),
+            blocks=False,
+            fix=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
+            cleaning=cleaning.model_copy(
+                update={"spellings": cleaning.spellings | dict.fromkeys(found.others, found.usual)}
+            ),
+        )
+        for found in spellings_of(counted.labels)
+    ]
+
+
+def cleaned(cleaning: Cleaning) -> list[Problem]:
+    """What is done about the rows, with Undo."""
+    undo, found = translate("Import", "Undo"), []
+    if cleaning.skip_empty:
+        names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)
+        template = translate("Import", "Rows in which {0} is empty are skipped.")
+        without = cleaning.model_copy(update={"skip_empty": ()})
+        found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+    if cleaning.spellings:
+        template = translate("Import", "Other spellings are read as {0}.")
+        names = ", ".join(f"“{name[:60]}”" for name in dict.fromkeys(cleaning.spellings.values()))
+        without = cleaning.model_copy(update={"spellings": {}})
+        found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+    return found

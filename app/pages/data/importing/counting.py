@@ -1,7 +1,7 @@
 """All rows read once before the import, so that a bad line deep in a file is known at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,12 +10,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from engine.atomic_write import disk_errors_for
-from engine.data.datasets.collecting import Collected, Source, collect
+from engine.data.datasets.collecting import NO_CLEANING, Collected, Sources, collect
 from engine.data.datasets.importing import split_rows
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, Mapping, Reading, Split, SplitName
+from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Split, SplitName
 
 CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
 
@@ -24,10 +24,11 @@ CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
 class Counting:
     """What is to be counted."""
 
-    sources: dict[Source, Path]
+    sources: Sources
     reading: Reading
     mapping: Mapping
     split: Split
+    cleaning: Cleaning = NO_CLEANING
 
 
 class CountState(QObject):
@@ -73,9 +74,7 @@ class CountState(QObject):
     def split_again(self, split: Split) -> None:
         """The same rows are dealt out in another way."""
         if self._wanted is not None:
-            self._wanted = Counting(
-                self._wanted.sources, self._wanted.reading, self._wanted.mapping, split
-            )
+            self._wanted = replace(self._wanted, split=split)
         self._deal()
 
     def stop(self) -> None:
@@ -157,12 +156,11 @@ def count_rows(
             Path(folder),
             progress,
             cancelled,
+            wanted.cleaning,
         )
 
 
-def split_sizes(
-    collected: Collected, sources: dict[Source, Path], split: Split
-) -> dict[SplitName, int]:
+def split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
     """How many rows each split will have."""
     numbers, _ = split_rows(collected, sources, split)
     counts = np.bincount(numbers, minlength=len(SPLITS))

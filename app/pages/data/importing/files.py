@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.data.columns.names import split_named
 from engine.data.formats.sources import is_data_file, is_text_folder, splits_in
-from engine.spec.dataset import SPLITS, SplitName
+from engine.spec.dataset import SplitName
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
 
@@ -32,22 +32,14 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
-    """The split of each of several files by its name; a file without one gets a split that is free.
+    """The split of each of several files, as far as its name says one.
 
-    None: there is no split left for it.
+    Files whose names say nothing are for training, unless another is called so; then they are
+    skipped: None.
     """
-    guesses: list[SplitName | None] = [_named(file) for file in files]
-    taken: set[SplitName] = set()
-    for number, guess in enumerate(guesses):
-        if guess in taken:
-            guesses[number] = None
-        elif guess is not None:
-            taken.add(guess)
-    free = [split for split in SPLITS if split not in taken]
-    for number, (file, guess) in enumerate(zip(files, guesses, strict=True)):
-        if guess is None and free and _named(file) is None:
-            guesses[number] = free.pop(0)
-    return guesses
+    named = [_named(file) for file in files]
+    others: SplitName | None = None if "train" in named else "train"
+    return [split or others for split in named]
 
 
 def suggested_name(files: Sequence[Path]) -> str:

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
+from app.widgets import buttons
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text import Text, TextStyle
+from app.widgets.text import Text, TextStyle, plain_menu_text
 from engine.phrases import joined
 
 TALLEST = 30 * SPACE
@@ -17,7 +18,13 @@ SHOWN_NOTES = 50
 
 
 class Problems(QWidget):
-    """Problems first, then notes; it scrolls when there are many, and has no height when none."""
+    """Problems first, then notes; it scrolls when there are many, and has no height when none.
+
+    Signals:
+        fixed: the Problem whose button was pressed.
+    """
+
+    fixed = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +51,9 @@ class Problems(QWidget):
         for problem in problems:
             role = Role.BAD if problem.blocks else Role.WARN
             picture = "circle-alert" if problem.blocks else "triangle-alert"
-            self._add(picture, role, problem.text, problem.advice)
+            if problem.is_done:
+                picture, role = "info", Role.ACCENT
+            self._add(picture, role, problem.text, problem.advice, problem)
         for note in notes[:SHOWN_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
@@ -69,7 +78,9 @@ class Problems(QWidget):
         problems, notes = self._shown
         return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
-    def _add(self, picture: str, role: Role, strong: str, plain: str) -> None:
+    def _add(
+        self, picture: str, role: Role, strong: str, plain: str, problem: Problem | None = None
+    ) -> None:
         texts = QVBoxLayout()
         texts.setSpacing(0)
         looks: tuple[tuple[str, TextStyle], ...] = ((strong, "strong"), (plain, "muted"))
@@ -82,4 +93,7 @@ class Problems(QWidget):
         row.setSpacing(2 * SPACE)
         row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
+        if problem is not None and problem.fix:
+            fix = buttons.quiet(plain_menu_text(problem.fix), lambda: self.fixed.emit(problem))
+            row.addWidget(fix, 0, Qt.AlignmentFlag.AlignTop)
         self._list.addLayout(row)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 from PySide6.QtCore import QObject, Signal
 
@@ -10,6 +9,7 @@ from app import background
 from app.library import DataEntry
 from app.pages.data.importing.checks import (
     Problem,
+    cleaned,
     problems_of_columns,
     problems_of_files,
     problems_of_name,
@@ -21,12 +21,12 @@ from app.pages.data.importing.opening import Opened, open_files
 from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
-from engine.data.datasets.collecting import Source, reading_alike
+from engine.data.datasets.collecting import NO_CLEANING, reading_alike
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.home import free_folder
-from engine.spec.dataset import Reading, Split, SplitName
+from engine.spec.dataset import Cleaning, Reading, Source, Split, SplitName
 
 
 class ImportState(QObject):
@@ -73,6 +73,7 @@ class ImportState(QObject):
         self.preview_problem: StudioError | None = None
         self.import_problem: StudioError | None = None
         self.roles, self.split, self.name = Roles(), Split(), ""
+        self.cleaning = NO_CLEANING
 
     # ── the files ────────────────────────────────────────────────────────────────────────────
 
@@ -103,15 +104,15 @@ class ImportState(QObject):
         self._preview_anew()
 
     @property
-    def sources(self) -> dict[Source, Path]:
-        """The files by split; a single file holds all rows."""
+    def sources(self) -> dict[Source, tuple[Path, ...]]:
+        """The files by split; where there are none but for training, they hold all rows."""
         if len(self.files) == 1:
-            return {"all": self.files[0]}
-        pairs = zip(self.splits, self.files, strict=True)
-        chosen = {split: file for split, file in pairs if split is not None}
-        if set(chosen) == {"train"}:
-            return {"all": chosen["train"]}
-        return cast(dict[Source, Path], chosen)
+            return {"all": tuple(self.files)}
+        found: dict[Source, tuple[Path, ...]] = {}
+        for split, file in zip(self.splits, self.files, strict=True):
+            if split is not None:
+                found[split] = (*found.get(split, ()), file)
+        return {"all": found["train"]} if set(found) == {"train"} else found
 
     @property
     def random_splits(self) -> tuple[SplitName, ...]:
@@ -141,6 +142,12 @@ class ImportState(QObject):
                 self._count_anew()
             else:
                 self.count.split_again(split)
+
+    def set_cleaning(self, cleaning: Cleaning) -> None:
+        """Skip rows, or read labels in another spelling."""
+        if cleaning != self.cleaning:
+            self.cleaning = cleaning
+            self._count_anew()
 
     def set_name(self, name: str) -> None:
         self.name = name
@@ -181,7 +188,8 @@ class ImportState(QObject):
         if self.count.problem is not None:
             found.append(Problem.of(self.count.problem))
         elif counted is not None and mapping is not None:
-            found += problems_of_rows(self.columns, mapping, counted)
+            found += problems_of_rows(self.columns, mapping, counted, self.cleaning)
+        found += cleaned(self.cleaning)
         return sorted(found, key=lambda problem: not problem.blocks)
 
     def obstacle(self) -> str:
@@ -227,12 +235,18 @@ class ImportState(QObject):
         self.preview, self.preview_problem = preview, None
         used = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used <= set(preview.columns):
+            again = self.roles.text is not None
             self.roles = Roles.of(preview.mapping)
             self.split = self.split.model_copy(update={"column": None})
-            self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, [preview.note]))))
+            self.cleaning = NO_CLEANING
+            said = [self._chosen_again() if again else "", preview.note]
+            self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, said))))
         self.previewed.emit()
         self.examples.show(preview, self.roles.mapping())
         self._count_anew()
+
+    def _chosen_again(self) -> str:
+        return self.tr("The file has other columns now, so they were chosen again. Check them.")
 
     def _on_no_preview(self, error: BaseException) -> None:
         self._previewing = None
@@ -249,7 +263,7 @@ class ImportState(QObject):
         if self.preview is None or mapping is None or reading is None or not sources:
             self.count.count(None)
         else:
-            self.count.count(Counting(sources, reading, mapping, self.split))
+            self.count.count(Counting(sources, reading, mapping, self.split, self.cleaning))
 
     # ── the import ───────────────────────────────────────────────────────────────────────────
 
@@ -262,6 +276,7 @@ class ImportState(QObject):
         self.import_problem = None
         name, version = self.name.strip(), self.version
         sources, into, split = self.sources, self._target(), self.split
+        cleaning = self.cleaning
 
         def work(progress: background.Progress) -> Path | None:
             try:
@@ -275,6 +290,7 @@ class ImportState(QObject):
                     version,
                     progress,
                     progress.cancelled,
+                    cleaning,
                 )
             except Cancelled:
                 return None

@@ -154,6 +154,7 @@ class ImportView(Page):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4 * SPACE)
         self.problems = Problems(self.choices)
+        self.problems.fixed.connect(lambda problem: self.state.set_cleaning(problem.cleaning))
         self.obstacle = Text("", "muted")
         self.obstacle.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")

@@ -41,7 +41,7 @@ def dataset(kind: Goal = SENTENCE) -> DatasetSpec:
     return DatasetSpec(
         name="films",
         version=1,
-        sources={"all": Path("films.csv")},
+        sources={"all": (Path("films.csv"),)},
         reading=Reading(),
         mapping=MAPPINGS.get(kind, Mapping(text="text", label="label")),
         split=Split(),

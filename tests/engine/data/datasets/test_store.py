@@ -42,7 +42,7 @@ def test_a_version_says_all_about_itself(tmp_path):
     spec = imported(tmp_path)
     assert spec.rows == {"train": 70, "validation": 20, "test": 10}
     assert spec.labels == {"neg": 25, "pos": 75}
-    assert spec.sources == {"all": source} and len(spec.source_sha256["all"]) == 64
+    assert spec.sources == {"all": (source,)} and len(spec.source_sha256[str(source)]) == 64
     assert sorted(p.name for p in (tmp_path / "sets" / "a").iterdir()) == [
         "data.parquet",
         "manifest.json",

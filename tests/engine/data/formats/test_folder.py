@@ -61,7 +61,7 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     )
     assert spec.rows == {"train": 6, "validation": 2, "test": 8}
     assert spec.labels == {"neg": 8, "pos": 8}
-    assert spec.source_sha256["train"] == digest_of(films / "train")
+    assert spec.source_sha256[str(films / "train")] == digest_of(films / "train")
     assert set(open_dataset(tmp_path / "data").rows("validation").labels) == {"neg", "pos"}
 
 

@@ -86,7 +86,7 @@ def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None =
     spec = DatasetSpec(
         name="corpus",
         version=1,
-        sources={"all": folder},
+        sources={"all": (folder,)},
         reading=Reading(format="text"),
         mapping=Mapping(text="text"),
         split=Split(),

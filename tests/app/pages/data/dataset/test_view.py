@@ -1,5 +1,6 @@
 """One data set's page: rows, search, labels, lengths, deleting."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,28 @@ def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> 
         qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
     assert went.args == ["train", {"data": view.state.folder}]
     assert not view.labels.bars.isVisible()
+
+
+def test_questions_are_said_to_have_answers(qtbot, page, write) -> None:
+    answers = [{"text": "Paris", "answer_start": 0}]
+    questions = [
+        {"id": "1", "question": "Which city?", "answers": answers},
+        {"id": "2", "question": "Which river?", "answers": [], "is_impossible": True},
+    ]
+    paragraph = {"context": "Paris is a city.", "qas": questions}
+    squad = {"version": "v2.0", "data": [{"title": "Paris", "paragraphs": [paragraph]}]}
+    view = opened(qtbot, page, write("squad.json", json.dumps(squad)))
+    assert view.labels.title.text() == "Answers"
+    assert view.labels.balance.text() == "1 question(s) without an answer in the passage."
+    assert view.train.text() == "Fine-tune on this…"
+
+
+def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
+    rows = ["text,label", *(f"a film {n},{('Good', 'good', 'bad', '')[n % 4]}" for n in range(40))]
+    view = opened(qtbot, page, write("films.csv", "\n".join(rows)))
+    assert view.labels.title.text() == "3 label(s)", "an empty cell is no label"
+    assert "“good” and “Good” may be one" in view.labels.spellings.text()
+    assert view.labels.spellings.isVisible()
 
 
 def test_labelled_rows_offer_to_fine_tune(qtbot, page, reviews) -> None:

@@ -14,14 +14,16 @@ from app.pages.data.importing.files import data_files, guess_splits, suggested_n
         (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
         (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
         (["valid.jsonl", "training.jsonl"], ["validation", "train"]),
-        (["a.csv", "b.csv"], ["train", "validation"]),
+        (["a.csv", "b.csv"], ["train", "train"]),
+        (["emma.txt", "hamlet.txt", "latest.txt"], ["train", "train", "train"]),
         (
             ["emerging.dev.conll", "emerging.test.annotated", "wnut17train.conll"],
             ["validation", "test", "train"],
         ),
         (["reviews.csv", "test.csv"], ["train", "test"]),
-        (["train.csv", "train-2.csv", "dev.csv"], ["train", None, "validation"]),
-        (["a.csv", "b.csv", "c.csv", "d.csv"], ["train", "validation", "test", None]),
+        (["train.csv", "train-2.csv", "dev.csv"], ["train", "train", "validation"]),
+        (["dev_matched.tsv", "dev_mismatched.tsv"], ["validation", "validation"]),
+        (["extra.csv", "train.csv", "testset.csv"], [None, "train", "test"]),
     ],
 )
 def test_names_tell_the_splits(names: list[str], splits: list[str | None]) -> None:
@@ -64,3 +66,10 @@ def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path: Pat
     assert guess_splits(data_files([tmp_path])) == ["test", "train"]
     assert page_for([tmp_path]) == page_for([tmp_path / "train"]) == "data"
     assert page_for([tmp_path / "train" / "neg"]) == ""
+
+
+def test_texts_that_are_called_as_splits_are_no_documents(tmp_path: Path) -> None:
+    names = ["dev.txt", "test.txt", "train.txt", "unlabelled.txt"]
+    for name in names:
+        (tmp_path / name).touch()
+    assert data_files([tmp_path]) == [tmp_path / name for name in names]

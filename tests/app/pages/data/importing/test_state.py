@@ -11,6 +11,7 @@ from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
 from app.studio import Studio
 from engine.data.datasets.store import open_dataset
+from engine.spec.dataset import Cleaning
 from tests.app.pages.train.conftest import write_model
 
 PATIENCE = 20_000  # ms
@@ -192,18 +193,78 @@ def test_files_by_name_are_the_splits(importing, write) -> None:
     assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
 
 
-def test_two_files_for_one_split_are_refused_in_words(importing, write) -> None:
+def test_files_whose_names_say_nothing_are_all_learned(importing, write) -> None:
+    for name in ("emma", "hamlet", "alice"):
+        write(f"books/{name}.txt", "\n".join(f"line {n} of {name}" for n in range(10)))
+    state = importing.open(write("books/README.txt", "about").parent)
+    assert state.splits == ["train"] * 3
+    assert not state.obstacle()
+    importing.count()
+    assert state.count.split_rows == {"train": 27, "validation": 3, "test": 0}
+    dataset = open_dataset(importing.finish())
+    texts = {text.split()[-1] for text in dataset.rows("train").texts}
+    assert texts == {"emma", "hamlet", "alice"}
+    assert [path.stem for path in dataset.spec.sources["all"]] == ["alice", "emma", "hamlet"]
+    assert len(dataset.spec.source_sha256) == 3
+
+
+def test_one_of_several_files_is_for_training(importing, write) -> None:
     rows = "text,label\nlong,0\nshort,1\n"
     state = importing.open(write("a.csv", rows), write("b.csv", rows))
-    state.set_file_split(1, "train")
-    assert "Two files are assigned to the same split" in state.obstacle()
+    assert state.sources == {"all": tuple(state.files)}
     state.set_file_split(0, "test")
     state.set_file_split(1, "validation")
     assert state.obstacle() == "No file is assigned to the training set."
     state.set_file_split(1, None)
     state.set_file_split(0, "train")
-    assert state.sources == {"all": state.files[0]}
+    assert state.sources == {"all": (state.files[0],)}
     assert not state.obstacle()
+
+
+def fix_of(state: ImportState, said: str) -> Cleaning:
+    """What the button beside this sentence does."""
+    (found,) = [p for p in state.problems() if said in p.text and p.fix]
+    return found.cleaning
+
+
+def test_rows_without_a_label_are_skipped_at_a_click(importing, write) -> None:
+    rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
+    state = importing.open(write("holes.csv", "text,label\n" + rows))
+    importing.count()
+    assert "2 of 20 rows have no label." in importing.said()
+    state.set_cleaning(fix_of(state, "have no label"))
+    importing.count()
+    assert importing.said() == ["Rows in which “label” is empty are skipped."]
+    dataset = open_dataset(importing.finish())
+    assert sum(dataset.spec.rows.values()) == 18 and dataset.spec.labels == {"0": 9, "1": 9}
+    assert any("skipped: 2 times" in note for note in dataset.spec.notes)
+
+
+def test_skipping_rows_is_undone_at_a_click(importing, write) -> None:
+    rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
+    state = importing.open(write("holes.csv", "text,label\n" + rows))
+    importing.count()
+    state.set_cleaning(fix_of(state, "have no label"))
+    importing.count()
+    state.set_cleaning(fix_of(state, "are skipped"))
+    importing.count()
+    assert "2 of 20 rows have no label." in importing.said()
+
+
+def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importing, write) -> None:
+    spelled = {1: "Positive", 2: "positive ", 3: "postive"}
+    rows = [f"a film {n},{spelled.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
+    state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
+    importing.count()
+    said = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
+    assert importing.said() == [said + "different labels."]
+    assert set(state.count.found.labels) == {"negative", "positive", "Positive", "postive"}
+    state.set_cleaning(fix_of(state, "may be one"))
+    importing.count()
+    assert importing.said() == ["Other spellings are read as “positive”."]
+    dataset = open_dataset(importing.finish())
+    assert dataset.spec.labels == {"negative": 29, "positive": 31}
+    assert dataset.spec.cleaning.spellings == {"Positive": "positive", "postive": "positive"}
 
 
 def test_a_split_without_the_columns_is_named(importing, write) -> None:

@@ -164,7 +164,7 @@ def test_files_for_each_split_have_a_box_each(qtbot, page, write) -> None:
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
     assert view.shown_file.isVisible()
     choose(qtbot, view.files.boxes[1], "Skip this file")
-    qtbot.waitUntil(lambda: view.state.sources == {"all": view.state.files[0]})
+    qtbot.waitUntil(lambda: view.state.sources == {"all": (view.state.files[0],)})
 
 
 def test_a_name_that_is_taken_becomes_a_version(qtbot, page, reviews) -> None:

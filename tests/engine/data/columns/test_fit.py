@@ -1,0 +1,103 @@
+"""Each data set is recognised for its task, and each task finds the column of labels it needs."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.columns.fit import likely_task, mapping_for, problems_of_dataset
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import read, recognise
+from engine.shipped import sample_data
+from engine.spec.dataset import DatasetSpec, Mapping, Split
+from engine.spec.tasks import TASKS
+
+SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+JUDGMENTS = ("NEUTRAL", "ENTAILMENT", "CONTRADICTION")
+
+
+@pytest.fixture
+def sick(tmp_path: Path) -> Path:
+    """Pairs with a score and a class, as the SICK corpus has them (Marelli et al. 2014)."""
+    rows = [
+        (str(n), f"a dog is running {n}", f"some dog runs {n}", f"{1 + n % 41 / 10:g}",
+         JUDGMENTS[n % 3])
+        for n in range(200)
+    ]  # fmt: skip
+    file = tmp_path / "SICK_train.txt"
+    file.write_text("\n".join("\t".join(row) for row in [SICK, *rows]), encoding="utf-8")
+    return file
+
+
+def imported(file: Path, folder: Path) -> DatasetSpec:
+    found = recognise(file)
+    assert found.mapping is not None
+    return import_dataset("x", {"all": file}, found.reading, found.mapping, Split(), folder / "d")
+
+
+def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
+    found = recognise(sick)
+    assert found.mapping == Mapping(
+        text="sentence_A", pair="sentence_B", label="entailment_judgment"
+    )
+    rows = [row.cells for row in read(sick, found.reading)]
+    for kind, label in (
+        ("pair_classification", "entailment_judgment"),
+        ("regression", "relatedness_score"),
+    ):
+        for first in ("entailment_judgment", "relatedness_score", None):
+            given = found.mapping.model_copy(update={"label": first})
+            fitting = mapping_for(TASKS[kind](kind=kind), given, found.columns, rows)
+            assert fitting.label == label
+    spec = imported(sick, tmp_path)
+    assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
+    assert spec.label_for == {"regression": "relatedness_score"}
+
+
+def test_where_no_column_suits_the_task_it_stays_as_it_was(sick):
+    found = recognise(sick)
+    assert found.mapping is not None
+    for kind in ("text_classification", "token_classification", "pretraining"):
+        assert (
+            mapping_for(TASKS[kind](kind=kind), found.mapping, found.columns, []) == found.mapping
+        )
+
+
+PUBLISHED = [
+    ("sst2/train.tsv", "text_classification", Mapping(text="sentence", label="label")),
+    ("sst2/dev.tsv", "text_classification", Mapping(text="sentence", label="label")),
+    ("sst2/test.tsv", "text_classification", Mapping(text="sentence", label="label")),
+    ("trec-qc/train.txt", "text_classification", Mapping(text="text", label="label")),
+    ("trec-qc/test.txt", "text_classification", Mapping(text="text", label="label")),
+    ("subj/train.tsv", "text_classification", Mapping(text="column 2", label="column 1")),
+    ("subj/dev.tsv", "text_classification", Mapping(text="column 2", label="column 1")),
+    ("mrpc/train.tsv", "pair_classification",
+     Mapping(text="column 4", pair="column 5", label="column 1")),
+    ("mrpc/dev.tsv", "pair_classification",
+     Mapping(text="column 4", pair="column 5", label="column 1")),
+    ("mrpc/test.tsv", "pair_classification",
+     Mapping(text="#1 String", pair="#2 String", label="Quality")),
+    ("stsb/sts-train.csv", "regression",
+     Mapping(text="column 6", pair="column 7", label="column 5")),
+    ("stsb/sts-dev.csv", "regression",
+     Mapping(text="column 6", pair="column 7", label="column 5")),
+    ("wnut17/wnut17train.conll", "token_classification", None),
+    ("wnut17/emerging.dev.conll", "token_classification", None),
+    ("squad2-devhalf/dev-v2.0.json", "question_answering", None),
+    ("codah/full_data.tsv", "multiple_choice", None),
+    ("codah/fold_0/dev.tsv", "multiple_choice", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, kind, mapping", PUBLISHED)
+def test_published_data_is_recognised_for_its_task(assets, tmp_path, name, kind, mapping):
+    spec = imported(assets / "datasets" / name, tmp_path)
+    task = likely_task(spec.mapping, spec.labels)
+    assert task.kind == kind
+    assert mapping in (None, spec.mapping)
+    assert problems_of_dataset(spec, task) == []
+
+
+def test_the_sample_is_recognised_for_its_task(tmp_path):
+    spec = imported(sample_data(), tmp_path)
+    task = likely_task(spec.mapping, spec.labels)
+    assert task.kind == "text_classification" and problems_of_dataset(spec, task) == []
